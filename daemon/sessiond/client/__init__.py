@@ -1,0 +1,1 @@
+"""For the CLI, scripts and agents: find the daemon, talk to it."""

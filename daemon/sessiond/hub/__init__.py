@@ -1,0 +1,1 @@
+"""The living state: the open sessions of this process."""

@@ -1,0 +1,71 @@
+"""The closed list of error kinds with their codes: clients match `data.kind`, never prose.
+
+JSON-RPC and LSP codes are used as they are; ours lie outside the range those reserve
+(facts: session-servers §7.6).
+"""
+
+from typing import Final
+
+import msgspec
+
+PARSE: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL: Final = -32603
+NOT_INITIALIZED: Final = -32002
+CANCELLED: Final = -32800
+
+CODES: Final[dict[str, int]] = {
+    "parse": PARSE,
+    "invalidRequest": INVALID_REQUEST,
+    "methodNotFound": METHOD_NOT_FOUND,
+    "invalidParams": INVALID_PARAMS,
+    "internal": INTERNAL,
+    "notInitialized": NOT_INITIALIZED,
+    "cancelled": CANCELLED,
+    "sessionNotFound": 1404,
+    "entryNotFound": 1404,
+    "leafConflict": 1409,
+    "idReused": 1409,
+    "alreadyExists": 1409,
+    "cursorExpired": 1410,
+    "tooLarge": 1413,
+    "wouldBreakTree": 1422,
+    "invalidEntry": 1422,
+    "foreignWriter": 1423,
+    "readOnly": 1423,
+    "unsupportedVersion": 1426,
+    "overloaded": 1429,
+    "draining": 1429,
+    "damaged": 1500,
+    "storageFull": 1507,
+    "storageFailed": 1507,
+}
+"""Every kind a client may meet. Adding one is a change of the protocol."""
+
+
+class ErrorData(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """The `data` of every error.
+
+    `kind` is the stable name to match; `retryable` says whether the same request may succeed later.
+    The other fields are present where they help: which id, what is there instead, what to read next.
+    """
+
+    kind: str
+    retryable: bool
+    id: str | None = None
+    did_you_mean: list[str] | None = None
+    current_leaf: str | None | msgspec.UnsetType = msgspec.UNSET
+    seq: int | None = None
+    missing: int | None = None
+    path: str | None = None
+    line: int | None = None
+    byte_offset: int | None = None
+    errno: int | None = None
+    limit: int | None = None
+    actual: int | None = None
+    supported: list[int] | None = None
+    rule: str | None = None
+    report_id: str | None = None
+    retry_after_ms: int | None = None

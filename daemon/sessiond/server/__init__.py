@@ -1,0 +1,1 @@
+"""Puts it together: clients, handlers, sockets."""

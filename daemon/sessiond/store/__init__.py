@@ -1,0 +1,1 @@
+"""Where lines live. A store knows bytes and ids; it has never heard of an entry type."""

@@ -1,0 +1,1 @@
+"""Lines in files: folders, rights, group commit, breadcrumbs."""
