@@ -1,0 +1,127 @@
+"""Reading single lines: the skim of what a tree needs, the lenient second look, and what is wrong with a line.
+
+Nothing here raises on content: a line is an entry, or a reason why it is none.
+"""
+
+import json  # noqa: TID251 - the second look at lines that msgspec refuses (lone surrogates)
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+
+BOM: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that could not be taken as it is: `line` is the 1-based physical line, `offset` its first byte."""
+
+    line: int
+    offset: int
+    reason: str
+    severity: Literal["error", "warning"] = "error"
+
+
+class MessageSkim(msgspec.Struct, gc=False):
+    """Of a message, whose it is."""
+
+    role: str | None = None
+
+
+class Skim(msgspec.Struct, rename="camel", gc=False):
+    """Of a line, what the tree is made of. Values are unchecked."""
+
+    type: Any = None
+    id: Any = None
+    parent_id: Any = None
+    message: MessageSkim | None = None
+
+
+_decoder = msgspec.json.Decoder(Skim)
+
+
+class NotAnEntry(Exception):
+    """{reason}"""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def skim(line: bytes) -> Skim:
+    """The skim of a line, the hard way where msgspec refuses it. Raises `NotAnEntry` with the reason."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _skim_of(loads(line))
+
+
+def skim_block(block: bytes) -> list[Skim]:
+    """The skims of whole lines at once, or an empty list when they must be looked at one by one.
+
+    msgspec reads values, not lines. Where every line ends in `}` and the next begins with `{`, a line's end can only
+    be a value's end (inside a value a comma would be missing), so as many values as lines means one each.
+    """
+    if not block.startswith(b"{") or not block.endswith(b"}\n"):
+        return []
+    count = block.count(b"\n")
+    if block.count(b"}\n{") != count - 1:
+        return []
+    try:
+        skims = _decoder.decode_lines(block)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return []
+    return skims if len(skims) == count else []
+
+
+def loads(line: bytes) -> dict[str, Any]:
+    """A line as a dict, as leniently as the JavaScript peers read it: bad UTF-8 becomes U+FFFD, lone surrogates stay.
+
+    Raises `NotAnEntry` with the reason.
+    """
+    if not line.strip():
+        raise NotAnEntry("the line is empty")
+    try:
+        value = json.loads(line.decode("utf-8", "replace"), parse_constant=_refuse_constant)
+    except RecursionError:
+        raise NotAnEntry("the line is nested too deeply") from None
+    except ValueError as error:
+        if b"\0" in line:
+            raise NotAnEntry("the line holds NUL bytes, as a power cut leaves them") from None
+        raise NotAnEntry(f"the line is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise NotAnEntry("the line is JSON, but not an object")
+    return value
+
+
+def presentable(line: bytes) -> bytes:
+    """A stored line as it may go on the wire: without its newline, and valid UTF-8."""
+    line = line.rstrip(b"\r\n")
+    if line.isascii():
+        return line
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return line.decode("utf-8", "replace").encode()
+    return line
+
+
+def dumps(value: object) -> bytes:
+    """Compact JSON of one line; lone surrogates are written as escapes, as the peers write them."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _skim_of(value: dict[str, Any]) -> Skim:
+    message = value.get("message")
+    role = message.get("role") if isinstance(message, dict) else None
+    return Skim(
+        value.get("type"), value.get("id"), value.get("parentId"),
+        MessageSkim(role if isinstance(role, str) else None),
+    )  # fmt: skip
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
