@@ -1,8 +1,10 @@
 """What every store offers: `Store` finds and makes logs, `Log` holds the lines of one session.
 
-A store keeps bytes. It does not parse lines, choose parents, know drafts from sessions by content or mend damage on
-its own: the hub reads, decides and then calls the one method that does it. All methods are called on the event loop's
-thread, except `Log.read`, `Log.scan` and `Store.scan`, which are safe on any.
+A store keeps bytes. It does not parse lines, choose parents, know drafts from sessions by content or mend
+damage on its own: the hub reads, decides and then calls the one method that does it. All methods are called
+on the event loop's thread, except `Log.read`, `Log.scan` and `Store.scan`, which are safe on any.
+
+Every method that touches the disk may raise `StorageFailed` (`StorageFull` when room is what is missing).
 """
 
 import asyncio
@@ -17,7 +19,9 @@ class StorageFailed(Exception):
     """The disk refused: {reason}. Nothing of this request was kept; it may be sent again."""
 
     def __init__(self, reason: str, *, path: str | None = None, errno: int | None = None) -> None:
-        super().__init__(f"The disk refused: {reason}. Nothing of this request was kept; it may be sent again.")
+        super().__init__(
+            f"The disk refused: {reason}. Nothing of this request was kept; it may be sent again."
+        )
         self.path = path
         self.errno = errno
 
@@ -43,7 +47,10 @@ class LogExists(Exception):
 
 
 class LogReplaced(Exception):
-    """The file at {path} was cut short or replaced by another program. It is left as it is; open it again to read it."""
+    """The file at {path} was cut short or replaced by another program.
+
+    It is left as it is; open it again to read it.
+    """
 
     def __init__(self, path: str) -> None:
         super().__init__(
@@ -54,18 +61,18 @@ class LogReplaced(Exception):
 
 
 class LogReadOnly(Exception):
-    """This session cannot be written: {reason}."""
+    """Nothing can be added to this session: {reason}."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"This session cannot be written: {reason}.")
+        super().__init__(f"Nothing can be added to this session: {reason}.")
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
     """One log as a listing finds it, without its content.
 
-    `ref` is what `Store.open_ref` takes (a path for files, an id in memory); `session_id` is what the *name* says,
-    the header decides. `stamp` changes whenever the content may have changed.
+    `ref` is what `Store.open_ref` takes (a path for files, an id in memory); `session_id` is what the *name*
+    says, the header decides. `stamp` changes whenever the content may have changed.
     """
 
     ref: str
@@ -78,7 +85,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
-    """Which session a terminal last had, and in which folder (seed: oh-my-pi; the third line, the id, is ours)."""
+    """Which session a terminal last had, and in which folder (seed: oh-my-pi; the id is ours)."""
 
     cwd: str
     ref: str
@@ -101,75 +108,115 @@ class Log(Protocol):
 
     @property
     def size(self) -> int:
-        """How many bytes are ours to read: those present at open, accepted by `accept`, or written by `append`."""
+        """How many bytes are ours to read: present at open, accepted by `accept`, or written by `append`.
+
+        Bytes that are written but not yet at their level are counted: a reader must stop at the last byte
+        whose batch is done.
+        """
 
     @property
     def read_only(self) -> str | None:
-        """Why nothing can be appended (no right to write …), or None."""
+        """Why nothing can be appended (no right to write, closed …), or None."""
 
     def read(self, start: int, end: int) -> bytes:
-        """The bytes `[start, end)`."""
+        """The bytes `[start, end)`, fewer where the log ends before; `end` may lie behind `size`.
+
+        Not while the log is being closed.
+        """
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
-        """The bytes from `start` to the end of the log as it is now, in slices of at most 256 KiB."""
+        """The bytes from `start` to `size` as it is at the first slice; a slice has at most 256 KiB."""
 
     def foreign_bytes(self) -> int:
-        """How many bytes another program has added behind `size`. Raises `LogReplaced` on a shorter or other file."""
+        """How many bytes another program has added behind `size`.
+
+        Raises `LogReplaced` on a shorter or other file.
+        """
 
     def accept(self, size: int) -> None:
-        """Take bytes that another program added: `size` grows to `size`, after the hub has read them."""
+        """Take bytes that another program added: `size` grows to `size`, after the hub has read them.
+
+        Batches that are queued but not yet written move behind these bytes and report drift. Raises
+        `ValueError` when there are no such bytes.
+        """
 
     def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
         """Queue whole lines (each ends in a newline) as one batch; batches are kept in the order of the calls.
 
-        Never awaits and never reorders. The future is done when the batch has reached its level *and* all batches before it
-        have; its result is True when another program's bytes got in between (drift): then `size` covers them
-        and the caller must read again from its last committed byte. A batch that fails is cut away
-        again and fails every batch queued behind it with the same error; the log stays usable for later appends.
+        Never awaits and never reorders; `ValueError` when `data` does not end in a newline. The future is
+        done, on a later tick of the loop, when the batch has reached its level *and* all batches before it
+        have. Its result is True when the batch is not where the caller had to expect it, since another
+        program's bytes (or a newline that the line before it lacked) got in between (drift): then `size`
+        covers them and the caller must read again from its last committed byte.
+
+        A batch that fails is cut away again and fails every batch queued behind it with the same error,
+        those included that were queued before the failure was told (they may have it as a parent); the log
+        stays usable for later appends. Where another program's bytes lie behind a failed batch it cannot be
+        cut away: it is then found as foreign bytes. A log that is read-only fails with `LogReadOnly`.
+        Cancelling the future does not take the batch back.
         """
 
     async def flush(self) -> bool:
-        """Wait until everything written is synced; False when there was nothing to sync."""
+        """Wait until everything queued is written and synced; False when there was nothing to sync."""
 
     async def complete_tail(self) -> None:
         """Give a last line that lacks its newline one, synced."""
 
     async def quarantine_tail(self, start: int, seq: int) -> str:
-        """Copy the bytes from `start` beside the log (`<name>.torn-<seq>`), then cut them away. Returns where they are."""
+        """Copy the bytes from `start` beside the log (`<name>.torn-<seq>`), then cut them away.
+
+        Returns where they are. Nothing that was kept before is overwritten: a second one of the same name
+        gets a number. Raises `ValueError` when `start` is not inside the log.
+        """
 
     async def rewrite(self, lines: bytes, version: int) -> None:
-        """Replace the whole log atomically, the original kept beside it as `<name>.v<version>.bak`."""
+        """Replace the whole log atomically, the original kept beside it as `<name>.v<version>.bak`.
+
+        An original that was kept before is never overwritten: the second gets a number.
+        """
 
     async def promote(self) -> None:
-        """Make a draft a session: it moves to the sessions folder. Does nothing when it is one already."""
+        """Make a draft a session: it moves to the sessions folder. Does nothing when it is one already.
+
+        Raises `LogExists` when something else is already there.
+        """
 
     async def close(self) -> None:
-        """Sync what is written and let go of the log."""
+        """Write and sync what is queued and let go of the log, also when that fails. Twice is once."""
 
 
 class Store(Protocol):
     """All logs of one kind of place."""
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
-        """Make a log that holds `lines` (the header first), durable when this returns. Raises `LogExists`."""
+        """Make a log that holds `lines` (the header first), durable when this returns.
+
+        Raises `LogExists` when any log, draft or not, has this id.
+        """
 
     async def open(self, session_id: str) -> Log:
         """Open the log whose name carries this id, drafts included. Raises `LogNotFound`."""
 
     async def open_ref(self, ref: str) -> Log:
-        """Open the log at a place: a path for files. Raises `LogNotFound`."""
+        """Open the log at a place: an absolute path for files, anywhere. Raises `LogNotFound`."""
 
     async def list(self) -> list[Stored]:
         """Every log there is, drafts included, in no order."""
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
-        """The bytes of a log that is not open, in slices of at most 256 KiB."""
+        """The bytes of a log that need not be open (or of what one left behind), in slices of at most 256 KiB.
+
+        Raises `LogNotFound` at the first slice.
+        """
 
     async def trash(self, log: Log, reason: str) -> str:
-        """Move a log to the trash with a note of why; returns where it is. The log is closed."""
+        """Move a log to the trash with a note of why; returns where it is, for `scan`. The log is closed."""
 
     async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
         """What this terminal had last, or None."""
 
     async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
         """Remember what this terminal has now, replacing what it had."""
+
+    async def close(self) -> None:
+        """Let go of threads, once every log is closed."""

@@ -1,0 +1,224 @@
+"""Lines in memory: the store of ephemeral sessions, and of tests. Nothing of it outlives the process.
+
+No other program can reach these bytes, so there is never drift and nothing is ever replaced.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sessiond.store.base import (
+    Breadcrumb,
+    Durability,
+    Log,
+    LogExists,
+    LogNotFound,
+    LogReadOnly,
+    Stored,
+)
+
+_SLICE = 256 * 1024
+
+
+class MemoryStore:
+    """Keeps logs until they are trashed and forgotten; a `ref` is the session's id.
+
+    What a log leaves behind (a torn tail, an original before a rewrite, a trashed log) is kept under the ref
+    that the call returned, where `scan` finds it.
+    """
+
+    def __init__(self) -> None:
+        self._contents: dict[str, _Content] = {}
+        self._kept: dict[str, bytes] = {}
+        self._breadcrumbs: dict[str, Breadcrumb] = {}
+
+    async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
+        if session_id in self._contents:
+            raise LogExists(session_id)
+        content = _Content(session_id, bytearray(lines), draft)
+        self._contents[session_id] = content
+        return MemoryLog(content, self._kept)
+
+    async def open(self, session_id: str) -> Log:
+        if session_id not in self._contents:
+            raise LogNotFound(session_id)
+        return MemoryLog(self._contents[session_id], self._kept)
+
+    async def open_ref(self, ref: str) -> Log:
+        return await self.open(ref)
+
+    async def list(self) -> list[Stored]:
+        return [
+            Stored(
+                ref=content.session_id,
+                session_id=content.session_id,
+                draft=content.draft,
+                size=len(content.data),
+                modified_ns=content.modified_ns,
+                stamp=(content.changes,),
+            )
+            for content in self._contents.values()
+        ]
+
+    def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
+        if ref in self._contents:
+            yield from _slices(self._contents[ref].data, start)
+        elif ref in self._kept:
+            yield from _slices(self._kept[ref], start)
+        else:
+            raise LogNotFound(ref)
+
+    async def trash(self, log: Log, reason: str) -> str:
+        await log.close()
+        content = self._contents.pop(log.ref, None)
+        if content is None:
+            raise LogNotFound(log.ref)
+        where = _keep(self._kept, f"trash/{log.ref}", bytes(content.data))
+        _keep(self._kept, f"{where}.json", reason.encode())
+        return where
+
+    def forget(self, session_id: str) -> None:
+        """Let go of a session and of all that it left behind; there is no way back."""
+        self._contents.pop(session_id, None)
+        for ref in [ref for ref in self._kept if ref.removeprefix("trash/").split(".", 1)[0] == session_id]:
+            del self._kept[ref]
+
+    async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
+        return self._breadcrumbs.get(terminal_id)
+
+    async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
+        self._breadcrumbs[terminal_id] = crumb
+
+    async def close(self) -> None:
+        """Nothing to let go of: the logs stay until the store itself is dropped."""
+
+
+class MemoryLog:
+    """One log of a `MemoryStore`."""
+
+    def __init__(self, content: "_Content", kept: dict[str, bytes]) -> None:
+        self.session_id = content.session_id
+        self.draft = content.draft
+        self._content = content
+        self._kept = kept
+        self._queue: list[tuple[bytes, asyncio.Future[bool]]] = []
+        self._closed = False
+
+    @property
+    def ref(self) -> str:
+        return self.session_id
+
+    @property
+    def path(self) -> str | None:
+        return None
+
+    @property
+    def size(self) -> int:
+        return len(self._content.data)
+
+    @property
+    def read_only(self) -> str | None:
+        return "it is closed" if self._closed else None
+
+    def read(self, start: int, end: int) -> bytes:
+        return bytes(self._content.data[start:end])
+
+    def scan(self, start: int = 0) -> Iterator[bytes]:
+        return _slices(self._content.data, start)
+
+    def foreign_bytes(self) -> int:
+        return 0
+
+    def accept(self, size: int) -> None:
+        if size != self.size:
+            raise ValueError(f"nobody added bytes: the log holds {self.size}, not {size}")
+
+    def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
+        if not data.endswith(b"\n"):
+            raise ValueError("a batch is whole lines, each with its newline")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bool] = loop.create_future()
+        if self._closed:
+            future.set_exception(LogReadOnly("it is closed"))
+            return future
+        if not self._queue:
+            loop.call_soon(self._write)
+        self._queue.append((data, future))
+        return future
+
+    async def flush(self) -> bool:
+        queued = bool(self._queue)
+        self._write()
+        return queued
+
+    async def complete_tail(self) -> None:
+        self._write()
+        if self._content.data and not self._content.data.endswith(b"\n"):
+            self._content.put(b"\n")
+
+    async def quarantine_tail(self, start: int, seq: int) -> str:
+        self._write()
+        if not 0 <= start < self.size:
+            raise ValueError(f"there is no tail at {start} in a log of {self.size} bytes")
+        where = _keep(self._kept, f"{self.ref}.torn-{seq}", self.read(start, self.size))
+        self._content.replace(self.read(0, start))
+        return where
+
+    async def rewrite(self, lines: bytes, version: int) -> None:
+        self._write()
+        _keep(self._kept, f"{self.ref}.v{version}.bak", self.read(0, self.size))
+        self._content.replace(lines)
+
+    async def promote(self) -> None:
+        self.draft = self._content.draft = False
+
+    async def close(self) -> None:
+        self._write()
+        self._closed = True
+
+    def _write(self) -> None:
+        queue, self._queue = self._queue, []
+        for data, future in queue:
+            self._content.put(data)
+            if not future.done():
+                future.set_result(False)
+
+
+@dataclass(slots=True)
+class _Content:
+    """What a memory log holds, shared by everyone who opens it."""
+
+    session_id: str
+    data: bytearray
+    draft: bool
+    changes: int = 0
+    modified_ns: int = field(default_factory=time.time_ns)
+
+    def put(self, data: bytes) -> None:
+        self.data += data
+        self._changed()
+
+    def replace(self, data: bytes) -> None:
+        self.data = bytearray(data)
+        self._changed()
+
+    def _changed(self) -> None:
+        self.changes += 1
+        self.modified_ns = time.time_ns()
+
+
+def _keep(kept: dict[str, bytes], ref: str, data: bytes) -> str:
+    """Keep bytes under this ref, or under the next free one: what is kept is never overwritten."""
+    name, number = ref, 1
+    while kept.get(name, data) != data:
+        number += 1
+        name = f"{ref}.{number}"
+    kept[name] = data
+    return name
+
+
+def _slices(data: bytes | bytearray, start: int) -> Iterator[bytes]:
+    end = len(data)
+    for at in range(start, end, _SLICE):
+        yield bytes(data[at : min(at + _SLICE, end)])
