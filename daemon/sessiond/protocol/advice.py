@@ -1,0 +1,125 @@
+"""What each error kind means, whether to try again, and what to do about it: the text of the error table.
+
+It says nothing of codes (`errors.CODES`) and decides nothing: the server chooses the kind.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One error kind in words; `retryable` as in `data.retryable`: the same request may succeed later."""
+
+    means: str
+    action: str
+    retryable: bool = False
+
+
+GENERAL: Final = (
+    "parse",
+    "invalidRequest",
+    "methodNotFound",
+    "invalidParams",
+    "internal",
+    "notInitialized",
+    "cancelled",
+    "tooLarge",
+    "unsupportedVersion",
+    "overloaded",
+)
+"""Kinds that any request may be answered with, whatever its method."""
+
+ADVICE: Final[dict[str, Advice]] = {
+    "parse": Advice("The message is not JSON.", "Mend the client. The reply's `id` is null."),
+    "invalidRequest": Advice(
+        "The message is JSON, but no JSON-RPC 2.0 request, notification or reply.", "Mend the client."
+    ),
+    "methodNotFound": Advice(
+        "This daemon has no such method.",
+        "Look into `methods` of the handshake before you call; see `didYouMean`.",
+    ),
+    "invalidParams": Advice(
+        "A parameter is missing, has the wrong type or is out of range; `path` says which.",
+        "Mend the client.",
+    ),
+    "internal": Advice(
+        "A defect of the daemon. Nothing of the request was kept unless the message says so.",
+        "Report it with `reportId`, which stands beside the stack in the daemon's log.",
+    ),
+    "notInitialized": Advice(
+        "An LSP request came before `initialize`. Methods of this document never answer so.",
+        "Send `initialize` first.",
+        retryable=True,
+    ),
+    "cancelled": Advice("The client cancelled the request with `$/cancelRequest`.", "Nothing."),
+    "sessionNotFound": Advice(
+        "No session has this id, this prefix or this path.", "See `didYouMean`, or ask `session/list`."
+    ),
+    "entryNotFound": Advice(
+        "The session has no entry with this id.", "See `didYouMean`, or read `session/tree`."
+    ),
+    "leafConflict": Advice(
+        "The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.",
+        "Read the `missing` lines up to `seq`, then decide: append to `currentLeaf`, or branch.",
+        retryable=True,
+    ),
+    "idReused": Advice(
+        "The session already has an entry with this id and other content. Nothing was written.",
+        "Take a new id. A retry must send the very same entry.",
+    ),
+    "alreadyExists": Advice(
+        "There already is a session with this id, or the prefix fits several.",
+        "Take another id, open the one there is, or give more of the id; see `didYouMean`.",
+    ),
+    "cursorExpired": Advice(
+        "The cursor belongs to another query or to a state that is gone.", "Start again without a cursor."
+    ),
+    "tooLarge": Advice(
+        "A frame, an entry or a batch has more than `limit` (it has `actual`).",
+        "Send less at once; the handshake's `limits` say how much is taken.",
+    ),
+    "wouldBreakTree": Advice(
+        "The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call "
+        "from its result, and its `firstKeptEntryId` must lie on the path.",
+        "Choose another place.",
+    ),
+    "invalidEntry": Advice(
+        "A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.",
+        "Mend the draft; `path` says where.",
+    ),
+    "foreignWriter": Advice(
+        "Another program cut short or replaced the file while it was open. The file is left as it is.",
+        "Open the session again and read what is there.",
+    ),
+    "readOnly": Advice(
+        "The session cannot be written: its file is damaged, of a newer version, or you have no right to.",
+        "Read it, or fork it into a session that can be written.",
+    ),
+    "unsupportedVersion": Advice(
+        "Client and daemon share no version of the protocol; `supported` lists the daemon's.",
+        "Update the older of the two.",
+    ),
+    "overloaded": Advice(
+        "Too many requests wait.", "Wait `retryAfterMs`, then send the same request again.", retryable=True
+    ),
+    "draining": Advice(
+        "The daemon is about to end and takes no more writes.",
+        "Connect again (that starts a new daemon) and send the same request.",
+        retryable=True,
+    ),
+    "damaged": Advice(
+        "The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.",
+        "Mend the file by hand, or leave it. `session/open` by path still shows what could be read.",
+    ),
+    "storageFull": Advice(
+        "There is no room left on the disk. Nothing of the request was kept.",
+        "Free some space, then send the same request again.",
+        retryable=True,
+    ),
+    "storageFailed": Advice(
+        "The disk refused (`errno`). Nothing of the request was kept.",
+        "Look at the disk, then send the same request again.",
+        retryable=True,
+    ),
+}

@@ -1,0 +1,147 @@
+"""The whole protocol as one JSON Schema document (draft 2020-12), made from the tables and types.
+
+It is what `sessiond schema` prints and what documents, TypeScript and Lua are rendered from. It validates
+nothing itself: the daemon decodes with the types.
+"""
+
+import inspect
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any, Final, get_args
+
+import msgspec
+
+from sessiond.protocol import errors, methods, types
+from sessiond.protocol.advice import ADVICE
+from sessiond.protocol.comments import field_comments
+from sessiond.session import entries
+
+JsonSchema = dict[str, Any]
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+_HANDSHAKE = (types.InitializeOptions, types.Handshake, errors.ErrorData)
+_ENTRIES = get_args(entries.AnyPayload)
+
+
+class Undocumented(Exception):
+    """{names}: no docstring. It crosses the wire, so say in its class what it is."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__(
+            f"{', '.join(names)}: no docstring. It crosses the wire, so say in its class what it is."
+        )
+
+
+def schema() -> JsonSchema:
+    """Methods, notifications, error kinds and every type, the types under `$defs`. Raises `Undocumented`."""
+    return {
+        "$schema": DIALECT,
+        "title": "sessiond protocol",
+        "description": "JSON-RPC 2.0 between a client and the daemon. Both ignore unknown fields.",
+        "protocolVersion": methods.PROTOCOL_VERSION,
+        "methods": {method.name: _method(method) for method in methods.METHODS.values()},
+        "notifications": {note.name: _notification(note) for note in methods.NOTIFICATIONS.values()},
+        "errors": {kind: _error(kind, code) for kind, code in errors.CODES.items()},
+        "$defs": definitions(
+            (
+                *(kind for method in methods.METHODS.values() for kind in (method.params, method.result)),
+                *(note.params for note in methods.NOTIFICATIONS.values()),
+                *_HANDSHAKE,
+            )
+        ),
+    }
+
+
+def definitions(wire: Iterable[type]) -> JsonSchema:
+    """The definitions of these types, of all they name, and of entries and drafts. Raises `Undocumented`."""
+    found = _components(wire) | _entry_definitions()
+    if "ErrorData" in found:
+        found["ErrorKind"] = {
+            "description": "The stable name of an error: match this, never the message.",
+            "enum": list(errors.CODES),
+        }
+        found["ErrorData"]["properties"]["kind"] = {"$ref": "#/$defs/ErrorKind"}
+    comments = _comments(types, entries, errors)
+    undocumented = [name for name, definition in found.items() if not definition.get("description")]
+    if undocumented:
+        raise Undocumented(undocumented)
+    for name, definition in found.items():
+        definition["description"] = inspect.cleandoc(definition["description"])
+        for field, comment in comments.get(name, {}).items():
+            definition["properties"][field]["description"] = comment
+    return found
+
+
+def _method(method: methods.Method[Any, Any]) -> JsonSchema:
+    return {
+        "description": inspect.getdoc(method.params),
+        "params": {"$ref": f"#/$defs/{method.params.__name__}"},
+        "result": {"$ref": f"#/$defs/{method.result.__name__}"},
+        "errors": list(method.errors),
+    }
+
+
+def _notification(note: methods.Notification[Any]) -> JsonSchema:
+    return {
+        "description": inspect.getdoc(note.params),
+        "params": {"$ref": f"#/$defs/{note.params.__name__}"},
+    }
+
+
+def _error(kind: str, code: int) -> JsonSchema:
+    advice = ADVICE[kind]
+    return {"code": code, "retryable": advice.retryable, "description": advice.means, "action": advice.action}
+
+
+def _components(kinds: Iterable[type]) -> JsonSchema:
+    return msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")[1]
+
+
+def _entry_definitions() -> JsonSchema:
+    """`Entry` and `Draft` (which the types name as `Raw`), and each known entry type with its common fields.
+
+    Fields that sessiond does not know stay in the line, so they say `additionalProperties` out loud.
+    """
+    found = _components((*_ENTRIES, entries.EntryBase, entries.DraftHead))
+    common = found["EntryBase"]
+    for kind in _ENTRIES:
+        known = found[kind.__name__]
+        known["properties"] = common["properties"] | known["properties"]
+        known["required"] = list(dict.fromkeys((*common["required"], *known["required"])))
+    draft = found.pop("DraftHead")
+    draft["title"] = "Draft"
+    draft["description"] = (
+        "An entry before the daemon has given it what it lacks: it may leave out `id`, `parentId`, `timestamp`. "
+        "The other fields are those of its type."
+    )
+    for definition in (*found.values(), draft):
+        definition["additionalProperties"] = True
+    return found | {
+        "KnownEntry": {
+            "description": "An entry of a type that sessiond knows, as its owners write it.",
+            "anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in _ENTRIES],
+            "discriminator": {"propertyName": "type"},
+        },
+        "Entry": {
+            "description": "An entry as its line has it, unknown types and unknown fields included.",
+            "anyOf": [{"$ref": "#/$defs/KnownEntry"}, {"$ref": "#/$defs/EntryBase"}],
+        },
+        "Draft": draft,
+    }
+
+
+def _comments(*modules: ModuleType) -> dict[str, dict[str, str]]:
+    """Class name -> field name on the wire -> its comment. Empty where Python has no source files."""
+    found: dict[str, dict[str, str]] = {}
+    for module in modules:
+        try:
+            source = inspect.getsource(module)
+        except OSError:
+            continue
+        for name, by_field in field_comments(source).items():
+            wire_names = {
+                field.name: field.encode_name for field in msgspec.structs.fields(getattr(module, name))
+            }
+            found[name] = {wire_names[field]: comment for field, comment in by_field.items()}
+    return found

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Render protocol.md's tables and the editors' types from the protocol; `--check` only compares.
+
+Run it after each change of daemon/sessiond/protocol: `python scripts/gen_protocol.py`.
+"""
+
+import argparse
+import difflib
+import sys
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from scripts.protocol import lua, markdown, typescript
+from scripts.protocol.notes import JsonSchema
+
+from sessiond.protocol.schema import schema
+
+ROOT = Path(__file__).resolve().parent.parent
+
+TARGETS: dict[str, Callable[[str, JsonSchema], str]] = {
+    "protocol.md": markdown.render,
+    "editors/vscode/src/protocol.ts": lambda _present, it: typescript.render(it),
+    "editors/nvim/lua/sessiond/protocol.lua": lambda _present, it: lua.render(it),
+}
+
+
+def stale() -> dict[str, tuple[str, str]]:
+    """The targets that are not as they would be rendered: name -> (text now, text as it should be)."""
+    document = schema()
+    found = {}
+    for name, render in TARGETS.items():
+        path = ROOT / name
+        present = path.read_text(encoding="utf-8") if path.exists() else ""
+        wanted = render(present, document)
+        if present != wanted:
+            found[name] = (present, wanted)
+    return found
+
+
+def difference(name: str, present: str, wanted: str) -> str:
+    """What would change in a target, as a unified diff of at most 40 lines."""
+    before, after = present.splitlines(), wanted.splitlines()
+    lines = difflib.unified_diff(before, after, name, f"{name} (as generated)", n=1, lineterm="")
+    return "\n".join(islice(lines, 40))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only compare; exit 1 on a difference")
+    arguments = parser.parse_args()
+    found = stale()
+    for name, (present, wanted) in found.items():
+        if arguments.check:
+            print(difference(name, present, wanted))
+        else:
+            target = ROOT / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(wanted, encoding="utf-8")
+            print(f"wrote {name}")
+    if arguments.check and found:
+        print(f"{', '.join(found)}: out of date. Run scripts/gen_protocol.py.", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""The generated parts of protocol.md, from `<!-- generated: NAME -->` to `<!-- /generated -->`."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from scripts.protocol.notes import JsonSchema, notes
+
+_PART = re.compile(r"(<!-- generated: (?P<name>\S+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
+
+
+class UnknownPart(Exception):
+    """protocol.md asks for a generated part that there is not: {name}."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"protocol.md asks for a generated part that there is not: {name}.")
+
+
+def render(document: str, schema: JsonSchema) -> str:
+    """The document with every generated part made anew. Raises `UnknownPart`."""
+    available = parts(schema)
+
+    def part(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name not in available:
+            raise UnknownPart(name)
+        return f"{match[1]}\n{available[name]}\n\n{match[3]}"
+
+    return _PART.sub(part, document)
+
+
+def parts(schema: JsonSchema) -> dict[str, str]:
+    """Every part that protocol.md may ask for: four overviews, and one for each method and notification."""
+    definitions = schema["$defs"]
+    methods = {name: _method(method, definitions) for name, method in schema["methods"].items()}
+    notifications = {
+        name: f"{note['description']}\n\n{_fields(_target(note['params'], definitions))}"
+        for name, note in schema["notifications"].items()
+    }
+    return {
+        "methods": _overview(schema["methods"], "method"),
+        "notifications": _overview(schema["notifications"], "notification"),
+        "errors": _errors(schema["errors"]),
+        "entries": _entries(definitions),
+        "shapes": "\n\n".join(_shape(name, definitions[name]) for name in _shapes(definitions)),
+        **methods,
+        **notifications,
+    }
+
+
+def type_name(field: JsonSchema) -> str:
+    """A field's type for a person: `string or null`, `list of Entry`, `"synced" or "written"`."""
+    match field:
+        case {"$ref": target}:
+            name = target.rpartition("/")[2]
+            return f"[{name}](#{name.lower()})"
+        case {"anyOf": options}:
+            return " or ".join(dict.fromkeys(type_name(option) for option in options))
+        case {"enum": values}:
+            return " or ".join(f'`"{value}"`' for value in values)
+        case {"type": "array", "items": items}:
+            return f"list of {type_name(items)}"
+        case {"type": "object", "additionalProperties": dict() as values}:
+            return f"object of {type_name(values)}"
+        case {"type": kind}:
+            return str(kind)
+        case _:
+            return "any JSON"
+
+
+def _overview(messages: JsonSchema, title: str) -> str:
+    rows = (
+        f"| [`{name}`](#{_anchor(name)}) | {_first_sentence(it['description'])} |"
+        for name, it in messages.items()
+    )
+    return _table((title, "what it does"), rows)
+
+
+def _errors(errors: JsonSchema) -> str:
+    rows = []
+    for kind, it in errors.items():
+        again = "yes" if it["retryable"] else "no"
+        rows.append(f"| `{kind}` | {it['code']} | {again} | {it['description']} | {it['action']} |")
+    return _table(("kind", "code", "retryable", "means", "what to do"), rows)
+
+
+def _entries(definitions: JsonSchema) -> str:
+    common = definitions["EntryBase"]["properties"]
+    rows = []
+    for option in definitions["KnownEntry"]["anyOf"]:
+        known = _target(option, definitions)
+        own = [_label(name, known) for name in known["properties"] if name not in common]
+        (type_,) = known["properties"]["type"]["enum"]
+        rows.append(f"| `{type_}` | {', '.join(own)} | {_line(known['description'])} |")
+    return _table(("type", "fields", "what it is"), rows)
+
+
+def _method(method: JsonSchema, definitions: JsonSchema) -> str:
+    params, result = _target(method["params"], definitions), _target(method["result"], definitions)
+    own = ", ".join(f"`{kind}`" for kind in method["errors"]) or "none"
+    blocks = [method["description"]]
+    if params["properties"]:
+        blocks += ["**Params**", _fields(params)]
+    blocks += [f"**Result.** {result['description']}", _fields(result), f"**Errors of its own:** {own}."]
+    return "\n\n".join(blocks)
+
+
+def _shapes(definitions: JsonSchema) -> list[str]:
+    """The types that several messages share: what is neither a message of its own nor an entry."""
+    return [
+        name
+        for name, definition in definitions.items()
+        if "properties" in definition
+        and not name.endswith(("Params", "Result", "Note"))
+        and not definition.get("additionalProperties")
+    ]
+
+
+def _shape(name: str, definition: JsonSchema) -> str:
+    return f"#### {name}\n\n{definition['description']}\n\n{_fields(definition)}"
+
+
+def _fields(definition: JsonSchema) -> str:
+    rows = (
+        f"| {_label(name, definition)} | {type_name(field)} | {notes(field)} |"
+        for name, field in definition["properties"].items()
+    )
+    return _table(("field", "type", "notes"), rows)
+
+
+def _label(name: str, definition: JsonSchema) -> str:
+    return f"`{name}`" if name in definition["required"] else f"`{name}?`"
+
+
+def _target(reference: JsonSchema, definitions: JsonSchema) -> JsonSchema:
+    found: dict[str, Any] = definitions[reference["$ref"].rpartition("/")[2]]
+    return found
+
+
+def _table(titles: tuple[str, ...], rows: Iterable[str]) -> str:
+    return "\n".join((f"| {' | '.join(titles)} |", "|---" * len(titles) + "|", *rows))
+
+
+def _anchor(name: str) -> str:
+    return name.replace("/", "").lower()
+
+
+def _first_sentence(description: str) -> str:
+    return re.split(r"(?<=[.:])\s", _line(description), maxsplit=1)[0].rstrip(":")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

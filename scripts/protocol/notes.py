@@ -1,0 +1,61 @@
+"""What the schema says of a field beyond its type, in the same few words for each target."""
+
+from typing import Any
+
+import msgspec
+
+JsonSchema = dict[str, Any]
+
+
+def notes(field: JsonSchema) -> str:
+    """The field's comment, its bounds and its default, each as a sentence; empty when there is none."""
+    parts = (field.get("description"), _bounds(field), _default(field))
+    return " ".join(f"{part[0].upper()}{part[1:].rstrip('.')}." for part in parts if part)
+
+
+def is_nullable(field: JsonSchema) -> bool:
+    """Whether null is one of the field's values."""
+    return any(option.get("type") == "null" for option in field.get("anyOf", ()))
+
+
+def without_null(field: JsonSchema) -> list[JsonSchema]:
+    """The alternatives of a field, null left out; a plain type is its only alternative."""
+    options: list[JsonSchema] = field.get("anyOf", [field])
+    return [option for option in options if option.get("type") != "null"]
+
+
+def constant(name: str) -> str:
+    """The identifier of a method or notification in code: `session/leafMoved` is `sessionLeafMoved`."""
+    noun, verb = name.split("/")
+    return noun + verb[0].upper() + verb[1:]
+
+
+def literal(value: object) -> str:
+    """A value as JSON writes it, which TypeScript reads, and Lua too when it is a string."""
+    return msgspec.json.encode(value).decode()
+
+
+def _bounds(field: JsonSchema) -> str:
+    for option in without_null(field):
+        if "minLength" in option or "maxLength" in option:
+            words = f"{_range(option.get('minLength'), option.get('maxLength'))} characters"
+            return words + (f" matching `{option['pattern']}`" if "pattern" in option else "")
+        if "minItems" in option or "maxItems" in option:
+            return f"{_range(option.get('minItems'), option.get('maxItems'))} items"
+        if "minimum" in option or "maximum" in option:
+            return _range(option.get("minimum"), option.get("maximum"))
+    return ""
+
+
+def _range(least: int | None, most: int | None) -> str:
+    if most is None:
+        return f"at least {least}"
+    if least is None:
+        return f"at most {most}"
+    return f"{least} to {most}"
+
+
+def _default(field: JsonSchema) -> str:
+    if field.get("default") is None:
+        return ""
+    return f"default `{literal(field['default'])}`"
