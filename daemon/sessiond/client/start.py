@@ -1,0 +1,132 @@
+"""Start the daemon once, whoever asks: fifty clients at the same moment must make one daemon.
+
+The order makes it safe: take `start.lock`, look again, start, wait for the word, let go. The daemon's own
+lock decides in the end; this one keeps a crowd from starting fifty processes of which forty-nine lose.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+
+from sessiond.client.connect import PATIENCE, DaemonNotStarted, knock
+from sessiond.paths import Places, make_private
+
+ANOTHER_RUNS = 75
+"""What a daemon says, and exits with, when another holds `daemon.lock` (EX_TEMPFAIL)."""
+
+_PASSED_ON = ("HOME", "PATH", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL")
+_PASSED_ON_BY_PREFIX = ("LC_", "XDG_", "SESSIOND_")
+_LAST_LINES = 20
+
+
+def start(places: Places, deadline: float) -> socket.socket:
+    """Start the daemon, or wait for whoever starts it, and return a blocking socket to it.
+
+    `deadline` is a time of `time.monotonic`. Raises `DaemonNotStarted` with the reason that the daemon gave.
+    """
+    make_private(places.state)
+    pause = 0.005
+    while True:
+        found = knock(places, deadline)
+        if found is not None:
+            return found
+        lock = os.open(places.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            if _taken(lock):
+                found = knock(places, deadline)
+                if found is not None:
+                    return found
+                _spawn(places, deadline)
+                continue
+        finally:
+            os.close(lock)
+        if time.monotonic() + pause > deadline:
+            raise DaemonNotStarted("nothing listened in time", places.log, [])
+        time.sleep(pause)
+        pause = min(pause * 2, 0.1)
+
+
+def _taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _spawn(places: Places, deadline: float) -> None:
+    """Start a daemon and wait for its word. Returns when there is one to connect to, this or another."""
+    log = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    told, telling = os.pipe()
+    try:
+        log_size = os.fstat(log).st_size
+        try:
+            # Nothing of the caller's leaks in: neither its descriptors (`| cat` would wait for the daemon's
+            # end), nor its folder, nor its environment, nor code from that folder or from PYTHONPATH.
+            process = subprocess.Popen(
+                [sys.executable, "-E", "-P", "-m", "sessiond", "serve", "--ready-fd", str(telling)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(telling,),
+                start_new_session=True,
+                cwd="/",
+                env=_environment(places),
+                umask=0o077,
+            )
+        finally:
+            os.close(telling)
+        word = _word(told, deadline)
+        # The child has made the daemon a process of its own and is gone, so there is nobody to wait for long.
+        status = process.wait()
+    finally:
+        os.close(told)
+        os.close(log)
+    if word == "READY" or word.startswith(f"FAIL {ANOTHER_RUNS} "):
+        return
+    if word.startswith("FAIL "):
+        _, code, reason = word.split(" ", 2)
+        raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size), int(code))
+    reason = word or f"it ended without a word (status {status})"
+    raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size))
+
+
+def _environment(places: Places) -> dict[str, str]:
+    passed_on = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _PASSED_ON or name.startswith(_PASSED_ON_BY_PREFIX)
+    }
+    if places.home is not None:
+        passed_on["SESSIOND_HOME"] = places.home  # absolute, since the daemon's folder is not the caller's
+    return passed_on
+
+
+def _word(told: int, deadline: float) -> str:
+    """Read the one line of the ready pipe; empty when the daemon ended without it."""
+    ready = select.poll()
+    ready.register(told, select.POLLIN)
+    line = b""
+    while not line.endswith(b"\n"):
+        if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            return f"it was not ready within {PATIENCE:.0f} seconds"
+        piece = os.read(told, 4096)
+        if not piece:
+            break
+        line += piece
+    return line.decode(errors="replace").strip()
+
+
+def _log_since(path: str, size: int) -> list[str]:
+    try:
+        with open(path, "rb") as log:
+            log.seek(size)
+            return log.read(65_536).decode(errors="replace").splitlines()[-_LAST_LINES:]
+    except OSError:
+        return []

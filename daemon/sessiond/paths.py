@@ -1,0 +1,223 @@
+"""Where everything lives: the four folders, and the names of the files in them.
+
+Every command imports this, so it loads nothing: plain strings instead of pathlib (5 ms), and platformdirs
+(20 ms) only where the XDG rules are not the answer. It can make a private folder; it touches no file.
+"""
+# ruff: noqa: PTH100, PTH102, PTH111, PTH117, PTH120
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
+
+SOCKET_PATH_LIMIT = 100
+"""Bytes. Linux allows 107 and macOS 103; the difference is room for the name that a bind uses first."""
+
+OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+OTHERS_MAY_ANYTHING = stat.S_IRWXG | stat.S_IRWXO
+
+
+class UnsafeFolder(Exception):
+    """The folder {path} cannot be used: {reason}. What to do: {advice}."""
+
+    def __init__(self, path: str, reason: str, advice: str) -> None:
+        super().__init__(f"The folder {path} cannot be used: {reason}. What to do: {advice}.")
+        self.path = path
+
+
+class Places:
+    """The folders of one user's sessiond, as absolute paths; frozen.
+
+    `data` holds sessions, blobs, drafts and trash; `state` locks, endpoint, index and log; `runtime` the
+    socket; `config` the one file that a person writes. `home` is where SESSIOND_HOME put them all, or None.
+    """
+
+    __slots__ = ("config", "data", "home", "runtime", "state")
+
+    data: str
+    state: str
+    runtime: str
+    config: str
+    home: str | None
+
+    def __init__(self, *, data: str, state: str, runtime: str, config: str, home: str | None = None) -> None:
+        values = {"data": data, "state": state, "runtime": runtime, "config": config, "home": home}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"Places is frozen: {name} cannot be set")
+
+    def __repr__(self) -> str:
+        return f"Places({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+
+    @property
+    def socket(self) -> str:
+        """Where the daemon listens when nothing else is said; `endpoint` names where it does."""
+        return os.path.join(self.runtime, "sessiond.sock")
+
+    @property
+    def endpoint(self) -> str:
+        """What the running daemon tells of itself; see `server/endpoint.py`."""
+        return os.path.join(self.state, "endpoint.json")
+
+    @property
+    def daemon_lock(self) -> str:
+        """Held by the daemon for life. Never unlinked."""
+        return os.path.join(self.state, "daemon.lock")
+
+    @property
+    def start_lock(self) -> str:
+        """Held by the client that is starting the daemon. Never unlinked."""
+        return os.path.join(self.state, "start.lock")
+
+    @property
+    def log(self) -> str:
+        """What the daemon writes for people: no bodies, no secrets."""
+        return os.path.join(self.state, "sessiond.log")
+
+    @property
+    def config_file(self) -> str:
+        """See `config.py`."""
+        return os.path.join(self.config, "config.toml")
+
+
+def places(environ: Mapping[str, str] = os.environ) -> Places:
+    """Work out the folders from the environment. Makes nothing; only looks at runtime folders."""
+    if home := environ.get("SESSIOND_HOME"):
+        home = os.path.abspath(os.path.expanduser(home))
+        state = os.path.join(home, "state")
+        return Places(
+            data=os.path.join(home, "data"),
+            state=state,
+            runtime=_short_enough(os.path.join(home, "run"), state, environ),
+            config=os.path.join(home, "config"),
+            home=home,
+        )
+    data, state, config = _platform_folders(environ)
+    return Places(data=data, state=state, runtime=_runtime_of(state, environ), config=config)
+
+
+def make_private(path: str) -> None:
+    """Make the folder `path` and its parents, 0700, and see to it that it is ours and nobody else's.
+
+    A folder of ours that others could read is closed to them. One that others could write to is refused,
+    because what is in it may be theirs. Raises `UnsafeFolder`, also for every refusal of the system.
+    """
+    try:
+        _make_folders(path)
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        advice = "make it a folder that you own, or set SESSIOND_HOME to one"
+        raise UnsafeFolder(path, error.strerror or str(error), advice) from error
+    try:
+        found = os.fstat(folder)
+        if found.st_uid != os.geteuid():
+            raise UnsafeFolder(
+                path, f"it belongs to user id {found.st_uid}", "set SESSIOND_HOME to a folder of yours"
+            )
+        if found.st_mode & OTHERS_MAY_WRITE:
+            raise UnsafeFolder(
+                path, "others may write to it", f"look through it, then run chmod 700 '{path}'"
+            )
+        if found.st_mode & OTHERS_MAY_ANYTHING:
+            os.fchmod(folder, 0o700)
+    finally:
+        os.close(folder)
+
+
+def _make_folders(path: str) -> None:
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        _make_folders(os.path.dirname(path))
+        _make_folders(path)
+
+
+def _platform_folders(environ: Mapping[str, str]) -> tuple[str, str, str]:
+    if sys.platform != "linux":
+        from platformdirs import PlatformDirs
+
+        dirs = PlatformDirs("sessiond", appauthor=False)
+        return dirs.user_data_dir, dirs.user_state_dir, dirs.user_config_dir
+    return (
+        _xdg(environ, "XDG_DATA_HOME", "~/.local/share"),
+        _xdg(environ, "XDG_STATE_HOME", "~/.local/state"),
+        _xdg(environ, "XDG_CONFIG_HOME", "~/.config"),
+    )
+
+
+def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:
+    # The XDG rule is to ignore a relative path.
+    base = environ.get(variable, "").strip()
+    if not os.path.isabs(base):
+        base = environ.get("HOME", "~") + default[1:]
+    return os.path.join(os.path.normpath(os.path.expanduser(base)), "sessiond")
+
+
+def _runtime_of(state: str, environ: Mapping[str, str]) -> str:
+    """The socket's folder: the session's runtime folder when there is a safe one, else beside the state.
+
+    Another state is another daemon, so any but the user's usual state gets a folder of its own there.
+    """
+    base = _runtime_base(environ)
+    if base is None:
+        return _short_enough(os.path.join(state, "run"), state, environ)
+    if state == _usual_state():
+        return _short_enough(os.path.join(base, "sessiond"), state, environ)
+    return _hashed(base, state)
+
+
+def _usual_state() -> str | None:
+    import pwd
+
+    try:
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        return None
+    return os.path.join(os.path.normpath(home), ".local/state/sessiond")
+
+
+def _short_enough(runtime: str, state: str, environ: Mapping[str, str]) -> str:
+    if _fits(runtime):
+        return runtime
+    # The last resort lies in a folder that everybody may write to. `make_private` refuses it there unless it
+    # is ours, so another user can keep the daemon from starting, but cannot answer in its place.
+    base = _runtime_base(environ)
+    if base is not None and _fits(short := _hashed(base, state)):
+        return short
+    return _hashed("/tmp", state, owner=f"-{os.geteuid()}")
+
+
+def _hashed(base: str, state: str, owner: str = "") -> str:
+    from hashlib import sha256
+
+    return os.path.join(base, f"sessiond{owner}-{sha256(os.fsencode(state)).hexdigest()[:12]}")
+
+
+def _fits(runtime: str) -> bool:
+    return len(os.fsencode(runtime)) + len("/sessiond.sock") <= SOCKET_PATH_LIMIT
+
+
+def _runtime_base(environ: Mapping[str, str]) -> str | None:
+    for path in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{os.geteuid()}"):
+        if os.path.isabs(path) and _is_private(path):
+            return os.path.normpath(path)
+    return None
+
+
+def _is_private(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    return mine and not found.st_mode & OTHERS_MAY_ANYTHING

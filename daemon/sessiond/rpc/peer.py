@@ -1,0 +1,17 @@
+"""Who is at the other end of a unix socket, as the kernel tells it. Both ends ask before they trust."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+
+def peer_uid(connected: socket.socket) -> int:
+    """Return the effective user id that the other end had when it connected (or listened). Raises OSError."""
+    if sys.platform == "linux":
+        answer = connected.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, 12
+        )  # struct ucred: pid, uid, gid
+    else:
+        answer = connected.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED, struct xucred: version, uid, ...
+    return int.from_bytes(answer[4:8], sys.byteorder)
