@@ -1,0 +1,32 @@
+"""Options that concern every test."""
+
+from collections.abc import Generator
+from typing import TypeVar
+
+import pytest
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--no-skips", action="store_true", help="a skipped test or module is a failure")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return _unskipped((yield), item.config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return _unskipped((yield), collector.config)
+
+
+def _unskipped(report: Report, config: pytest.Config) -> Report:
+    # An expected failure is reported as skipped, too, but it ran; xfail_strict watches over those.
+    if report.skipped and not hasattr(report, "wasxfail") and config.getoption("--no-skips"):
+        report.outcome = "failed"
+        report.longrepr = f"Skipped, but with --no-skips nothing may be left out: {report.longrepr}"
+    return report
