@@ -1,0 +1,52 @@
+"""What a program says about a session file: one shape for pi, oh-my-pi, recordings of them, and sessiond.
+
+Ids are as the program gave them. A v1 file has none, so programs make some up: compare those by position.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class View:
+    """What one leaf looks like: the path to it, root first, and the context a model would get there."""
+
+    name: str
+    """`current` for the leaf the program opened at; else a name or an entry id."""
+    leaf_id: str | None
+    path: tuple[str, ...] = ()
+    messages: tuple[Any, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The rest of the context. pi: `thinkingLevel`, `model`. oh-my-pi: `models`, `mode` and more."""
+    error: str | None = None
+    """What the program threw instead of answering; then path, messages and settings are empty."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a program found in a file, or `open_error` and nothing else."""
+
+    open_error: str | None = None
+    rewrote_at_open: bool = False
+    header: Mapping[str, Any] | None = None
+    entry_ids: tuple[str, ...] = ()
+    """In file order. A duplicate id appears as often as it stands in the file."""
+    views: tuple[View, ...] = ()
+    roots: tuple[str, ...] = ()
+    parents: Mapping[str, str | None] = field(default_factory=dict)
+    """The tree as the program draws it: an orphan or a self-parent is a root, whatever its line says."""
+    tree_error: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    session_name: str | None = None
+
+    @property
+    def current(self) -> View:
+        return self.view("current")
+
+    @property
+    def leaf_id(self) -> str | None:
+        return self.current.leaf_id
+
+    def view(self, name: str) -> View:
+        return next(view for view in self.views if view.name == name)

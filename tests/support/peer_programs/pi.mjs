@@ -1,0 +1,16 @@
+// Runs the real pi: node pi.mjs < request. The folder of its package stands in PI_PACKAGE.
+
+import crypto from "node:crypto";
+import { syncBuiltinESMExports } from "node:module";
+import { pathToFileURL } from "node:url";
+import { answer, countingIds, request, stopTheClock } from "./answers.mjs";
+
+if (request.ids !== undefined) {
+  crypto.randomUUID = countingIds(request.ids);
+  syncBuiltinESMExports();
+  stopTheClock();
+}
+
+const { SessionManager } = await import(pathToFileURL(`${process.env.PI_PACKAGE}/dist/bundle/index.js`).href);
+
+await answer((file) => SessionManager.open(file));
