@@ -1,0 +1,404 @@
+"""One JSON-RPC 2.0 connection over an asyncio transport, the same at both ends.
+
+Knows no method (but the cancellation it sends), starts no task, and sets no limit on what is queued: it
+counts, and its owner decides. Everything here belongs to the thread of the event loop.
+"""
+
+import asyncio
+from collections import deque
+from typing import Final, Protocol, cast
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from sessiond.rpc.framing import MAX_FRAME, Framer, FramingError, Mode, encode_frame
+from sessiond.rpc.message import (
+    INVALID_REQUEST,
+    PARSE,
+    BadMessage,
+    Head,
+    RequestId,
+    decode_message,
+    encode_error,
+    encode_notification,
+    encode_request,
+    encode_result,
+)
+
+CANCEL: Final = "$/cancelRequest"
+"""The notification {id} that a cancelled call sends (LSP's name; a peer may ignore it)."""
+
+
+class RemoteError(Exception):
+    """The peer answered with an error: its `code`, its `message`, its `data` as bytes, or None."""
+
+    def __init__(self, code: int, message: str, data: Raw | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class ConnectionClosed(Exception):
+    """The connection is closed."""
+
+    def __init__(self, reason: Exception | None = None) -> None:
+        super().__init__(
+            "The connection is closed." if reason is None else f"The connection is closed: {reason}"
+        )
+        self.__cause__ = reason
+
+
+class NotAwaited(Exception):
+    """No request with this id awaits a reply: it was answered already, or never came."""
+
+    def __init__(self, id: RequestId) -> None:
+        super().__init__(f"No request {id!r} awaits a reply: it was answered already, or never came.")
+
+
+class Handler(Protocol):
+    """What the owner of a connection does with what comes in.
+
+    The methods are called from the event loop, in the order of the wire, and must neither block nor raise.
+    Inherit from this class to get the two that may be left out.
+    """
+
+    def opened(self, connection: "Connection") -> None:
+        """The transport is there: the connection can send."""
+
+    def received(self, connection: "Connection", head: Head, body: bytes) -> None:
+        """A request (head.id is an int or a str: owes one reply) or a notification (head.id is UNSET).
+
+        `body` is the whole message, for passing on.
+        """
+        ...
+
+    def broken(self, connection: "Connection", error: BadMessage) -> None:
+        """A body that is no message. Owes `fail(error.id, …)`, which also takes the id None."""
+        ...
+
+    def strayed(self, connection: "Connection", head: Head, body: bytes) -> None:
+        """A response to no call of this connection: late, or to a request sent with `send_body`."""
+
+    def closed(self, connection: "Connection", reason: Exception | None) -> None:
+        """The last call. `reason` is None when either end closed in good order."""
+        ...
+
+
+class Connection(asyncio.Protocol):
+    """Frames, correlates and coalesces; symmetric: it has no server end and no client end.
+
+    `mode` is how this end speaks: as given until the peer's first byte tells how it does.
+    What is sent while a read is delivered, or else in one tick of the loop, goes out in one write, in order.
+    After `close` or a loss, sending is silently dropped: `closed` has told, or will tell, the owner.
+    """
+
+    def __init__(
+        self, handler: Handler, *, mode: Mode = "content-length", max_frame: int = MAX_FRAME
+    ) -> None:
+        self.mode: Mode = mode
+        self.closing = False
+        self.frame_began: float | None = None
+        """Loop time at which the frame that is still unfinished began to come."""
+        self._handler = handler
+        self._framer = Framer(max_frame)
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport
+        self._lost = self._loop.create_future()
+        self._reason: Exception | None = None
+        self._complaint: RemoteError | None = None
+        """The peer's last error without an id, which often says why it then closed."""
+
+        self._undelivered: deque[bytes] = deque()
+        self._paused = False
+        self._ended = False
+        """Whether nothing more will come in than what is undelivered."""
+        self._unanswered: set[RequestId] = set()
+
+        self._calls: dict[RequestId, asyncio.Future[Raw]] = {}
+        self._last_id = 0
+
+        self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
+        self._flush_is_due = False
+        self._full = False
+        self._drained: list[asyncio.Future[None]] = []
+
+    # Sending
+
+    async def call(self, method: str, params: object = UNSET, *, timeout: float | None = None) -> Raw:
+        """The result of one request to the peer. `timeout` is in seconds.
+
+        Raises RemoteError, ConnectionClosed or TimeoutError. Cancelled or timed out, it tells the peer.
+        """
+        if self.closing or self._ended:
+            raise self._closed()
+        self._last_id += 1
+        id = self._last_id
+        self.send_body(encode_request(id, method, params))
+        answer: asyncio.Future[Raw] = self._loop.create_future()
+        self._calls[id] = answer
+        try:
+            async with asyncio.timeout(timeout):
+                return await answer
+        except (asyncio.CancelledError, TimeoutError):
+            self.notify(CANCEL, {"id": id})
+            raise
+        finally:
+            self._calls.pop(id, None)
+
+    def notify(self, method: str, params: object = UNSET) -> None:
+        self.send_body(encode_notification(method, params))
+
+    def reply(self, id: RequestId, result: object) -> None:
+        """Answers a request. Raises NotAwaited on the second answer."""
+        self.reply_body(id, encode_result(id, result))
+
+    def fail(self, id: RequestId | None, code: int, message: str, data: object = UNSET) -> None:
+        """Answers a request with an error; id None complains about something that had no readable id."""
+        body = encode_error(id, code, message, data)
+        if id is None:
+            self.send_body(body)
+        else:
+            self.reply_body(id, body)
+
+    def reply_body(self, id: RequestId, body: bytes) -> None:
+        """Answers a request with a response that is already encoded."""
+        if self.closing:
+            return
+        if id not in self._unanswered:
+            raise NotAwaited(id)
+        self._unanswered.remove(id)
+        self.send_body(body)
+        if self._ended:
+            self._wind_up()
+
+    def send_body(self, body: bytes) -> None:
+        """Sends a message that is already encoded: encode once, send to many."""
+        if self.closing:
+            return
+        frame = encode_frame(body, self.mode)
+        self._unsent.append(frame)
+        self._unsent_bytes += len(frame)
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            self._loop.call_soon(self._flush)
+
+    @property
+    def queued_bytes(self) -> int:
+        """Bytes sent that the operating system has not taken yet."""
+        return self._unsent_bytes + self._transport.get_write_buffer_size()
+
+    async def drain(self) -> None:
+        """Waits until the transport takes more. Raises ConnectionClosed when it never will."""
+        self._flush()
+        if self._lost.done():
+            raise self._closed()
+        if self._full:
+            waiter: asyncio.Future[None] = self._loop.create_future()
+            self._drained.append(waiter)
+            await waiter
+
+    # Receiving
+
+    @property
+    def unanswered(self) -> int:
+        """Requests of the peer that have no reply yet."""
+        return len(self._unanswered)
+
+    def pause(self) -> None:
+        """Stops reading, and delivering what was read, until `resume`."""
+        self._paused = True
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if self._paused:
+            self._paused = False
+            self._loop.call_soon(self._deliver_undelivered)
+
+    # The end
+
+    def close(self) -> None:
+        """Stops receiving; closes when the peer has taken all that was sent (if it never does: `abort`)."""
+        if not self.closing:
+            self._flush()
+            self._stop()
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Closes at once; what the operating system has not taken is lost."""
+        self._stop()
+        self._transport.abort()
+
+    async def wait_closed(self) -> None:
+        """Returns after the handler's `closed`."""
+        await asyncio.shield(self._lost)
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._handler.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        framer = self._framer
+        try:
+            bodies = framer.feed(data)
+        except FramingError as error:
+            self._end(error.bodies, error)
+            return
+        self.mode = framer.mode or self.mode
+        if framer.unfinished:
+            if bodies or self.frame_began is None:
+                self.frame_began = self._loop.time()
+        else:
+            self.frame_began = None
+        if bodies:
+            self._deliver(bodies)
+
+    def eof_received(self) -> bool:
+        try:
+            self._end(self._framer.eof(), None)
+        except FramingError as error:
+            self._end(error.bodies, error)
+        # Requests that are in work keep the half that the peer still reads.
+        return not self.closing
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        self._reason = self._reason or exc
+        for waiter in self._drained:
+            if not waiter.done():
+                waiter.set_exception(self._closed())
+        self._drained.clear()
+        self._handler.closed(self, self._reason)
+        self._lost.set_result(None)
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        for waiter in self._drained:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._drained.clear()
+
+    # Inside
+
+    def _deliver(self, bodies: list[bytes]) -> None:
+        """Hands `bodies`, behind those that wait, to the handler while it wants them."""
+        handler, unanswered, undelivered = self._handler, self._unanswered, self._undelivered
+        undelivered.extend(bodies)
+        self._flush_is_due = True  # by the end of this method: replies to one read go out in one write
+        try:
+            while undelivered and not self._paused and not self.closing:
+                try:
+                    head, body = decode_message(undelivered.popleft())
+                except BadMessage as error:
+                    self._deliver_broken(error)
+                    continue
+                id = head.id
+                if head.method is UNSET:
+                    self._settle(head, body)
+                elif id is UNSET:
+                    handler.received(self, head, body)
+                elif id in unanswered:
+                    # Two replies with one id could not be told apart, so this one goes without.
+                    message = f"The id {id!r} is that of a request which is still in work."
+                    handler.broken(self, BadMessage(INVALID_REQUEST, message))
+                else:
+                    unanswered.add(cast(RequestId, id))
+                    handler.received(self, head, body)
+        finally:
+            self._flush()
+
+    def _deliver_broken(self, error: BadMessage) -> None:
+        if error.id in self._unanswered:
+            error.id = None
+        elif error.id is not None:
+            self._unanswered.add(error.id)
+        self._handler.broken(self, error)
+
+    def _deliver_undelivered(self) -> None:
+        if self.frame_began is not None:
+            self.frame_began = self._loop.time()  # the time of the pause is not the peer's
+        self._deliver([])
+        if not self._paused and not self.closing:
+            self._transport.resume_reading()
+            if self._ended:
+                self._wind_up()
+
+    def _settle(self, head: Head, body: bytes) -> None:
+        error = None if head.error is UNSET or bytes(head.error) == b"null" else _remote_error(head.error)
+        answer = None if head.id is None or head.id is UNSET else self._calls.get(head.id)
+        if head.id is None:
+            self._complaint = error
+        if answer is None or answer.done():
+            self._handler.strayed(self, head, body)
+        elif error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(_NULL if head.result is UNSET else head.result)
+
+    def _end(self, bodies: list[bytes], reason: Exception | None) -> None:
+        """Nothing more comes in than `bodies`."""
+        self._ended = True
+        self._reason = reason
+        self._deliver(bodies)
+        self._wind_up()
+
+    def _wind_up(self) -> None:
+        """After the end of what comes in: closes once everything is delivered and answered."""
+        if self._undelivered or self.closing:
+            return
+        self._fail_calls()
+        if self._reason is not None:
+            self.fail(None, PARSE, str(self._reason))
+            self.close()
+        elif not self._unanswered:
+            self.close()
+
+    def _flush(self) -> None:
+        self._flush_is_due = False
+        unsent = self._unsent
+        if unsent:
+            data = unsent[0] if len(unsent) == 1 else b"".join(unsent)
+            unsent.clear()
+            self._unsent_bytes = 0
+            self._transport.write(data)
+
+    def _stop(self) -> None:
+        self.closing = True
+        self._unsent.clear()
+        self._unsent_bytes = 0
+        self._undelivered.clear()
+        self._unanswered.clear()
+        self._fail_calls()
+
+    def _fail_calls(self) -> None:
+        for answer in self._calls.values():
+            if not answer.done():
+                answer.set_exception(self._closed())
+        self._calls.clear()
+
+    def _closed(self) -> ConnectionClosed:
+        return ConnectionClosed(self._reason or self._complaint)
+
+
+class _ErrorObject(msgspec.Struct, gc=False):
+    code: int
+    message: str
+    data: Raw | msgspec.UnsetType = UNSET
+
+
+_NULL = Raw(b"null")
+_decode_error = msgspec.json.Decoder(_ErrorObject).decode
+
+
+def _remote_error(raw: Raw) -> RemoteError:
+    try:
+        error = _decode_error(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return RemoteError(INVALID_REQUEST, "The peer answered with an error that is no JSON-RPC error.", raw)
+    return RemoteError(error.code, error.message, None if error.data is UNSET else error.data)

@@ -1,0 +1,204 @@
+"""Message bodies out of a byte stream and back into one, sans I/O: LSP's Content-Length frames or JSON lines.
+
+Does not look inside a body, and never searches for the next good frame after a bad one.
+"""
+
+import re
+from typing import Final, Literal
+
+Mode = Literal["content-length", "json-lines"]
+
+MAX_FRAME: Final = 64 * 1024 * 1024
+"""Bytes of one body, unless the owner says otherwise (facts: daemons B2)."""
+
+MAX_HEADER: Final = 8 * 1024
+"""Bytes of one header block, its empty line included (facts: daemons B2)."""
+
+_MAX_DIGITS: Final = 9
+_match_usual_header = re.compile(rb"Content-Length: ([0-9]{1,9})\r\n\r\n").match
+
+
+class FramingError(Exception):
+    """The bytes are no message frames."""
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(" ".join(filter(None, (type(self).__doc__, detail))))
+        self.detail = detail
+        self.bodies: list[bytes] = []
+        """The bodies that were complete before the bad frame, from the same `feed`."""
+
+
+class BadHeader(FramingError):
+    """A frame must start with header lines `Name: value`, one of them Content-Length, then an empty line."""
+
+
+class BadLength(FramingError):
+    """Content-Length must be given once, as 1 to 9 decimal digits."""
+
+
+class HeaderTooLarge(FramingError):
+    """The header of a frame is larger than this end accepts."""
+
+
+class FrameTooLarge(FramingError):
+    """The body of a frame is larger than this end accepts. Send less in one message."""
+
+
+class CutOff(FramingError):
+    """The stream ended inside a frame."""
+
+
+class Framer:
+    """Cuts what one peer sends into bodies; the first byte decides how: `{` means JSON lines.
+
+    Work is linear in the bytes fed, however small the pieces; at most one unfinished frame is held.
+    """
+
+    def __init__(self, max_frame: int = MAX_FRAME, max_header: int = MAX_HEADER) -> None:
+        self.mode: Mode | None = None
+        self._max_frame = max_frame
+        self._max_header = max_header
+        self._held = bytearray()
+        """The unfinished header, the received part of a body whose header is done, or the unfinished line."""
+        self._awaited = 0
+        """Length of the body that `_held` is the start of; 0 while no header is done."""
+        self._error: FramingError | None = None
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a frame has begun and its end has not come."""
+        return bool(self._held) or self._awaited > 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The bodies that `data` completes, in order.
+
+        Raises FramingError, whose `bodies` are those completed before it. After that every call raises.
+        """
+        if self._error is not None:
+            raise type(self._error)(self._error.detail)
+        bodies: list[bytes] = []
+        try:
+            if self.mode == "content-length":
+                self._cut_frames(data, bodies)
+            elif self.mode == "json-lines":
+                self._cut_lines(data, bodies)
+            elif data:
+                self.mode = "json-lines" if data.startswith(b"{") else "content-length"
+                return self.feed(data)
+        except FramingError as error:
+            error.bodies = bodies
+            self._error = error
+            self._held.clear()
+            self._awaited = 0
+            raise
+        return bodies
+
+    def eof(self) -> list[bytes]:
+        """What the end of the stream completes: a JSON line without newline. Raises CutOff inside a frame."""
+        held = bytes(self._held)
+        awaited, self._awaited = self._awaited, 0
+        self._held.clear()
+        if self.mode == "json-lines":
+            bodies: list[bytes] = []
+            self._add_line(held, bodies)
+            return bodies
+        if awaited:
+            raise CutOff(f"{len(held)} of {awaited} bytes of the body came.")
+        if held:
+            raise CutOff("Its header was not complete.")
+        return []
+
+    def _cut_frames(self, data: bytes, bodies: list[bytes]) -> None:
+        at = 0
+        if self._awaited:
+            at = self._awaited - len(self._held)
+            if len(data) < at:
+                self._held += data
+                return
+            self._held += data[:at]
+            bodies.append(bytes(self._held))
+            self._held.clear()
+            self._awaited = 0
+        elif self._held:
+            self._held += data
+            if b"\n" not in data and len(self._held) < self._max_header:
+                return
+            data = bytes(self._held)
+            self._held.clear()
+        size = len(data)
+        while at < size:
+            usual = _match_usual_header(data, at)
+            if usual is not None:
+                length = int(usual[1])
+                start = usual.end()
+            else:
+                header = self._read_header(data, at)
+                if header is None:
+                    self._held += data[at:]
+                    return
+                length, start = header
+            if length > self._max_frame:
+                raise FrameTooLarge(f"It announces {length} bytes; the limit is {self._max_frame}.")
+            at = start + length
+            if at > size:
+                self._awaited = length
+                self._held += data[start:]
+                return
+            bodies.append(data[start:at])
+
+    def _read_header(self, data: bytes, at: int) -> tuple[int, int] | None:
+        """Length of the body and where it starts, or None while the header is unfinished."""
+        limit = at + self._max_header
+        length: int | None = None
+        while (newline := data.find(b"\n", at, limit)) >= 0:
+            line = data[at:newline].removesuffix(b"\r")
+            at = newline + 1
+            if not line:
+                if length is None:
+                    raise BadHeader("Content-Length is missing.")
+                return length, at
+            name, colon, value = line.partition(b":")
+            if not colon:
+                raise BadHeader(f"There is no colon in {line[:60]!r}.")
+            if name.strip().lower() == b"content-length":
+                if length is not None:
+                    raise BadLength("It was given twice.")
+                length = _read_length(value.strip())
+        if len(data) >= limit:
+            raise HeaderTooLarge(f"The limit is {self._max_header} bytes.")
+        return None
+
+    def _cut_lines(self, data: bytes, bodies: list[bytes]) -> None:
+        *lines, rest = data.split(b"\n")
+        if self._held and lines:
+            self._held += lines[0]
+            lines[0] = bytes(self._held)
+            self._held.clear()
+        for line in lines:
+            self._add_line(line, bodies)
+        self._held += rest
+        self._check_line(len(self._held))
+
+    def _add_line(self, line: bytes, bodies: list[bytes]) -> None:
+        self._check_line(len(line))
+        body = line.rstrip(b"\r")
+        if body and not body.isspace():
+            bodies.append(body)
+
+    def _check_line(self, length: int) -> None:
+        if length > self._max_frame:
+            raise FrameTooLarge(f"The line has {length} bytes or more; the limit is {self._max_frame}.")
+
+
+def encode_frame(body: bytes, mode: Mode) -> bytes:
+    """One body, which must be valid JSON, as the bytes that carry it."""
+    if mode == "content-length":
+        return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    # A newline in JSON can only stand between tokens (a spliced, indented value), so a space means the same.
+    return body.replace(b"\n", b" ") + b"\n"
+
+
+def _read_length(digits: bytes) -> int:
+    if not digits.isdigit() or len(digits) > _MAX_DIGITS:
+        raise BadLength(f"It is {digits[:60]!r}.")
+    return int(digits)

@@ -1,0 +1,194 @@
+"""The JSON-RPC 2.0 envelope: decoded once, with params, result and error left as bytes.
+
+Does not know any method, and does not look into params, results or error data.
+"""
+
+import codecs
+import re
+from typing import Final, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+RequestId = int | str
+
+PARSE: Final = -32700
+INVALID_REQUEST: Final = -32600
+
+
+class BadMessage(Exception):
+    """The body is no JSON-RPC 2.0 message.
+
+    `code` is PARSE or INVALID_REQUEST and `message` a sentence for the peer. `id` is that of the request
+    when the body is one and its id can be read: the peer waits for an answer to it.
+    """
+
+    def __init__(self, code: int, message: str, id: RequestId | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.id = id
+
+
+class Head(msgspec.Struct, frozen=True, gc=False):
+    """The envelope of one message; the Raw fields are views into its body.
+
+    With `method` it is a request (`id` is an int or a str) or a notification (`id` is UNSET). Without, it is
+    a response: `id` is what it answers, None when the peer could not read what it complains about.
+    """
+
+    jsonrpc: Literal["2.0"]
+    id: RequestId | UnsetType | None = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+def decode_head(body: bytes) -> Head:
+    """The envelope of `body`. Raises BadMessage."""
+    return decode_message(body)[0]
+
+
+def decode_message(body: bytes) -> tuple[Head, bytes]:
+    """The envelope of `body`, and the body to pass on. Raises BadMessage.
+
+    The body is the same object unless it escapes lone surrogates, as a JavaScript peer that cuts a string
+    inside a pair does: each is replaced by U+FFFD (msgspec refuses them; facts: stack §3).
+    """
+    try:
+        head = _decode_head(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        mended = _mend_surrogates(body)
+        if mended == body:
+            raise _explain(body, error) from None
+        return decode_message(mended)
+    if not body.isascii() and not _is_utf8(body):
+        raise _not_utf8()
+    if head.method is UNSET:
+        if head.result is UNSET and head.error is UNSET:
+            id = None if head.id is UNSET else head.id
+            raise BadMessage(INVALID_REQUEST, "A message has a method, a result or an error.", id)
+        if head.id is UNSET:
+            raise BadMessage(INVALID_REQUEST, "A response has an id.")
+    elif head.id is None:
+        raise BadMessage(INVALID_REQUEST, "The id of a request is an integer or a string.")
+    return head, body
+
+
+def encode_result(id: RequestId, result: object) -> bytes:
+    """A response. A Raw is spliced wherever it stands; attrs objects must be unstructured before."""
+    return _encode(_Result(id, result))
+
+
+def encode_error(id: RequestId | None, code: int, message: str, data: object = UNSET) -> bytes:
+    """An error response; `id` is None when the message it answers had no readable one."""
+    return _encode(_Failure(id, _Error(code, message, data)))
+
+
+def encode_request(id: RequestId, method: str, params: object = UNSET) -> bytes:
+    return _encode(_Request(id, method, params))
+
+
+def encode_notification(method: str, params: object = UNSET) -> bytes:
+    return _encode(_Notification(method, params))
+
+
+class _Envelope(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0"):
+    """What starts every message we send."""
+
+
+class _Result(_Envelope, frozen=True, gc=False):
+    id: RequestId
+    result: object
+
+
+class _Error(msgspec.Struct, frozen=True, gc=False):
+    code: int
+    message: str
+    data: object
+
+
+class _Failure(_Envelope, frozen=True, gc=False):
+    id: RequestId | None
+    error: _Error
+
+
+class _Request(_Envelope, frozen=True, gc=False):
+    id: RequestId
+    method: str
+    params: object
+
+
+class _Notification(_Envelope, frozen=True, gc=False):
+    method: str
+    params: object
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_head = msgspec.json.Decoder(Head).decode
+_decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_id = msgspec.json.Decoder(RequestId).decode
+_check_syntax = msgspec.json.Decoder(Raw).decode
+
+_SLICE: Final = 64 * 1024
+_new_utf8_decoder = codecs.getincrementaldecoder("utf-8")
+
+_find_half = re.compile(rb"\\u[dD][89a-fA-F]").search
+_replace_halves = re.compile(
+    rb"((?:[^\\]++"
+    rb"|\\[^u]"  # taken in twos, so that an escaped backslash never starts a match
+    rb"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair
+    rb"|\\u(?![dD][89a-fA-F]))*+)"
+    rb"(\\u[dD][89a-fA-F][0-9a-fA-F]{2})?"  # half a pair
+).sub
+
+
+def _mend_surrogates(body: bytes) -> bytes:
+    # Only these escapes are touched: decoding and encoding again would also change numbers, keys and spacing.
+    if _find_half(body) is None:
+        return body
+    return _replace_halves(lambda found: found[1] + rb"\ufffd" if found[2] else found[0], body)
+
+
+def _is_utf8(body: bytes) -> bool:
+    """Whether a body that is not ASCII is UTF-8: msgspec does not check what it leaves Raw.
+
+    Works in slices, because the text of a large body may need four times its bytes.
+    """
+    decode = _new_utf8_decoder().decode
+    try:
+        for start in range(0, len(body), _SLICE):
+            decode(body[start : start + _SLICE])
+        decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _not_utf8() -> BadMessage:
+    return BadMessage(PARSE, "The message is not valid UTF-8.")
+
+
+def _explain(body: bytes, error: Exception) -> BadMessage:
+    """Why `body` has no head. Syntax comes first: what is no JSON has no id either."""
+    if not _is_utf8(body):
+        return _not_utf8()
+    try:
+        _check_syntax(body)
+        fields = _decode_fields(body)
+    except RecursionError:
+        return BadMessage(PARSE, "The message is nested too deeply.")
+    except msgspec.ValidationError:
+        return BadMessage(
+            INVALID_REQUEST, "A message is one JSON object. Send the members of a batch one by one."
+        )
+    except msgspec.DecodeError as syntax:
+        return BadMessage(PARSE, f"The message is not valid JSON: {syntax}.")
+    id: RequestId | None = None
+    if "method" in fields or not fields.keys() & {"result", "error"}:
+        try:
+            id = _decode_id(fields.get("id", b"null"))
+        except msgspec.DecodeError:
+            id = None
+    return BadMessage(INVALID_REQUEST, f"The message is not JSON-RPC 2.0: {error}.", id)
