@@ -5,7 +5,7 @@
 //   steps    methods of the peer's own SessionManager, called in order on the opened file;
 //            {"result": n} among the arguments stands for what step n returned
 //   at       further leafs to answer for; "everywhere" means every entry
-//   ids      makes the ids and the clock of the peer count upwards from this number, so that runs can be compared
+//   ids      ids and clock of the peer become the same in every run, the ids counted from this number
 // Reply: {openError} or {header, entryIds, leafId, at: {current, <id>...}, roots, parents, labels, sessionName,
 //   results, writtenTo, stepError?}. What is answered for is the file before any step.
 
@@ -15,29 +15,6 @@ import { text } from "node:stream/consumers";
 
 /** The request, read once; pi.mjs and omp.ts need it before they load the package when `ids` is set. */
 export const request = JSON.parse(await text(process.stdin));
-
-/** Let the clock of this process start at a fixed moment and go on one second with each look at it. */
-export function stopTheClock(start = "2026-11-02T09:00:00.000Z") {
-  let now = Date.parse(start);
-  const tick = () => (now += 1000);
-  globalThis.Date = class extends Date {
-    constructor(...given) {
-      given.length === 0 ? super(tick()) : super(...given);
-    }
-    static now() {
-      return tick();
-    }
-  };
-}
-
-/** UUIDs that count, with the counter in the first and the last eight digits: the peers cut theirs from either end. */
-export function countingIds(seed) {
-  let count = seed;
-  return () => {
-    const digits = (count++).toString(16).padStart(8, "0");
-    return `${digits}-0000-4000-8000-0000${digits}`;
-  };
-}
 
 /** Answer the request with `open(file)`, which gives the peer's SessionManager for a file. */
 export async function answer(open) {
