@@ -81,7 +81,11 @@ def _errors(errors: JsonSchema) -> str:
     for kind, it in errors.items():
         again = "yes" if it["retryable"] else "no"
         rows.append(f"| `{kind}` | {it['code']} | {again} | {it['description']} | {it['action']} |")
-    return _table(("kind", "code", "retryable", "means", "what to do"), rows)
+    general = ", ".join(f"`{kind}`" for kind, it in errors.items() if it["general"])
+    return (
+        _table(("kind", "code", "retryable", "means", "what to do"), rows)
+        + f"\n\nAny request may fail with {general}. What else it may fail with stands with its method."
+    )
 
 
 def _entries(definitions: JsonSchema) -> str:

@@ -97,7 +97,8 @@ ADVICE: Final[dict[str, Advice]] = {
         "Read it, or fork it into a session that can be written.",
     ),
     "unsupportedVersion": Advice(
-        "Client and daemon share no version of the protocol; `supported` lists the daemon's.",
+        "Client and daemon share no version of the protocol, or a file has a version that this daemon cannot "
+        "write; `supported` lists what it can.",
         "Update the older of the two.",
     ),
     "overloaded": Advice(

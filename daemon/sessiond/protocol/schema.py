@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from sessiond.protocol import errors, methods, types
-from sessiond.protocol.advice import ADVICE
+from sessiond.protocol.advice import ADVICE, GENERAL
 from sessiond.protocol.comments import field_comments
 from sessiond.session import entries
 
@@ -91,7 +91,13 @@ def _notification(note: methods.Notification[Any]) -> JsonSchema:
 
 def _error(kind: str, code: int) -> JsonSchema:
     advice = ADVICE[kind]
-    return {"code": code, "retryable": advice.retryable, "description": advice.means, "action": advice.action}
+    return {
+        "code": code,
+        "retryable": advice.retryable,
+        "general": kind in GENERAL,
+        "description": advice.means,
+        "action": advice.action,
+    }
 
 
 def _components(kinds: Iterable[type]) -> JsonSchema:
@@ -112,8 +118,8 @@ def _entry_definitions() -> JsonSchema:
     draft = found.pop("DraftHead")
     draft["title"] = "Draft"
     draft["description"] = (
-        "An entry before the daemon has given it what it lacks: it may leave out `id`, `parentId`, `timestamp`. "
-        "The other fields are those of its type."
+        "An entry before the daemon has given it what it lacks: it may be without `id`, `parentId` or "
+        "`timestamp`. The other fields are those of its type."
     )
     for definition in (*found.values(), draft):
         definition["additionalProperties"] = True

@@ -28,6 +28,8 @@ export interface Terminal {
   /** Default `"tty"`. */
   kind?: string;
   cwd?: string | null;
+  /** Session leader: while it lives, its session is taken. At least 1. */
+  pid?: number | null;
 }
 
 /** A session and what is wrong with its file, if anything. */
@@ -106,8 +108,8 @@ export interface CloseResult {
 /**
  * Find the session that this terminal should go on with, and open it.
  *
- * First the terminal's own breadcrumb, then the newest session of `cwd` that no other terminal holds,
- * then the newest of `cwd`, then (unless `create` is false) a new one. `because` says which rule chose it.
+ * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds, then
+ * a new one. With `create` false no session is made: a held one is better than none. `because` says why.
  */
 export interface ContinueParams {
   cwd: string;
@@ -862,7 +864,7 @@ export type KnownEntry = MessageEntry | ModelChangeEntry | ThinkingLevelChangeEn
 /** An entry as its line has it, unknown types and unknown fields included. */
 export type Entry = EntryBase;
 
-/** An entry before the daemon has given it what it lacks: it may leave out `id`, `parentId`, `timestamp`. The other fields are those of its type. */
+/** An entry before the daemon has given it what it lacks: it may be without `id`, `parentId` or `timestamp`. The other fields are those of its type. */
 export interface Draft {
   type: string;
   id?: string;
@@ -895,8 +897,8 @@ export interface Requests {
   /**
    * Find the session that this terminal should go on with, and open it.
    *
-   * First the terminal's own breadcrumb, then the newest session of `cwd` that no other terminal holds,
-   * then the newest of `cwd`, then (unless `create` is false) a new one. `because` says which rule chose it.
+   * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds, then
+   * a new one. With `create` false no session is made: a held one is better than none. `because` says why.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "draining" };
   /**
@@ -1059,7 +1061,7 @@ export const errorCodes = {
   foreignWriter: 1423,
   /** The session cannot be written: its file is damaged, of a newer version, or you have no right to. */
   readOnly: 1423,
-  /** Client and daemon share no version of the protocol; `supported` lists the daemon's. */
+  /** Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can. */
   unsupportedVersion: 1426,
   /** Too many requests wait. */
   overloaded: 1429,

@@ -19,6 +19,7 @@
 ---@field id string 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`.
 ---@field kind? string Default `"tty"`.
 ---@field cwd? string
+---@field pid? integer Session leader: while it lives, its session is taken. At least 1.
 
 ---A session and what is wrong with its file, if anything.
 ---@class (exact) sessiond.SessionResult
@@ -72,8 +73,8 @@
 
 ---Find the session that this terminal should go on with, and open it.
 ---
----First the terminal's own breadcrumb, then the newest session of `cwd` that no other terminal holds,
----then the newest of `cwd`, then (unless `create` is false) a new one. `because` says which rule chose it.
+---First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds, then
+---a new one. With `create` false no session is made: a held one is better than none. `because` says why.
 ---@class (exact) sessiond.ContinueParams
 ---@field cwd string
 ---@field terminal? sessiond.Terminal
@@ -680,7 +681,7 @@
 ---An entry as its line has it, unknown types and unknown fields included.
 ---@alias sessiond.Entry sessiond.EntryBase
 
----An entry before the daemon has given it what it lacks: it may leave out `id`, `parentId`, `timestamp`. The other fields are those of its type.
+---An entry before the daemon has given it what it lacks: it may be without `id`, `parentId` or `timestamp`. The other fields are those of its type.
 ---@class (exact) sessiond.Draft
 ---@field type string
 ---@field id? string
@@ -749,7 +750,7 @@ M.error_codes = {
   invalidEntry = 1422, -- A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
   foreignWriter = 1423, -- Another program cut short or replaced the file while it was open. The file is left as it is.
   readOnly = 1423, -- The session cannot be written: its file is damaged, of a newer version, or you have no right to.
-  unsupportedVersion = 1426, -- Client and daemon share no version of the protocol; `supported` lists the daemon's.
+  unsupportedVersion = 1426, -- Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
   overloaded = 1429, -- Too many requests wait.
   draining = 1429, -- The daemon is about to end and takes no more writes.
   damaged = 1500, -- The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.

@@ -1,0 +1,127 @@
+"""Every JSON example of protocol.md is what the wire's types say it is, field for field."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+
+from sessiond.protocol import types as t
+from sessiond.protocol.advice import ADVICE, GENERAL
+from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.protocol.methods import METHODS, NOTIFICATIONS
+from support.protocol_document import DOCUMENT, Answered, Example, answered, examples, notifications
+
+LSP = {"initialize", "initialized", "shutdown", "exit"}
+
+EXCHANGES = [it for it in answered() if it.method in METHODS]
+RESULTS = [it for it in EXCHANGES if "result" in it.reply.message]
+FAILURES = [it for it in answered() if "error" in it.reply.message]
+
+
+def where(it: object) -> str:
+    match it:
+        case Answered(request, _):
+            return request.where
+        case Example():
+            return it.where
+        case _:
+            return str(it)
+
+
+def assert_exactly(value: Any, kind: type) -> None:
+    """It decodes, and encodes again to itself: no unknown field, and none that only says its default."""
+    decoded: object = msgspec.json.decode(msgspec.json.encode(value), type=kind)
+    assert msgspec.json.decode(msgspec.json.encode(decoded)) == value
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=where)
+def test_a_request_is_made_of_its_methods_params(exchange: Answered) -> None:
+    params = exchange.request.message.get("params", {})
+    refused = exchange.reply.message.get("error", {}).get("data", {}).get("kind") == "invalidParams"
+    if refused:
+        with pytest.raises(msgspec.ValidationError):
+            assert_exactly(params, METHODS[exchange.method].params)
+    else:
+        assert_exactly(params, METHODS[exchange.method].params)
+
+
+@pytest.mark.parametrize("exchange", RESULTS, ids=where)
+def test_a_reply_is_made_of_its_methods_result(exchange: Answered) -> None:
+    assert_exactly(exchange.reply.message["result"], METHODS[exchange.method].result)
+
+
+@pytest.mark.parametrize("note", notifications(), ids=where)
+def test_a_notification_is_made_of_its_params(note: Example) -> None:
+    assert_exactly(note.message["params"], NOTIFICATIONS[note.message["method"]].params)
+
+
+@pytest.mark.parametrize("exchange", FAILURES, ids=where)
+def test_an_error_has_a_known_kind_its_code_and_may_happen_there(exchange: Answered) -> None:
+    error = exchange.reply.message["error"]
+    assert_exactly(error["data"], ErrorData)
+    kind = error["data"]["kind"]
+    assert error["code"] == CODES[kind]
+    assert error["data"]["retryable"] == ADVICE[kind].retryable
+    own = METHODS[exchange.method].errors if exchange.method in METHODS else ()
+    assert kind in (*own, *GENERAL)
+    assert exchange.method in METHODS or kind == "methodNotFound"
+
+
+def test_the_handshake_is_made_of_its_types() -> None:
+    (exchange,) = (it for it in answered() if it.method == "initialize")
+    assert_exactly(
+        exchange.request.message["params"]["initializationOptions"]["sessiond"], t.InitializeOptions
+    )
+    capabilities = exchange.reply.message["result"]["capabilities"]
+    assert_exactly(capabilities["experimental"]["sessiond"], t.Handshake)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_an_exchange_in_its_own_section(name: str) -> None:
+    replies = [it.reply.message for it in EXCHANGES if it.method == name and it.request.heading == name]
+    assert any("result" in reply for reply in replies)
+    assert any("error" in reply for reply in replies) or not METHODS[name].errors
+
+
+@pytest.mark.parametrize("name", NOTIFICATIONS)
+def test_a_notification_has_an_example_in_its_own_section(name: str) -> None:
+    assert any(note.message["method"] == name and note.heading == name for note in notifications())
+
+
+def test_every_message_is_json_rpc_and_every_request_has_one_reply() -> None:
+    assert all(it.message["jsonrpc"] == "2.0" for it in examples())
+    asked = Counter(it.message["id"] for it in examples() if it.from_client and "id" in it.message)
+    told = Counter(it.message["id"] for it in examples() if not it.from_client and "id" in it.message)
+    assert asked == told
+    assert max(asked.values()) == 1
+
+
+def test_a_client_sends_only_methods_that_there_are() -> None:
+    sent = {it.message["method"] for it in examples() if it.from_client}
+    unknown = sent - METHODS.keys() - LSP
+    assert unknown == {"session/apend"}  # the example of methodNotFound
+
+
+def test_the_story_keeps_the_lines_it_has_told() -> None:
+    """An id stands for one entry in one place, wherever the document shows it."""
+    seen: dict[tuple[str, str], tuple[int, Any]] = {}
+    read = [it for it in RESULTS if it.method in ("session/entries", "session/path")]
+    told = [it for it in notifications() if it.message["method"] == "session/appended"]
+    pages = [
+        *((it.request.message["params"]["sessionId"], it.reply.message["result"]) for it in read),
+        *((it.message["params"]["sessionId"], it.message["params"]) for it in told),
+    ]
+    for session_id, page in pages:
+        for seq, entry in zip(page["seqs"], page["entries"], strict=True):
+            assert seen.setdefault((session_id, entry["id"]), (seq, entry)) == (seq, entry)
+
+
+def test_every_link_inside_the_document_leads_somewhere() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    anchors = {
+        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    }
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= anchors

@@ -1,0 +1,28 @@
+"""Generated files are committed as they would be generated."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GENERATOR = runpy.run_path(str(ROOT / "scripts" / "gen_protocol.py"))
+
+
+@pytest.mark.parametrize("target", GENERATOR["TARGETS"])
+def test_a_generated_file_is_up_to_date(target: str) -> None:
+    stale = GENERATOR["stale"]()
+    assert target not in stale, GENERATOR["difference"](target, *stale[target])
+
+
+@pytest.mark.parametrize("target", GENERATOR["TARGETS"])
+def test_generating_twice_changes_nothing(target: str) -> None:
+    render, document = GENERATOR["TARGETS"][target], GENERATOR["schema"]()
+    once = render((ROOT / target).read_text(encoding="utf-8"), document)
+    assert render(once, document) == once
+
+
+def test_the_document_has_every_generated_part_once() -> None:
+    text = (ROOT / "protocol.md").read_text(encoding="utf-8")
+    parts = GENERATOR["markdown"].parts(GENERATOR["schema"]())
+    assert {name: text.count(f"<!-- generated: {name} -->") for name in parts} == dict.fromkeys(parts, 1)

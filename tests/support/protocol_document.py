@@ -1,0 +1,82 @@
+"""The JSON examples of protocol.md: each is an exchange of messages, `→` to the daemon and `←` from it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "protocol.md"
+
+_HEADING = re.compile(r"^#{2,4} (.+)$")
+_ARROW = re.compile(r"^([→←]) ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One message of the document: where it stands, which way it goes, and what it says."""
+
+    heading: str
+    line: int
+    from_client: bool
+    message: dict[str, Any]
+
+    @property
+    def where(self) -> str:
+        return f"protocol.md:{self.line}"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A request of the document with the reply that follows it."""
+
+    request: Example
+    reply: Example
+
+    @property
+    def method(self) -> str:
+        return str(self.request.message["method"])
+
+
+def examples() -> list[Example]:
+    """Every message of every example, in the order of the document."""
+    return [example for heading, line, text in _blocks() for example in _messages(heading, line, text)]
+
+
+def answered() -> list[Answered]:
+    """Every request with its reply. Raises `LookupError` when one has none."""
+    replies = {it.message["id"]: it for it in examples() if not it.from_client and "id" in it.message}
+    requests = [it for it in examples() if it.from_client and "id" in it.message]
+    return [Answered(request, replies[request.message["id"]]) for request in requests]
+
+
+def notifications() -> list[Example]:
+    """Every notification that the daemon sends."""
+    return [it for it in examples() if not it.from_client and "method" in it.message]
+
+
+def _blocks() -> Iterator[tuple[str, int, str]]:
+    """Heading, first line and text of each ```json block."""
+    heading, first, block = "", 0, None
+    for number, line in enumerate(DOCUMENT.read_text(encoding="utf-8").split("\n"), 1):
+        if block is None:
+            if found := _HEADING.match(line):
+                heading = found[1]
+            elif line == "```json":
+                first, block = number + 1, list[str]()
+        elif line == "```":
+            yield heading, first, "\n".join(block)
+            block = None
+        else:
+            block.append(line)
+
+
+def _messages(heading: str, first: int, text: str) -> Iterator[Example]:
+    arrows = list(_ARROW.finditer(text))
+    ends = [*(arrow.start() for arrow in arrows[1:]), len(text)]
+    for arrow, end in zip(arrows, ends, strict=True):
+        line = first + text.count("\n", 0, arrow.start())
+        message = msgspec.json.decode(text[arrow.end() : end], type=dict[str, Any])
+        yield Example(heading, line, arrow[1] == "→", message)
