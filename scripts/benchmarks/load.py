@@ -1,0 +1,126 @@
+"""Many clients in one process: requests encoded beforehand, replies only counted.
+
+So it is the server that is measured. The figure to trust is its processor time per request. The rate also
+depends on this side: `Outcome.busy` says how much of the time it was computing itself; near 1.0 it was the
+bottleneck.
+"""
+
+import select
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scripts.benchmarks.processes import Process
+
+MARK = b"Content-Length: "
+ERROR = b'"error":{'
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a load did: requests per second, and seconds of the server's processor time per request."""
+
+    rate: float
+    cpu: float
+    busy: float
+
+
+class Requests:
+    """Framed requests one behind the other, to be sent in slices of any number."""
+
+    def __init__(self, bodies: Sequence[bytes]) -> None:
+        frames = [b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies]
+        self.bytes = memoryview(b"".join(frames))
+        self.starts = [0]
+        for frame in frames:
+            self.starts.append(self.starts[-1] + len(frame))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def slice(self, first: int, end: int) -> memoryview:
+        return self.bytes[self.starts[first] : self.starts[end]]
+
+
+class Client:
+    """One connection that keeps up to `depth` requests unanswered."""
+
+    def __init__(self, path: str, requests: Requests, depth: int) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(path)
+        self.requests = requests
+        self.depth = depth
+        self.answered = 0
+        self._sent = 0
+        self._tail = b""
+
+    def fill(self) -> None:
+        """Send as many as may be under way."""
+        end = min(self.answered + self.depth, len(self.requests))
+        if end > self._sent:
+            # Blocking is right: at most `depth` requests are under way, and the server always reads.
+            self.sock.sendall(self.requests.slice(self._sent, end))
+            self._sent = end
+
+    def take(self) -> None:
+        """Count the replies that have come. A mark may be cut in two, so the end is looked at again."""
+        chunk = self.sock.recv(1 << 18)
+        if not chunk:
+            raise ConnectionError("the server hung up")
+        data = self._tail + chunk
+        if ERROR in data:
+            raise RuntimeError(f"the server refused: {bytes(data[data.index(ERROR) :][:300])!r}")
+        self.answered += data.count(MARK)
+        # What is carried over must not hold a mark that was counted.
+        cut = data.rfind(MARK)
+        keep = max(len(data) - len(MARK) + 1, cut + len(MARK) if cut >= 0 else 0)
+        self._tail = data[keep:]
+
+    @property
+    def done(self) -> bool:
+        return self.answered >= len(self.requests)
+
+
+def drive(server: Process, requests: Requests, *, clients: int, depth: int) -> Outcome:
+    """Let every client send all requests, each with up to `depth` of them unanswered."""
+    crowd = [Client(server.socket, requests, depth) for _ in range(clients)]
+    poll = select.epoll()
+    by_number = {client.sock.fileno(): client for client in crowd}
+    for number in by_number:
+        poll.register(number, select.EPOLLIN)
+    own, cpu, start = time.process_time(), server.cpu(), time.perf_counter()
+    for client in crowd:
+        client.fill()
+    waiting = len(crowd)
+    while waiting:
+        for number, _ in poll.poll(30):
+            client = by_number[number]
+            client.take()
+            if client.done:
+                poll.unregister(number)
+                waiting -= 1
+            else:
+                client.fill()
+    seconds = time.perf_counter() - start
+    count = clients * len(requests)
+    outcome = Outcome(count / seconds, (server.cpu() - cpu) / count, (time.process_time() - own) / seconds)
+    poll.close()
+    for client in crowd:
+        client.sock.close()
+    return outcome
+
+
+def latencies(server: Process, requests: Requests) -> list[float]:
+    """Seconds from request to reply of one client that waits for each."""
+    client = Client(server.socket, requests, 1)
+    times = []
+    while not client.done:
+        start = time.perf_counter()
+        awaited = client.answered + 1
+        client.fill()
+        while client.answered < awaited:
+            client.take()
+        times.append(time.perf_counter() - start)
+    client.sock.close()
+    return times

@@ -1,0 +1,108 @@
+"""Opening large sessions, against a bare scan of their lines: time, memory, and whom it keeps waiting."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from scripts.benchmarks.processes import Daemon, sessiond
+from scripts.benchmarks.report import Row, at_most, megabytes, middle, milliseconds
+from scripts.benchmarks.session_files import session_name, write_session
+
+STALL = 0.020
+
+
+def measure(folder: Path, *, quick: bool) -> list[Row]:
+    """The files are in the page cache, as those that one works on are. Quick leaves the million out."""
+    rows = _of_size(folder, 100_000, rounds=3 if quick else 5, seconds=0.3, growth=20e6)
+    if not quick:
+        rows += _of_size(folder, 1_000_000, rounds=3, seconds=3.5, growth=160e6)
+    return rows
+
+
+def _of_size(folder: Path, entries: int, *, rounds: int, seconds: float, growth: float) -> list[Row]:
+    session = f"bench-opening-{entries}"
+    path = folder / session_name(session)
+    write_session(path, session, entries)
+    opened, scanned, grown, stalls = [], [], [], []
+    try:
+        for _ in range(rounds):
+            scanned.append(_scan(path))
+            with sessiond(folder / "home") as daemon:
+                daemon.call("session/list", all=True)  # what the first request loads is not the session's
+                before = daemon.memory()
+                with _impatient(daemon) as waits:
+                    opened.append(_open(daemon, path))
+                grown.append(float(daemon.memory() - before))
+                stalls.append(max(waits))
+        size = path.stat().st_size
+    finally:
+        path.unlink()
+    label = f"open {entries:,} entries ({size / 1e6:,.0f} MB)"
+    took, scan = middle(opened), middle(scanned)
+    return [
+        Row(
+            label,
+            milliseconds(took),
+            f"{took / scan:.1f} x a bare line scan ({milliseconds(scan)})",
+            f"<= {seconds} s",
+            at_most(took, seconds),
+        ),
+        Row(
+            "  memory growth",
+            megabytes(middle(grown)),
+            f"{middle(grown) / entries:.0f} bytes an entry",
+            f"<= {growth / 1e6:.0f} MB",
+            at_most(middle(grown), growth),
+        ),
+        Row(
+            "  longest wait of another client meanwhile",
+            milliseconds(middle(stalls)),
+            "",
+            f"<= {STALL * 1e3:.0f} ms",
+            at_most(middle(stalls), STALL),
+        ),
+    ]
+
+
+def _open(daemon: Daemon, path: Path) -> float:
+    with daemon.connect() as client:
+        start = time.perf_counter()
+        client.call("session/open", {"path": str(path)})
+        return time.perf_counter() - start
+
+
+def _scan(path: Path) -> float:
+    """Seconds to read the file and find its lines, the least that any reader must do."""
+    start = time.perf_counter()
+    buffer = bytearray(1 << 20)
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(buffer):
+            at = buffer.find(b"\n", 0, size)
+            while at >= 0:
+                at = buffer.find(b"\n", at + 1, size)
+    return time.perf_counter() - start
+
+
+@contextmanager
+def _impatient(daemon: Daemon) -> Iterator[list[float]]:
+    """Another client that asks for something small again and again; the list is of its waits in seconds."""
+    waits = [0.0]
+    over = threading.Event()
+
+    def ask() -> None:
+        with daemon.connect() as client:
+            while not over.is_set():
+                start = time.perf_counter()
+                client.call("session/unsubscribe", {"sessionId": "nobody-has-this"})
+                waits.append(time.perf_counter() - start)
+                time.sleep(0.001)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield waits
+    finally:
+        over.set()
+        thread.join()

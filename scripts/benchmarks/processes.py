@@ -1,0 +1,118 @@
+"""The servers under test as processes of their own, and what the kernel says of them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sessiond.client import connect_blocking
+from sessiond.paths import places
+
+PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Process:
+    """A server: its process and the socket that it listens on."""
+
+    pid: int
+    socket: str
+
+    def cpu(self) -> float:
+        """Seconds of processor time that its living threads have had so far."""
+        spent = 0
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            spent += int((task / "schedstat").read_text(encoding="ascii").split()[0])
+        return spent / 1e9
+
+    def memory(self) -> int:
+        """Bytes of memory that are its own; pages of files that it has mapped do not count."""
+        return self._status("RssAnon")
+
+    def resident(self) -> int:
+        """Bytes of memory that it holds, shared libraries included."""
+        return self._status("VmRSS")
+
+    def _status(self, field: str) -> int:
+        for line in Path(f"/proc/{self.pid}/status").read_text(encoding="ascii").splitlines():
+            if line.startswith(f"{field}:"):
+                return int(line.split()[1]) * 1024
+        raise LookupError(field)
+
+
+class Daemon(Process):
+    """A sessiond with a home of its own."""
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Ask over a connection that is made for this one request."""
+        with self.connect() as daemon:
+            return daemon.call(method, params)
+
+    def connect(self) -> Any:
+        """A blocking connection, as a script would have it."""
+        return connect_blocking(
+            autostart=False, where=places({"SESSIOND_HOME": str(Path(self.socket).parent.parent)})
+        )
+
+
+@contextmanager
+def sessiond(home: Path) -> Iterator[Daemon]:
+    """A daemon on this home, ended when the block ends."""
+    environ = {**os.environ, "SESSIOND_HOME": str(home)}
+    command = [sys.executable, "-E", "-P", "-m", "sessiond", "serve"]
+    daemon = subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, cwd="/")
+    with _ended(daemon):
+        path = places({"SESSIOND_HOME": str(home)}).socket
+        _until_listening(path, daemon)
+        yield Daemon(daemon.pid, path)
+
+
+@contextmanager
+def echo(folder: Path, reply_bytes: int) -> Iterator[Process]:
+    """The yardstick: the barest server that speaks the same frames, answering with `reply_bytes` of JSON."""
+    path = str(folder / f"echo-{reply_bytes}.sock")
+    command = [sys.executable, "-m", "scripts.benchmarks.echo_server", path, str(reply_bytes)]
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    with _ended(server):
+        _until_listening(path, server)
+        yield Process(server.pid, path)
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _until_listening(path: str, process: subprocess.Popen[bytes]) -> None:
+    def answers() -> bool:
+        if process.poll() is not None:
+            raise RuntimeError(f"{process.args!r} ended with {process.returncode} before it listened")
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(path) == 0
+
+    until(answers)
+
+
+def until(happens: Callable[[], bool]) -> float:
+    """Seconds until it happens, looked at every millisecond. Raises TimeoutError after half a minute."""
+    start = time.perf_counter()
+    while not happens():
+        if time.perf_counter() - start > PATIENCE:
+            raise TimeoutError(f"not after {PATIENCE:.0f} s")
+        time.sleep(0.001)
+    return time.perf_counter() - start

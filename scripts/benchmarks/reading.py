@@ -1,0 +1,91 @@
+"""Reading what is there: the context of a deep path, and the list of many sessions."""
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+from scripts.benchmarks.processes import sessiond
+from scripts.benchmarks.report import Row, at_most, middle, milliseconds
+from scripts.benchmarks.session_files import session_name, write_session
+
+DEPTH = 10_000
+SESSIONS, ENTRIES = 1_000, 100
+WARM_LIST = 0.008
+
+
+def measure_context(folder: Path, *, quick: bool) -> list[Row]:
+    """The session is open, as it is for who works on it. Yardstick: msgspec decoding the same lines."""
+    session = "bench-context"
+    path = folder / session_name(session)
+    write_session(path, session, DEPTH, branch_every=0)
+    took, decoded = [], []
+    with sessiond(folder / "home") as daemon, daemon.connect() as client:
+        client.call("session/open", {"path": str(path)})
+        for _ in range(5 if quick else 15):
+            decoded.append(_decode(path))
+            start = time.perf_counter()
+            text = client.call_text("session/context", {"sessionId": session})
+            took.append(time.perf_counter() - start)
+        messages = len(msgspec.json.decode(text)["messages"])
+        if messages != DEPTH:
+            raise RuntimeError(f"the context has {messages} messages, not {DEPTH}")
+    return [
+        Row(
+            f"context of a path of {DEPTH:,} entries ({len(text) / 1e6:.0f} MB), received and parsed",
+            milliseconds(middle(took)),
+            f"{middle(took) / middle(decoded):.1f} x msgspec decoding it ({milliseconds(middle(decoded))})",
+        )
+    ]
+
+
+def measure_list(folder: Path, *, quick: bool) -> list[Row]:
+    """A daemon that has just started must look into every file; the next time it knows them."""
+    home = folder / "home"
+    for number in range(SESSIONS):
+        session = f"bench-list-{number:04}"
+        write_session(home / "data/sessions/--tmp--" / session_name(session), session, ENTRIES)
+    cold, warm, walked = [], [], []
+    for _ in range(3 if quick else 7):
+        walked.append(_walk(home / "data/sessions"))
+        with sessiond(home) as daemon, daemon.connect() as client:
+            cold.append(_list(client))
+            warm.append(middle(_list(client) for _ in range(5)))
+    walk = middle(walked)
+    return [
+        Row(
+            f"list {SESSIONS:,} sessions of {ENTRIES} entries, cold",
+            milliseconds(middle(cold)),
+            f"{middle(cold) / walk:.1f} x reading the files ({milliseconds(walk)})",
+        ),
+        Row(
+            "  warm",
+            milliseconds(middle(warm)),
+            f"{middle(warm) / walk:.2f} x reading the files",
+            f"<= {WARM_LIST * 1e3:.0f} ms",
+            at_most(middle(warm), WARM_LIST),
+        ),
+    ]
+
+
+def _decode(path: Path) -> float:
+    start = time.perf_counter()
+    msgspec.json.Decoder().decode_lines(path.read_bytes())
+    return time.perf_counter() - start
+
+
+def _list(client: object) -> float:
+    start = time.perf_counter()
+    text = client.call_text("session/list", {"all": True, "limit": SESSIONS})  # type: ignore[attr-defined]
+    took = time.perf_counter() - start
+    if len(msgspec.json.decode(text)["sessions"]) != SESSIONS:
+        raise RuntimeError("the list is not complete")
+    return took
+
+
+def _walk(sessions: Path) -> float:
+    start = time.perf_counter()
+    for folder, _, names in os.walk(sessions):
+        for name in names:
+            Path(folder, name).read_bytes().count(b"\n")
+    return time.perf_counter() - start

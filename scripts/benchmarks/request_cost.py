@@ -1,0 +1,61 @@
+"""What a small request costs the daemon, against the barest server that answers as many bytes."""
+
+from pathlib import Path
+
+import msgspec
+from scripts.benchmarks.load import Outcome, Requests, drive
+from scripts.benchmarks.processes import Process, echo, sessiond
+from scripts.benchmarks.report import Row, at_most, middle
+
+LIMIT = 1.5
+CLIENTS, DEPTH = 8, 32
+
+
+def measure(folder: Path, *, quick: bool) -> list[Row]:
+    """`session/unsubscribe` does next to nothing and shows what every request pays; others add their work."""
+    each, rounds = (500, 3) if quick else (2_000, 7)
+    rows = []
+    with sessiond(folder / "home") as daemon, daemon.connect() as client:
+        session = client.call("session/create", {"cwd": "/tmp", "ephemeral": True})["session"]["sessionId"]
+        draft = {"type": "custom", "customType": "bench", "data": {}}
+        entry = client.call("session/append", {"sessionId": session, "entries": [draft]})["leafId"]
+        for method, params in (
+            ("session/unsubscribe", {"sessionId": session}),
+            ("session/info", {"sessionId": session}),
+            ("session/entries", {"sessionId": session, "ids": [entry]}),
+        ):
+            reply = len(msgspec.json.encode(client.call(method, params)))
+            requests = small_requests(method, params, each)
+            with echo(folder, reply) as bare:
+                ours, theirs = interleaved(daemon, bare, requests, rounds)
+            ratio = middle(one.cpu for one in ours) / middle(one.cpu for one in theirs)
+            rows.append(
+                Row(
+                    f"{method}, server CPU per request",
+                    f"{middle(one.cpu for one in ours) * 1e6:.1f} µs",
+                    f"{ratio:.2f} x bare asyncio + msgspec",
+                    f"<= {LIMIT} x",
+                    at_most(ratio, LIMIT),
+                )
+            )
+    return rows
+
+
+def small_requests(method: str, params: dict[str, object], count: int) -> Requests:
+    return Requests(
+        [
+            msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            for number in range(1, count + 1)
+        ]
+    )
+
+
+def interleaved(
+    daemon: Process, bare: Process, requests: Requests, rounds: int
+) -> tuple[list[Outcome], list[Outcome]]:
+    """The same load on both, taking turns, so that what disturbs the machine disturbs both."""
+    ours, theirs = [], []
+    for _ in range(rounds):
+        theirs.append(drive(bare, requests, clients=CLIENTS, depth=DEPTH))
+        ours.append(drive(daemon, requests, clients=CLIENTS, depth=DEPTH))
+    return ours, theirs
