@@ -6,6 +6,10 @@ from typing import Any
 
 from scripts.protocol.notes import JsonSchema, notes
 
+_EXPLAINED_BY_HAND = frozenset(("Entry", "Draft", "ErrorKind"))
+"""Types with a heading of their own in the prose. The headings of the others say "shape": `session/info` and
+`SessionInfo` would share an anchor."""
+
 _PART = re.compile(r"(<!-- generated: (?P<name>\S+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 
 
@@ -53,7 +57,7 @@ def type_name(field: JsonSchema) -> str:
     match field:
         case {"$ref": target}:
             name = target.rpartition("/")[2]
-            return f"[{name}](#{name.lower()})"
+            return f"[{name}](#{name.lower()}{'' if name in _EXPLAINED_BY_HAND else '-shape'})"
         case {"anyOf": options}:
             return " or ".join(dict.fromkeys(type_name(option) for option in options))
         case {"enum": values}:
@@ -121,7 +125,7 @@ def _shapes(definitions: JsonSchema) -> list[str]:
 
 
 def _shape(name: str, definition: JsonSchema) -> str:
-    return f"#### {name}\n\n{definition['description']}\n\n{_fields(definition)}"
+    return f"#### {name} shape\n\n{definition['description']}\n\n{_fields(definition)}"
 
 
 def _fields(definition: JsonSchema) -> str:
@@ -150,7 +154,7 @@ def _anchor(name: str) -> str:
 
 
 def _first_sentence(description: str) -> str:
-    return re.split(r"(?<=[.:])\s", _line(description), maxsplit=1)[0].rstrip(":")
+    return re.split(r"(?<=\.) ", _line(description), maxsplit=1)[0]
 
 
 def _line(text: str) -> str:

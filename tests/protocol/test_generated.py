@@ -26,3 +26,19 @@ def test_the_document_has_every_generated_part_once() -> None:
     text = (ROOT / "protocol.md").read_text(encoding="utf-8")
     parts = GENERATOR["markdown"].parts(GENERATOR["schema"]())
     assert {name: text.count(f"<!-- generated: {name} -->") for name in parts} == dict.fromkeys(parts, 1)
+
+
+def test_lua_can_say_a_null_that_means_something_and_reads_null_as_absent() -> None:
+    wire = GENERATOR["schema"]()["$defs"]
+    field = GENERATOR["lua"]._field
+    assert field("targetId", "BranchParams", wire["BranchParams"]).startswith("targetId string|vim.NIL")
+    assert field("summary", "BranchParams", wire["BranchParams"]) == "summary? string"
+    assert field("leafId", "BranchResult", wire["BranchResult"]) == "leafId? string"
+
+
+def test_typescript_keeps_null_apart_from_absent() -> None:
+    wire = GENERATOR["schema"]()["$defs"]
+    text = GENERATOR["typescript"]._definition("BranchParams", wire["BranchParams"])
+    assert "  targetId: string | null;\n" in text
+    assert "  expectedLeaf?: string | null;\n" in text
+    assert "  details?: unknown;\n" in text
