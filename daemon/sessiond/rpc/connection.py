@@ -141,10 +141,9 @@ class Connection(asyncio.Protocol):
         try:
             async with asyncio.timeout(timeout):
                 return await answer
-        except (asyncio.CancelledError, TimeoutError):
-            self.notify(CANCEL, {"id": id})
-            raise
         finally:
+            if answer.cancelled():
+                self.notify(CANCEL, {"id": id})
             self._calls.pop(id, None)
 
     def notify(self, method: str, params: object = UNSET) -> None:
@@ -324,10 +323,10 @@ class Connection(asyncio.Protocol):
         if self.frame_began is not None:
             self.frame_began = self._loop.time()  # the time of the pause is not the peer's
         self._deliver([])
-        if not self._paused and not self.closing:
+        if self._ended:
+            self._wind_up()
+        elif not self._paused and not self.closing:
             self._transport.resume_reading()
-            if self._ended:
-                self._wind_up()
 
     def _settle(self, head: Head, body: bytes) -> None:
         error = None if head.error is UNSET or bytes(head.error) == b"null" else _remote_error(head.error)
@@ -343,6 +342,7 @@ class Connection(asyncio.Protocol):
 
     def _end(self, bodies: list[bytes], reason: Exception | None) -> None:
         """Nothing more comes in than `bodies`."""
+        self.mode = self._framer.mode or self.mode
         self._ended = True
         self._reason = reason
         self._deliver(bodies)

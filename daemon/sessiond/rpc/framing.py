@@ -16,6 +16,7 @@ MAX_HEADER: Final = 8 * 1024
 
 _MAX_DIGITS: Final = 9
 _match_usual_header = re.compile(rb"Content-Length: ([0-9]{1,9})\r\n\r\n").match
+_match_name = re.compile(rb"[a-z0-9-]+").fullmatch
 
 
 class FramingError(Exception):
@@ -76,15 +77,14 @@ class Framer:
         """
         if self._error is not None:
             raise type(self._error)(self._error.detail)
+        if self.mode is None and data:
+            self.mode = "json-lines" if data.startswith(b"{") else "content-length"
         bodies: list[bytes] = []
         try:
-            if self.mode == "content-length":
-                self._cut_frames(data, bodies)
-            elif self.mode == "json-lines":
+            if self.mode == "json-lines":
                 self._cut_lines(data, bodies)
-            elif data:
-                self.mode = "json-lines" if data.startswith(b"{") else "content-length"
-                return self.feed(data)
+            else:
+                self._cut_frames(data, bodies)
         except FramingError as error:
             error.bodies = bodies
             self._error = error
@@ -158,9 +158,10 @@ class Framer:
                     raise BadHeader("Content-Length is missing.")
                 return length, at
             name, colon, value = line.partition(b":")
-            if not colon:
-                raise BadHeader(f"There is no colon in {line[:60]!r}.")
-            if name.strip().lower() == b"content-length":
+            name = name.strip().lower()
+            if not colon or _match_name(name) is None:
+                raise BadHeader(f"This is none: {line[:60]!r}.")
+            if name == b"content-length":
                 if length is not None:
                     raise BadLength("It was given twice.")
                 length = _read_length(value.strip())

@@ -132,7 +132,6 @@ _decode_id = msgspec.json.Decoder(RequestId).decode
 _check_syntax = msgspec.json.Decoder(Raw).decode
 
 _SLICE: Final = 64 * 1024
-_new_utf8_decoder = codecs.getincrementaldecoder("utf-8")
 
 _find_half = re.compile(rb"\\u[dD][89a-fA-F]").search
 _replace_halves = re.compile(
@@ -156,11 +155,11 @@ def _is_utf8(body: bytes) -> bool:
 
     Works in slices, because the text of a large body may need four times its bytes.
     """
-    decode = _new_utf8_decoder().decode
+    at = 0
     try:
-        for start in range(0, len(body), _SLICE):
-            decode(body[start : start + _SLICE])
-        decode(b"", final=True)
+        while at < len(body):
+            stop = at + _SLICE
+            at += codecs.utf_8_decode(body[at:stop], "strict", stop >= len(body))[1]
     except UnicodeDecodeError:
         return False
     return True
