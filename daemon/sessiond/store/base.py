@@ -141,7 +141,7 @@ class Log(Protocol):
         """
 
     def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
-        """Queue whole lines (each ends in a newline) as one batch; batches are kept in the order of the calls.
+        """Queue whole lines (each ends in a newline) as one batch; batches stay in the order of the calls.
 
         Never awaits and never reorders; `ValueError` when `data` does not end in a newline. The future is
         done, on a later tick of the loop, when the batch has reached its level *and* all batches before it
@@ -204,7 +204,7 @@ class Store(Protocol):
         """Every log there is, drafts included, in no order."""
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
-        """The bytes of a log that need not be open (or of what one left behind), in slices of at most 256 KiB.
+        """The bytes of a log, open or not, or of what one left behind, in slices of at most 256 KiB.
 
         Raises `LogNotFound` at the first slice.
         """

@@ -1,0 +1,322 @@
+"""Group commit: one queue a log, one write for all that is queued, one sync at a time for all written.
+
+The loop's thread writes what is small and never waits for the disk to sync; whatever arrives during a sync
+is the next write. Outcomes are told strictly in the order of the calls (facts: daemons §3.2, stack §4).
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from enum import Enum, auto
+from functools import partial
+from typing import TypeVar
+
+from sessiond.store.base import Durability, LogReplaced, StorageFailed
+from sessiond.store.files.logfile import LogFile, Placed
+from sessiond.store.files.syscalls import refusal
+
+INLINE = 256 * 1024  # bytes that the loop's thread may write itself: a tenth of a millisecond
+_SYNC_WRITTEN_AFTER = 0.5  # seconds; what is promised for `written` is one
+
+_T = TypeVar("_T")
+
+
+class Commits:
+    """The order in which the batches of one log reach the disk. All methods belong to the loop's thread.
+
+    Batches go from `_queued` to `_written` (their outcome not yet told) and leave it in order. A write has a
+    generation; a sync covers the generations that were written before it started. `_unsynced` holds the bytes
+    that no sync has covered, in case that one fails.
+    """
+
+    def __init__(self, file: LogFile, pool: Executor) -> None:
+        self._file = file
+        self._pool = pool
+        self._loop = asyncio.get_running_loop()
+        self._work = _Work.NOTHING
+        self._step_scheduled = False
+        self._visitors: deque[Callable[[], None]] = deque()
+        self._queued: list[_Batch] = []
+        self._queued_bytes = 0
+        self._hurried = False
+        self._shifted = False
+        self._written: deque[_Batch] = deque()
+        self._doomed: list[_Batch] = []
+        self._doom: StorageFailed | LogReplaced | None = None
+        self._generation = 0
+        self._synced_generation = 0
+        self._unsynced: deque[tuple[int, int, bytes]] = deque()  # generation, offset, data
+        self._sync_failed = False
+        self._sync_is_due = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._told_size = file.size
+
+    def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
+        """Queue one batch; the future tells whether it drifted (see `base.Log.append`)."""
+        future: asyncio.Future[bool] = self._loop.create_future()
+        self._queued.append(_Batch(data, durability, future))
+        self._queued_bytes += len(data)
+        self._hurried = self._hurried or durability == "written"
+        if not self._step_scheduled:
+            self._step_scheduled = True
+            self._loop.call_soon(self._step)
+        return future
+
+    async def flush(self) -> bool:
+        """Wait until all that was queued before is synced; False when nothing was unsynced."""
+        if not (self._queued or self._written or self._unsynced):
+            return False
+        await self.append(b"", "synced")
+        return True
+
+    async def alone(self, call: Callable[[], _T]) -> _T:
+        """Run `call` on a pool thread while nothing else is done with the file; appends wait in the queue.
+
+        It runs to its end even when the caller is cancelled.
+        """
+        future: asyncio.Future[_T] = self._loop.create_future()
+        self._visitors.append(partial(self._visit, call, future))
+        self._step()
+        return await future
+
+    @property
+    def moves_file(self) -> bool:
+        """Whether the file is just being changed by ourselves, so that its size says nothing about others."""
+        return self._work not in (_Work.NOTHING, _Work.SYNC)
+
+    def resized(self) -> None:
+        """Note that the file now ends elsewhere, as the caller knows: what is queued will lie there."""
+        self._shifted = self._shifted or bool(self._queued)
+        if not self._written:
+            self._told_size = self._file.size
+
+    def stop(self) -> None:
+        """Forget the timer, once nothing is queued any more."""
+        self._cancel_timer()
+
+    def _step(self) -> None:
+        """Do the next thing; called on the tick after an append, and after every piece of work."""
+        self._step_scheduled = False
+        if self._visitors:
+            if self._work is _Work.NOTHING:
+                self._visitors.popleft()()
+            return
+        if self._queued and self._may_write():
+            self._write()
+        self._tell()
+        if self._work is not _Work.NOTHING:
+            return
+        if self._sync_failed and (self._queued or self._written or self._sync_is_due):
+            self._renew()
+        elif self._written or (self._unsynced and self._sync_is_due):
+            self._sync()
+        elif self._unsynced and self._timer is None and not self._sync_failed:
+            self._timer = self._loop.call_later(_SYNC_WRITTEN_AFTER, self._sync_now)
+
+    def _may_write(self) -> bool:
+        """Whether to write now. During a sync only for those who do not wait for one: the rest gathers."""
+        if self._doom is not None or self._sync_failed:
+            return False
+        if self._work is _Work.SYNC:
+            return self._hurried and self._queued_bytes <= INLINE
+        return self._work is _Work.NOTHING
+
+    def _write(self) -> None:
+        batches = self._take_queue()
+        data = b"".join([batch.data for batch in batches])
+        if not data:
+            self._place(batches, Placed(self._file.size, b"", drifted=False))
+        elif len(data) > INLINE:
+            self._run(_Work.WRITE, partial(self._file.put, data), partial(self._put_done, batches))
+        else:
+            try:
+                placed = self._file.put(data)
+            except (OSError, StorageFailed, LogReplaced) as error:
+                self._condemn(batches, self._as_refusal(error))
+            else:
+                self._place(batches, placed)
+
+    def _put_done(self, batches: "list[_Batch]", done: Future[Placed]) -> None:
+        error = done.exception()
+        if error is None:
+            self._place(batches, done.result())
+        else:
+            self._condemn(batches, self._as_refusal(error))
+
+    def _place(self, batches: "list[_Batch]", placed: Placed) -> None:
+        if placed.data:
+            self._generation += 1
+            self._unsynced.append((self._generation, placed.offset, placed.data))
+        drifted, self._shifted = placed.drifted or self._shifted, False
+        offset = placed.offset + len(placed.data) - sum(len(batch.data) for batch in batches)
+        for batch in batches:
+            batch.offset = offset
+            offset += len(batch.data)
+            batch.generation = self._generation
+            batch.drifted = drifted
+            batch.told_size = self._file.size if drifted else offset
+            batch.data = b""
+        self._written.extend(batches)
+
+    def _tell(self) -> None:
+        """Resolve every future that has reached its level, and is not behind one that has not."""
+        while self._written:
+            batch = self._written[0]
+            if batch.synced and batch.generation > self._synced_generation:
+                return
+            self._written.popleft()
+            self._told_size = batch.told_size
+            if not batch.future.done():
+                batch.future.set_result(batch.drifted)
+        if self._doom is not None and self._doomed:
+            # The pardon comes right before the callbacks of the futures: who appended until then could not
+            # know of the failure and may build on what failed, who appends from then on does know.
+            self._loop.call_soon(self._pardon)
+            self._fail_doomed(self._doom)
+
+    def _condemn(self, batches: "list[_Batch]", error: StorageFailed | LogReplaced) -> None:
+        self._doomed = batches
+        self._doom = error
+
+    def _pardon(self) -> None:
+        assert self._doom is not None
+        self._doomed = self._take_queue()
+        self._fail_doomed(self._doom)
+        self._doom = None
+        self._step()
+
+    def _fail_doomed(self, error: StorageFailed | LogReplaced) -> None:
+        doomed, self._doomed = self._doomed, []
+        for batch in doomed:
+            if not batch.future.done():
+                batch.future.set_exception(error)
+
+    def _visit(self, call: Callable[[], _T], future: asyncio.Future[_T]) -> None:
+        size = self._file.size
+
+        def done(result: Future[_T]) -> None:
+            if self._file.size != size:
+                self.resized()
+            error = result.exception()
+            if future.done():
+                return
+            if error is None:
+                future.set_result(result.result())
+            else:
+                future.set_exception(error)
+
+        self._run(_Work.VISIT, call, done)
+
+    def _sync_now(self) -> None:
+        self._timer = None
+        self._sync_is_due = True
+        self._step()
+
+    def _sync(self) -> None:
+        self._cancel_timer()
+        self._sync_is_due = False
+        self._run(_Work.SYNC, self._file.sync, partial(self._sync_done, self._generation))
+
+    def _sync_done(self, generation: int, done: Future[None]) -> None:
+        if done.exception() is not None:
+            self._sync_failed = self._sync_is_due = True
+            return
+        self._synced_generation = generation
+        while self._unsynced and self._unsynced[0][0] <= generation:
+            self._unsynced.popleft()
+
+    def _renew(self) -> None:
+        """Recover from a failed sync, which must not be tried again on the same file (facts: daemons C6)."""
+        self._cancel_timer()
+        self._sync_is_due = False
+        unsynced = [(offset, data) for _, offset, data in self._unsynced]
+        self._run(_Work.RENEW, partial(self._file.renew, unsynced), self._renew_done)
+
+    def _renew_done(self, done: Future[None]) -> None:
+        error = done.exception()
+        if error is None:
+            self._all_synced()
+            return
+        if self._written:
+            self._give_up(self._written[0].offset)
+        lost = [*self._written, *self._take_queue()]
+        self._written.clear()
+        if lost:
+            self._condemn(lost, self._as_refusal(error))
+
+    def _give_up(self, cut: int) -> None:
+        """Let go of what was written from `cut` on and could not be synced, in the file and in memory."""
+        ours = cut
+        for _, offset, data in self._unsynced:
+            if offset <= ours < offset + len(data):
+                ours = offset + len(data)
+        if ours == self._file.size:
+            self._file.cut(cut)
+        self._file.set_size(min(cut, self._told_size))
+        self._unsynced = deque(
+            (generation, offset, data[: cut - offset])
+            for generation, offset, data in self._unsynced
+            if offset < cut
+        )
+
+    def _all_synced(self) -> None:
+        self._cancel_timer()
+        self._synced_generation = self._generation
+        self._unsynced.clear()
+        self._sync_failed = self._sync_is_due = False
+
+    def _run(self, work: "_Work", call: Callable[[], _T], done: Callable[[Future[_T]], None]) -> None:
+        """Do `work` on a pool thread, then `done` and the next step on the loop's."""
+        self._work = work
+
+        def finish(future: Future[_T]) -> None:
+            self._work = _Work.NOTHING
+            done(future)
+            self._step()
+
+        running = self._pool.submit(call)
+        running.add_done_callback(lambda future: self._loop.call_soon_threadsafe(finish, future))
+
+    def _take_queue(self) -> "list[_Batch]":
+        queued, self._queued = self._queued, []
+        self._queued_bytes = 0
+        self._hurried = False
+        return queued
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _as_refusal(self, error: BaseException) -> StorageFailed | LogReplaced:
+        if isinstance(error, StorageFailed | LogReplaced):
+            return error
+        if isinstance(error, OSError):
+            return refusal(error, self._file.path)
+        return StorageFailed(f"{self._file.path}: {error!r}", path=str(self._file.path))
+
+
+class _Work(Enum):
+    """What a pool thread is doing with the file."""
+
+    NOTHING = auto()
+    WRITE = auto()
+    SYNC = auto()
+    RENEW = auto()
+    VISIT = auto()
+
+
+class _Batch:
+    """The lines of one append, from the queue until their outcome is told."""
+
+    __slots__ = ("data", "drifted", "future", "generation", "offset", "synced", "told_size")
+
+    def __init__(self, data: bytes, durability: Durability, future: asyncio.Future[bool]) -> None:
+        self.data = data
+        self.synced = durability == "synced"
+        self.future = future
+        self.drifted = False
+        self.generation = 0
+        self.offset = 0
+        self.told_size = 0

@@ -1,0 +1,100 @@
+"""Folders and files that only their owner can read, made so that they survive a power cut.
+
+A folder of ours that others may enter is closed to them; one that belongs to somebody else or is a symbolic
+link is refused, since whoever made it could read or replace what we put there (facts: daemons A8).
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from sessiond.store.base import StorageFailed
+from sessiond.store.files.syscalls import Syscalls
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW_FILE_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def make_folder(path: Path, calls: Syscalls) -> None:
+    """Make a folder of ours (0700) with its missing parents, or take the one that is there.
+
+    Its name is durable afterwards, also when a daemon that died before it could sync it had made it. Raises
+    `StorageFailed` when the folder is not ours to use.
+    """
+    try:
+        path.mkdir(0o700)
+    except FileNotFoundError:
+        make_folder(path.parent, calls)
+        make_folder(path, calls)
+        return
+    except FileExistsError:
+        _close_to_others(path)
+    sync_folder(path.parent, calls)
+
+
+def sync_folder(path: Path, calls: Syscalls) -> None:
+    """Make the names in a folder durable: without it no rename survives a power cut (facts: daemons C8)."""
+    fd = os.open(path, _FOLDER_FLAGS)
+    try:
+        calls.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def new_file(path: Path, parts: Iterable[bytes], calls: Syscalls, mode: int = 0o600) -> int:
+    """Make a file that is not there yet, holding `parts`, synced; returns its descriptor (read, append).
+
+    The name is not durable yet. Raises `FileExistsError`; whatever fails, no half file stays.
+    """
+    fd = os.open(path, _NEW_FILE_FLAGS, 0o600)
+    try:
+        os.fchmod(fd, mode)
+        for part in parts:
+            write_all(fd, part, calls)
+        calls.fsync(fd)
+    except BaseException:
+        os.close(fd)
+        path.unlink()
+        raise
+    return fd
+
+
+def write_all(fd: int, data: bytes, calls: Syscalls) -> None:
+    """Write all of it, however often the system takes only a part."""
+    view = memoryview(data)
+    while view:
+        view = view[calls.write(fd, view) :]
+
+
+def temporary(path: Path) -> Path:
+    """A name beside `path` for a file that will take its place; hidden, so that no listing finds it."""
+    return path.with_name(f".{path.name[:160]}.{secrets.token_hex(6)}.tmp")
+
+
+def move_to_free_name(source: Path, target: Path, calls: Syscalls) -> None:
+    """Rename a file to a name that must be free; the folders are not synced. Raises `FileExistsError`.
+
+    The check and the rename are two steps: only one daemon names files in these folders.
+    """
+    if os.path.lexists(target):
+        raise FileExistsError(f"{target} is there already")
+    calls.rename(source, target)
+
+
+def _close_to_others(path: Path) -> None:
+    try:
+        fd = os.open(path, _FOLDER_FLAGS | os.O_NOFOLLOW)
+    except OSError as error:
+        raise StorageFailed(
+            f"{path} is not a folder that we may use: {error.strerror}", path=str(path)
+        ) from error
+    try:
+        status = os.fstat(fd)
+        if status.st_uid != os.geteuid():
+            raise StorageFailed(f"{path} belongs to another user (uid {status.st_uid})", path=str(path))
+        if stat.S_IMODE(status.st_mode) & 0o077:
+            os.fchmod(fd, 0o700)
+    finally:
+        os.close(fd)

@@ -1,0 +1,144 @@
+"""The lines of one session in one file: `LogFile` does what `Commits` puts in order.
+
+`base.Log` says what each method promises.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from sessiond.store.base import Durability, LogExists, LogReadOnly
+from sessiond.store.files.commit import Commits
+from sessiond.store.files.folders import make_folder
+from sessiond.store.files.logfile import LogFile
+from sessiond.store.files.syscalls import Syscalls, refusals_of
+
+_T = TypeVar("_T")
+
+
+class FileLog:
+    """One open log file; `FileStore` makes them. `promoted` is where a draft will live as a session."""
+
+    def __init__(
+        self,
+        file: LogFile,
+        *,
+        session_id: str,
+        promoted: Path | None,
+        read_only: str | None,
+        pool: Executor,
+        calls: Syscalls,
+    ) -> None:
+        self.session_id = session_id
+        self.draft = promoted is not None
+        self._file = file
+        self._promoted = promoted
+        self._read_only = read_only
+        self._calls = calls
+        self._commits = Commits(file, pool)
+        self._closed = False
+
+    @property
+    def ref(self) -> str:
+        return str(self._file.path)
+
+    @property
+    def path(self) -> str | None:
+        return str(self._file.path)
+
+    @property
+    def size(self) -> int:
+        return self._file.size
+
+    @property
+    def read_only(self) -> str | None:
+        return "it is closed" if self._closed else self._read_only
+
+    def read(self, start: int, end: int) -> bytes:
+        with refusals_of(self._file.path):
+            return self._file.read(start, end)
+
+    def scan(self, start: int = 0) -> Iterator[bytes]:
+        with refusals_of(self._file.path):
+            yield from self._file.scan(start, self._file.size)
+
+    def foreign_bytes(self) -> int:
+        if self._commits.moves_file:
+            return 0
+        with refusals_of(self._file.path):
+            return self._file.present() - self._file.size
+
+    def accept(self, size: int) -> None:
+        present = self._file.size + self.foreign_bytes()
+        if not self._file.size <= size <= present:
+            raise ValueError(f"the log holds {present} bytes, {self._file.size} of them known, not {size}")
+        if size > self._file.size:
+            self._file.set_size(size)
+            self._commits.resized()
+
+    def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
+        if not data.endswith(b"\n"):
+            raise ValueError("a batch is whole lines, each with its newline")
+        if self.read_only is not None:
+            refused: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            refused.set_exception(LogReadOnly(self.read_only))
+            return refused
+        return self._commits.append(data, durability)
+
+    async def flush(self) -> bool:
+        return await self._commits.flush()
+
+    async def complete_tail(self) -> None:
+        await self._commits.flush()
+        if self._file.lacks_newline:
+            await self.append(b"\n", "synced")
+
+    async def quarantine_tail(self, start: int, seq: int) -> str:
+        return str(await self._change(partial(self._file.quarantine, start, self.size, seq)))
+
+    async def rewrite(self, lines: bytes, version: int) -> None:
+        await self._change(partial(self._file.rewrite, lines, self.size, version))
+
+    async def promote(self) -> None:
+        if self._promoted is not None:
+            await self._change(partial(self._promote, self._promoted))
+            self._promoted = None
+            self.draft = False
+
+    async def move_with(self, move: Callable[[LogFile], _T]) -> _T:
+        """Let `move` give the file another name, once all that was appended is synced."""
+        await self._commits.flush()
+        return await self._commits.alone(partial(_told, self._file.path, partial(move, self._file)))
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self._commits.flush()
+        finally:
+            self._commits.stop()
+            await self._commits.alone(self._file.close)
+
+    async def _change(self, call: Callable[[], _T]) -> _T:
+        """Do what changes the file by other means than appending, once all that was appended is synced."""
+        if self.read_only is not None:
+            raise LogReadOnly(self.read_only)
+        await self._commits.flush()
+        return await self._commits.alone(partial(_told, self._file.path, call))
+
+    def _promote(self, target: Path) -> None:
+        make_folder(target.parent.parent, self._calls)
+        make_folder(target.parent, self._calls)
+        try:
+            self._file.move(target)
+        except FileExistsError:
+            raise LogExists(self.session_id) from None
+
+
+def _told(path: Path, call: Callable[[], _T]) -> _T:
+    with refusals_of(path):
+        return call()

@@ -1,0 +1,288 @@
+"""One open log file: what is known of it, and all that is done to it, blocking.
+
+It knows nothing of batches, levels or futures (`commit` does) and never finds out about lines; it only sees
+to it that what we write starts on a line of its own. Everything raises `OSError` as the system told it, and
+`LogReplaced` when the file is no longer the one that was opened. One caller at a time, except for `read`
+and `scan`.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sessiond.store.base import LogReplaced, StorageFailed
+from sessiond.store.files import paths
+from sessiond.store.files.folders import move_to_free_name, new_file, sync_folder, temporary, write_all
+from sessiond.store.files.syscalls import Syscalls
+
+SLICE = 256 * 1024
+_KNOWN_TAIL = 64  # bytes by which we recognise our own end when another program wrote behind it
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What was written and where; `data` begins with a newline when the line before it lacked one.
+
+    `drifted` says that other bytes are before or behind it than were known.
+    """
+
+    offset: int
+    data: bytes
+    drifted: bool
+
+
+class LogFile:
+    """A file whose first `size` bytes are ours to read."""
+
+    def __init__(self, path: Path, fd: int, calls: Syscalls) -> None:
+        self.path = path
+        self.size = os.fstat(fd).st_size
+        self._fd = fd
+        self._calls = calls
+        self._tail = self._read_tail(self.size)
+        self._cut_short = False
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes `[start, end)` as far as there are any."""
+        return _read(self._fd, start, end)
+
+    def scan(self, start: int, end: int) -> Iterator[bytes]:
+        """The bytes `[start, end)` in slices, of the file as it is now, even if it is rewritten meanwhile."""
+        fd = os.dup(self._fd)
+        try:
+            yield from slices(fd, start, end)
+        finally:
+            os.close(fd)
+
+    @property
+    def lacks_newline(self) -> bool:
+        """Whether the last line is not ended."""
+        return self.size > 0 and not self._tail.endswith(b"\n")
+
+    def present(self) -> int:
+        """How many bytes the file has now, at least `size`; `LogReplaced` when it is not ours any more.
+
+        A file that was once shorter stays replaced, whatever is written to it later. One that grew must still
+        have our last bytes in their place: a rewrite in place looks like growth otherwise.
+        """
+        try:
+            named = self.path.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            raise LogReplaced(str(self.path)) from None
+        held = os.fstat(self._fd)
+        if (named.st_dev, named.st_ino) != (held.st_dev, held.st_ino):
+            raise LogReplaced(str(self.path))
+        grown_elsewhere = held.st_size > self.size and self._read_tail(self.size) != self._tail
+        self._cut_short = self._cut_short or held.st_size < self.size or grown_elsewhere
+        if self._cut_short:
+            raise LogReplaced(str(self.path))
+        return held.st_size
+
+    def set_size(self, size: int) -> None:
+        """Call the first `size` bytes ours: more when another program added them, fewer after a failure."""
+        self.size = size
+        self._tail = self._read_tail(size)
+
+    def put(self, data: bytes) -> Placed:
+        """Write whole lines at the end, on a line of their own.
+
+        On an error what was written is cut away again, when the tail is provably ours; where it is not, the
+        next `put` starts a new line.
+        """
+        present = self.present()
+        tail = self._tail if present == self.size else self._read_tail(present)
+        if present and not tail.endswith(b"\n") and not data.startswith(b"\n"):
+            data = b"\n" + data
+        end = self._write_at(present, data)
+        known, self.size = self.size, os.fstat(self._fd).st_size
+        if self.size == end == present + len(data):
+            self._tail = (tail + data)[-_KNOWN_TAIL:]
+        else:
+            self._tail = self._read_tail(self.size)
+        return Placed(end - len(data), data, drifted=not known == present == self.size - len(data))
+
+    def sync(self) -> None:
+        """Make what is written durable. After an `OSError` only `renew` may try again, never this."""
+        self._calls.fdatasync(self._fd)
+
+    def renew(self, unsynced: Iterable[tuple[int, bytes]]) -> None:
+        """Put a new file in the place of this one, of the same content but synced, after a sync failed.
+
+        The system may have dropped what it could not sync and would call the next sync a success, so the
+        bytes come from `unsynced` (offset and data, ascending), all others from the file (facts: daemons
+        C6).
+        """
+        end = self.present()
+        self._replace(self._patched(unsynced, end), end)
+
+    def cut(self, size: int) -> None:
+        """Cut away the bytes from `size`, which are all ours; where that is refused they count as foreign."""
+        with suppress(OSError, LogReplaced):
+            if self.present() == self.size:
+                self._calls.ftruncate(self._fd, size)
+
+    def move(self, target: Path) -> None:
+        """Give the file another name, which must be free, in a folder that is there. May be tried again.
+
+        Raises `FileExistsError`. A folder on another disk gets a copy before the original goes.
+        """
+        source = self.path
+        if source != target:
+            present = self.present()
+            try:
+                move_to_free_name(source, target, self._calls)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                self._move_to_other_disk(target, present)
+            self.path = target
+        sync_folder(target.parent, self._calls)
+        sync_folder(source.parent, self._calls)
+
+    def quarantine(self, start: int, size: int, seq: int) -> Path:
+        """Copy the bytes from `start` to `size`, the end, beside the file, then cut them away; synced."""
+        if not 0 <= start < size:
+            raise ValueError(f"there is no tail at {start} in a log of {size} bytes")
+        self._refuse_growth(size)
+        where = self._keep_beside(f"torn-{seq}", start)
+        self._calls.ftruncate(self._fd, start)
+        self._calls.fsync(self._fd)
+        self.set_size(start)
+        return where
+
+    def rewrite(self, lines: bytes, size: int, version: int) -> None:
+        """Put `lines` in the place of this file of `size` bytes, which stays as `<name>.v<version>.bak`."""
+        self._refuse_growth(size)
+        self._link_beside(f"v{version}.bak")
+        self._replace([lines], self.size)
+        self.set_size(len(lines))
+
+    def close(self) -> None:
+        """Let go of the descriptor; reading fails from now on."""
+        fd, self._fd = self._fd, -1
+        os.close(fd)
+
+    def _write_at(self, start: int, data: bytes) -> int:
+        """Append; returns the offset behind our last byte."""
+        view = memoryview(data)
+        done = pieces = 0
+        try:
+            while done < len(view):
+                done += self._calls.write(self._fd, view[done:])
+                pieces += 1
+        except OSError:
+            if done and os.fstat(self._fd).st_size == start + done:
+                # Where that is refused too the half line stays; the next `put` starts a new one behind it.
+                with suppress(OSError):
+                    self._calls.ftruncate(self._fd, start)
+            raise
+        if os.fstat(self._fd).st_size == start + done:
+            return start + done
+        end = os.lseek(self._fd, 0, os.SEEK_CUR)  # O_APPEND leaves it behind our last byte
+        if pieces > 1 and end != start + done:
+            raise StorageFailed(
+                f"{self.path}: another program wrote into the middle of a line", path=str(self.path)
+            )
+        return end
+
+    def _read_tail(self, end: int) -> bytes:
+        return _read(self._fd, max(0, end - _KNOWN_TAIL), end)
+
+    def _refuse_growth(self, size: int) -> None:
+        """Whoever takes bytes away must have seen all of them."""
+        if self.present() > size:
+            raise StorageFailed(f"{self.path}: something was added to it meanwhile", path=str(self.path))
+
+    def _patched(self, unsynced: Iterable[tuple[int, bytes]], end: int) -> Iterator[bytes]:
+        at = 0
+        for offset, data in unsynced:
+            yield from self._exactly(at, offset)
+            yield data
+            at = offset + len(data)
+        yield from self._exactly(at, end)
+
+    def _exactly(self, start: int, end: int) -> Iterator[bytes]:
+        for data in slices(self._fd, start, end):
+            yield data
+            start += len(data)
+        if start != end:
+            raise LogReplaced(str(self.path))
+
+    def _replace(self, parts: Iterable[bytes], end: int) -> None:
+        """Put a new file under our name, its mode and owner those of the old one, which had `end` bytes.
+
+        The descriptor keeps its number (dup2), so that a reader on another thread sees the old file or the
+        new one, never a stranger's.
+        """
+        old = os.fstat(self._fd)
+        temp = temporary(self.path)
+        fd = new_file(temp, parts, self._calls, stat.S_IMODE(old.st_mode))
+        try:
+            new = os.fstat(fd)
+            if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+                os.fchown(fd, old.st_uid, old.st_gid)
+            self._calls.rename(temp, self.path)
+            # What another program wrote until the rename must not go with the old file.
+            write_all(fd, _read(self._fd, end, os.fstat(self._fd).st_size), self._calls)
+            os.dup2(fd, self._fd, inheritable=False)
+        except BaseException:
+            temp.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(fd)
+        sync_folder(self.path.parent, self._calls)
+
+    def _move_to_other_disk(self, target: Path, present: int) -> None:
+        fd = new_file(target, self._exactly(0, present), self._calls)
+        try:
+            sync_folder(target.parent, self._calls)
+            self.path.unlink()
+            os.dup2(fd, self._fd, inheritable=False)
+        finally:
+            os.close(fd)
+
+    def _link_beside(self, suffix: str) -> None:
+        """Keep this very file under a second name too, or a copy where the file system has no links."""
+        names = paths.names_beside(self.path.name, suffix)
+        while True:
+            beside = self.path.with_name(next(names))
+            try:
+                os.link(self.path, beside, follow_symlinks=False)
+            except FileExistsError:
+                if not beside.samefile(self.path):
+                    continue
+            except OSError:
+                self._keep_beside(suffix, 0)
+            sync_folder(self.path.parent, self._calls)
+            return
+
+    def _keep_beside(self, suffix: str, start: int) -> Path:
+        """Copy the bytes from `start` to the first free name beside the file, name and content durable."""
+        names = paths.names_beside(self.path.name, suffix)
+        while True:
+            beside = self.path.with_name(next(names))
+            try:
+                os.close(new_file(beside, self._exactly(start, self.size), self._calls))
+            except FileExistsError:
+                continue
+            sync_folder(self.path.parent, self._calls)
+            return beside
+
+
+def slices(fd: int, start: int, end: int) -> Iterator[bytes]:
+    """The bytes `[start, end)` of a descriptor, in slices, as far as there are any."""
+    while start < end and (data := os.pread(fd, min(SLICE, end - start), start)):
+        yield data
+        start += len(data)
+
+
+def _read(fd: int, start: int, end: int) -> bytes:
+    """All bytes `[start, end)`: one call takes at most 2 GiB, and may take less."""
+    data = os.pread(fd, max(0, end - start), start)
+    if start + len(data) == end:
+        return data
+    return data + b"".join(slices(fd, start + len(data), end))

@@ -1,0 +1,89 @@
+"""Names of files and folders: pure functions, nothing here touches the disk.
+
+Names are a convenience of people and of listings; the header of a log decides what it is. The scheme is
+that of pi and oh-my-pi (facts: pi-omp §2.1), so that a person finds the same names everywhere.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from itertools import count
+
+SUFFIX = ".jsonl"
+
+_FOLDER_BYTES = 200  # NAME_MAX is 255; some encrypting file systems allow fewer
+_TERMINAL_BYTES = 120
+_NEW_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", re.ASCII)
+_KNOWN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
+_TIMESTAMP = re.compile(r"[0-9]{4}[0-9TZ:.+-]{1,40}", re.ASCII)
+_UNFIT_FOR_FOLDERS = re.compile(r"[/\\:\x00-\x1f\x7f]")
+_FIT_FOR_TERMINALS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.%@+")
+
+
+def log_name(timestamp: str, session_id: str) -> str:
+    """`<timestamp>_<id>.jsonl`; `ValueError` for an id or a timestamp that must not become part of a path."""
+    if not is_new_id(session_id):
+        raise ValueError(f"{session_id!r} cannot name a session: use letters, digits, - and _ (1 to 128)")
+    if not _TIMESTAMP.fullmatch(timestamp):
+        raise ValueError(f"{timestamp!r} is not an ISO timestamp")
+    return f"{timestamp.replace(':', '-').replace('.', '-')}_{session_id}{SUFFIX}"
+
+
+def session_id_of(name: str) -> str | None:
+    """The id in a file name, None for a file that is no log. A name without a timestamp is all id."""
+    if not name.endswith(SUFFIX) or name.startswith("."):
+        return None
+    stem = name.removesuffix(SUFFIX)
+    return stem.partition("_")[2] or stem
+
+
+def is_new_id(session_id: str) -> bool:
+    """Whether we would give a session this id."""
+    return _NEW_ID.fullmatch(session_id) is not None
+
+
+def is_known_id(session_id: str) -> bool:
+    """Whether a session may have this id: other programs allow dots, too (pi: `--session-id`)."""
+    return _KNOWN_ID.fullmatch(session_id) is not None
+
+
+def encode_cwd(cwd: str) -> str:
+    """The folder of a working directory's sessions: `/work/pi` is `--work-pi--`.
+
+    Lossy (`/a/b-c` and `/a-b/c` meet in one folder) and cut with a hash when it is long.
+    """
+    inner = _UNFIT_FOR_FOLDERS.sub("-", cwd.removeprefix("/"))
+    return f"--{_fitted(_encodable(inner), _FOLDER_BYTES - 4)}--"
+
+
+def terminal_name(terminal_id: str) -> str:
+    """The file of a terminal's breadcrumb: the id itself where it is harmless (`pts-3`, `tmux-%5`).
+
+    Any other byte is `=` and two hex digits, so that two ids never meet and none leaves the folder.
+    """
+    data = terminal_id.encode("utf-8", "surrogatepass")
+    name = "".join(chr(byte) if byte in _FIT_FOR_TERMINALS else f"={byte:02x}" for byte in data)
+    if name.startswith("."):
+        name = f"=2e{name[1:]}"
+    return _fitted(name, _TERMINAL_BYTES) or "="
+
+
+def names_beside(name: str, suffix: str) -> Iterator[str]:
+    """Names for what is kept beside a log: `<name>.<suffix>`, or the same with `.2`, `.3` … behind it."""
+    yield f"{name}.{suffix}"
+    for number in count(2):
+        yield f"{name}.{suffix}.{number}"
+
+
+def _encodable(name: str) -> str:
+    """The name without the lone surrogates that no file system takes; those of undecodable names stay."""
+    return re.sub("[\ud800-\udc7f\udd00-\udfff]", "-", name)
+
+
+def _fitted(name: str, limit: int) -> str:
+    """A name that is too long, cut at a character, with a hash of the whole."""
+    data = name.encode("utf-8", "surrogateescape")
+    if len(data) <= limit:
+        return name
+    digest = hashlib.sha256(data).hexdigest()[:12]
+    return data[: limit - len(digest) - 1].decode("utf-8", "ignore") + "-" + digest

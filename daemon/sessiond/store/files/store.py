@@ -1,0 +1,276 @@
+"""Sessions as files: `base.Store` over two folders, one for data and one for state.
+
+Finds logs by their names only; what is in them the hub reads. Anything that may wait for the disk runs on a
+small pool of threads that all logs share.
+"""
+
+import asyncio
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from sessiond.store.base import (
+    Breadcrumb,
+    Log,
+    LogExists,
+    LogNotFound,
+    StorageFailed,
+    Stored,
+)
+from sessiond.store.files import breadcrumbs, paths
+from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
+from sessiond.store.files.log import FileLog
+from sessiond.store.files.logfile import LogFile, slices
+from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
+from sessiond.store.files.trash import move_to_trash
+
+_THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
+_NO_LOG_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}
+_MAY_NOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY}
+_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not make us wait for a writer
+
+_T = TypeVar("_T")
+
+
+class FileStore:
+    """`data` holds `sessions/`, `drafts/` and `trash/`, `state` holds `terminal-sessions/`.
+
+    A draft lies in `drafts/` in a folder of the same name as it will have in `sessions/`, so that promoting
+    it is one rename and needs no knowledge of what is in it.
+    """
+
+    def __init__(self, data: Path, state: Path, *, calls: Syscalls | None = None) -> None:
+        data = Path(os.path.realpath(data))  # so that a path a person names can be told to be in there
+        self._sessions = data / "sessions"
+        self._drafts = data / "drafts"
+        self._trash = data / "trash"
+        self._terminals = state / "terminal-sessions"
+        self._calls = calls or Syscalls()
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="sessiond-store")
+        self._being_created: set[str] = set()
+
+    async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
+        name = paths.log_name(timestamp, session_id)
+        if session_id in self._being_created:
+            raise LogExists(session_id)
+        root = self._drafts if draft else self._sessions
+        path = root / paths.encode_cwd(cwd) / name
+        self._being_created.add(session_id)
+        return await self._log(partial(self._create, path, session_id, lines))
+
+    async def open(self, session_id: str) -> Log:
+        return await self._log(partial(self._open_id, session_id))
+
+    async def open_ref(self, ref: str) -> Log:
+        return await self._log(partial(self._open_ref, ref))
+
+    async def list(self) -> list[Stored]:
+        return await self._in_pool(partial(_listed, self._drafts, self._sessions))
+
+    def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
+        path = _resolved(ref)
+        with refusals_of(path):
+            fd = _open_regular(path, ref, os.O_RDONLY)
+            try:
+                yield from slices(fd, start, os.fstat(fd).st_size)
+            finally:
+                os.close(fd)
+
+    async def trash(self, log: Log, reason: str) -> str:
+        if not isinstance(log, FileLog):
+            raise TypeError("only a log of this store can go to its trash")
+        move = partial(
+            move_to_trash,
+            trash=self._trash,
+            reason=reason,
+            session_id=log.session_id,
+            draft=log.draft,
+            calls=self._calls,
+        )
+        where = await log.move_with(move)
+        await log.close()
+        return str(where)
+
+    async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
+        return await self._in_pool(partial(breadcrumbs.read_breadcrumb, self._terminals, terminal_id))
+
+    async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
+        await self._in_pool(
+            partial(breadcrumbs.write_breadcrumb, self._terminals, terminal_id, crumb, self._calls)
+        )
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._pool.shutdown)
+
+    async def _in_pool(self, call: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    async def _log(self, call: "Callable[[], _Opened]") -> FileLog:
+        opening = asyncio.get_running_loop().run_in_executor(self._pool, call)
+        try:
+            opened = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_close_unwanted)
+            raise
+        path = opened.path
+        draft = path.is_relative_to(self._drafts)
+        return FileLog(
+            LogFile(path, opened.fd, self._calls),
+            session_id=paths.session_id_of(path.name) or path.name,
+            promoted=self._sessions / path.relative_to(self._drafts) if draft else None,
+            read_only=opened.read_only,
+            pool=self._pool,
+            calls=self._calls,
+        )
+
+    def _create(self, path: Path, session_id: str, lines: bytes) -> "_Opened":
+        try:
+            with refusals_of(path):
+                if next(self._named(session_id), None) is not None:
+                    raise LogExists(session_id)
+                make_folder(path.parent.parent, self._calls)
+                make_folder(path.parent, self._calls)
+                return _Opened(path, self._new_log(path, lines), None)
+        finally:
+            self._being_created.discard(session_id)
+
+    def _new_log(self, path: Path, lines: bytes) -> int:
+        made = temporary(path)
+        fd = new_file(made, [lines], self._calls)
+        try:
+            move_to_free_name(made, path, self._calls)
+            made = path
+            sync_folder(path.parent, self._calls)
+        except BaseException:
+            os.close(fd)
+            made.unlink(missing_ok=True)
+            raise
+        return fd
+
+    def _open_id(self, session_id: str) -> "_Opened":
+        found = list(self._named(session_id)) if paths.is_known_id(session_id) else []
+        if not found:
+            raise LogNotFound(session_id)
+        newest = max(found, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns)
+        path = Path(newest.path)
+        if newest.stat(follow_symlinks=False).st_uid != os.geteuid():
+            raise StorageFailed(f"{path} belongs to another user", path=str(path))
+        return self._open_path(path, session_id)
+
+    def _open_ref(self, ref: str) -> "_Opened":
+        return self._open_path(_resolved(ref), ref)
+
+    def _open_path(self, path: Path, ref: str) -> "_Opened":
+        with refusals_of(path):
+            try:
+                fd = _open_regular(path, ref, os.O_RDWR | os.O_APPEND)
+            except OSError as error:
+                if error.errno not in _MAY_NOT_WRITE:
+                    raise
+                fd = _open_regular(path, ref, os.O_RDONLY)
+                return _Opened(path, fd, f"{path}: {error.strerror}")
+            return _Opened(path, fd, self._make_durable(path, fd))
+
+    def _make_durable(self, path: Path, fd: int) -> str | None:
+        """Sync what another process left unsynced, before anybody is shown it (facts: daemons C10)."""
+        try:
+            self._calls.fdatasync(fd)
+            sync_folder(path.parent, self._calls)
+        except OSError as error:
+            return f"what {path} holds cannot be synced: {error.strerror}"
+        return None
+
+    def _named(self, session_id: str) -> "Iterator[os.DirEntry[str]]":
+        for root in (self._drafts, self._sessions):
+            for entry, named in _logs(root):
+                if named == session_id:
+                    yield entry
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    path: Path
+    fd: int
+    read_only: str | None
+
+
+def _close_unwanted(opening: asyncio.Future[_Opened]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        os.close(opening.result().fd)
+
+
+def _logs(root: Path) -> "Iterator[tuple[os.DirEntry[str], str]]":
+    """Every log in the folders of a root, with the id in its name; links are not followed."""
+    for folder in _entries(root):
+        if folder.is_dir(follow_symlinks=False):
+            for entry in _entries(folder.path):
+                session_id = paths.session_id_of(entry.name)
+                if session_id is not None and entry.is_file(follow_symlinks=False):
+                    yield entry, session_id
+
+
+def _entries(folder: Path | str) -> "list[os.DirEntry[str]]":
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
+
+
+def _listed(drafts: Path, sessions: Path) -> list[Stored]:
+    with refusals_of(sessions):
+        listed: list[Stored] = []
+        for root in (drafts, sessions):
+            for entry, session_id in _logs(root):
+                with suppress(FileNotFoundError):  # it was moved while we looked
+                    listed.append(_stored(entry, session_id, root is drafts))
+        return listed
+
+
+def _stored(entry: "os.DirEntry[str]", session_id: str, draft: bool) -> Stored:
+    status = entry.stat(follow_symlinks=False)
+    return Stored(
+        ref=entry.path,
+        session_id=session_id,
+        draft=draft,
+        size=status.st_size,
+        modified_ns=status.st_mtime_ns,
+        stamp=(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns),
+    )
+
+
+def _resolved(ref: str) -> Path:
+    """The file that a path means. A person may name a link, so links are followed, here and nowhere else."""
+    try:
+        if not Path(ref).is_absolute():
+            raise LogNotFound(ref)
+        return Path(os.path.realpath(ref, strict=True))
+    except OSError as error:
+        if error.errno in _NO_LOG_THERE:
+            raise LogNotFound(ref) from None
+        raise refusal(error, Path(ref)) from error
+    except ValueError:
+        raise LogNotFound(ref) from None
+
+
+def _open_regular(path: Path, ref: str, flags: int) -> int:
+    """Open a regular file and nothing else; `LogNotFound` for what is none."""
+    try:
+        if not stat.S_ISREG(path.stat(follow_symlinks=False).st_mode):
+            raise LogNotFound(ref)
+        fd = os.open(path, flags | _OPEN_FLAGS)
+    except OSError as error:
+        if error.errno in _NO_LOG_THERE:
+            raise LogNotFound(ref) from None
+        raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise LogNotFound(ref)
+    return fd

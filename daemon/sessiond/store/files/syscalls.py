@@ -1,0 +1,54 @@
+"""The system calls that a disk may refuse, replaceable for fault tests, and what a refusal is called."""
+
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sessiond.store.base import StorageFailed, StorageFull
+
+_FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
+"""macOS: only this empties the cache of the drive, and there is no fdatasync."""
+
+
+def _sync_fully(fd: int) -> None:
+    if _FULL_SYNC is None:
+        os.fsync(fd)
+    else:
+        fcntl.fcntl(fd, _FULL_SYNC)
+
+
+def _sync_data(fd: int) -> None:
+    if _FULL_SYNC is None:
+        os.fdatasync(fd)
+    else:
+        fcntl.fcntl(fd, _FULL_SYNC)
+
+
+@dataclass(frozen=True, slots=True)
+class Syscalls:
+    """What reaches the disk. Each raises `OSError` as the function of `os` does; `write` may write less."""
+
+    write: Callable[[int, bytes | memoryview], int] = os.write
+    fdatasync: Callable[[int], None] = _sync_data
+    fsync: Callable[[int], None] = _sync_fully
+    ftruncate: Callable[[int, int], None] = os.ftruncate
+    rename: Callable[[Path, Path], object] = Path.rename
+
+
+def refusal(error: OSError, path: Path) -> StorageFailed:
+    """What the store calls an `OSError` met at `path`."""
+    kind = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StorageFailed
+    return kind(f"{path}: {error.strerror or error}", path=str(path), errno=error.errno)
+
+
+@contextmanager
+def refusals_of(path: Path) -> Iterator[None]:
+    """Within this block an `OSError` becomes `StorageFailed` or `StorageFull`, told with `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise refusal(error, path) from error
