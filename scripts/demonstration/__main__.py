@@ -1,0 +1,209 @@
+"""The story, in seven scenes. Exit status 1 if any of its claims does not hold."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from scripts.demonstration.stage import (
+    ClaimFailed,
+    CommandFailed,
+    Running,
+    Terminal,
+    claim,
+    heading,
+    paint,
+    say,
+    soon,
+)
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REAL = ROOT / "tests/data/peers/pi-1.5.2.jsonl"
+FOLDER = "/home/dev/weather"
+SESSION = "019a43c0-7d18-7c5e-9b1a-5c1d0f6e2a41"
+SHORT = SESSION[:8]
+
+
+def main() -> int:
+    start = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory(prefix="sessiond-demo-") as folder:
+            tell(Path(folder))
+    except (ClaimFailed, CommandFailed) as failure:
+        print(f"\n{paint('✗', '31')} This does not hold: {failure}", file=sys.stderr)
+        return 1
+    heading(
+        f"All of this was checked while it ran, in {time.monotonic() - start:.0f} s. Nothing was left behind."
+    )
+    return 0
+
+
+def tell(home: Path) -> None:
+    file = put_real_session(home)
+    original = file.read_bytes()
+    with terminals(home) as (left, right):
+        open_real_session(left, original, file)
+        give_each_its_own(left, right)
+        watching = watch_and_append(left, right)
+        branch_and_label(left)
+        fork(left, file)
+        kill_and_go_on(left, right, watching)
+        go_home(left, right, file, original)
+
+
+def put_real_session(home: Path) -> Path:
+    """Copy the file that pi wrote to where sessions lie, under the name that pi gave it."""
+    folder = home / "data/sessions/--home-dev-weather--"
+    folder.mkdir(parents=True, mode=0o700)
+    return Path(shutil.copy(REAL, folder / f"2026-11-02T09-14-07-000Z_{SESSION}.jsonl"))
+
+
+@contextmanager
+def terminals(home: Path) -> Iterator[tuple[Terminal, Terminal]]:
+    left, right = Terminal("left", home), Terminal("right", home)
+    try:
+        yield left, right
+    finally:
+        left.quietly("sessiond stop")
+        left.close()
+        right.close()
+
+
+def open_real_session(left: Terminal, original: bytes, file: Path) -> None:
+    heading("1. A session that the real pi 1.5.2 wrote, in a throw-away home")
+    lines = len(original.split(b"\n")) - 1
+    say(f"{lines} lines, copied byte for byte. No daemon runs yet; the first command starts it.")
+    chosen = left.run(f"sessiond continue --cwd {FOLDER}")
+    claim("the terminal called left was given pi's session", chosen.startswith(SESSION))
+    left.run(f"sessiond tree {SHORT}")
+    claim("looking changed no byte of the file", file.read_bytes() == original)
+
+
+def give_each_its_own(left: Terminal, right: Terminal) -> None:
+    heading("2. Every terminal finds its own session, and is told why")
+    own = right.run(f"sessiond continue --cwd {FOLDER}").split()[0]
+    claim("right got another session than left, because left has that one", own != SESSION)
+    again = left.run(f"sessiond continue --cwd {FOLDER}")
+    claim("left still has its own", again.startswith(SESSION))
+    right.run(f"sessiond append {own[:8]} --user 'What is the weather in Bergen?'", lines=1)
+    claim("right is back in its own, a draft until an assistant speaks", right_is_in(right, own))
+
+
+def right_is_in(right: Terminal, session: str) -> bool:
+    found = ask(right, f"sessiond continue --cwd {FOLDER} --json")
+    return bool(found["session"]["sessionId"] == session and found["because"]["rule"] == "breadcrumb")
+
+
+def watch_and_append(left: Terminal, right: Terminal) -> Running:
+    heading("3. One appends, the other watches it arrive")
+    watching = right.start(["sessiond", "watch", SESSION], f"sessiond watch {SHORT}")
+    claim("right has attached to left's session", soon(lambda: watching.has("Watching")))
+    entry = left.run(f"sessiond append {SHORT} --user 'Publish 0.2.' --assistant 'Published.'").split()[-1]
+    claim("right has seen both arrive", soon(lambda: watching.has(entry)))
+    show_new(watching)
+    left.run("sessiond clients")
+    return watching
+
+
+def show_new(watching: Running) -> None:
+    for line in watching.lines[-2:]:
+        print(f"  {paint('right ▸', '35')} {line}")
+
+
+def branch_and_label(left: Terminal) -> None:
+    heading("4. Branch and label: nothing is removed, the leaf moves")
+    question = find(left, "What is left to do")
+    left.run(f"sessiond branch {SHORT} {question}")
+    answer = left.run(f"sessiond append {SHORT} --assistant 'Only the README is left to do.'").split()[-1]
+    left.run(f"sessiond label {SHORT} {answer} 'second opinion'")
+    left.run(f"sessiond tree {SHORT} --root {question}")
+    here = ask(left, f"sessiond context {SHORT} --json")
+    there = ask(left, f"sessiond context {SHORT} --leaf {find(left, 'Published.')} --json")
+    claim("a model at this leaf would see the new answer last", here["entryIds"][-1] == answer)
+    claim("and on the other branch the old one", answer not in there["entryIds"])
+    claim("both begin with the compaction that pi wrote", here["messages"][0] == there["messages"][0])
+
+
+def fork(left: Terminal, file: Path) -> None:
+    heading("5. Fork: a path becomes a session of its own")
+    before = file.read_bytes()
+    forked = left.run(f"sessiond fork {SHORT} --title 'Weather: only the README'").split()[0]
+    rows = ask(left, f"sessiond tree {forked} --filter labeled-only --json")["nodes"]
+    labels = [row["label"] for row in rows]
+    say(f"It kept the labels on its path: {', '.join(labels)}")
+    claim(
+        "labels of other branches stayed behind", "second opinion" in labels and "sqlite cache" not in labels
+    )
+    claim("its source was not touched", file.read_bytes() == before)
+
+
+def kill_and_go_on(left: Terminal, right: Terminal, watching: Running) -> None:
+    heading("6. kill -9 while a script appends")
+    before = entries(left)
+    script = left.start(
+        [sys.executable, str(ROOT / "scripts/demonstration/script.py"), SESSION], f"python script.py {SHORT}"
+    )
+    claim("a script has attached and appends", soon(lambda: len(script.lines) >= 100))
+    pid = ask(left, "sessiond status --json")["pid"]
+    os.kill(pid, signal.SIGKILL)
+    say(f"kill -9 {pid}")
+    claim("the script lost its daemon", soon(script.ended))
+    acknowledged = script.lines[:-1]
+    after = entries(left)
+    claim("the next command started a new daemon", ask(left, "sessiond status --json")["pid"] != pid)
+    claim(f"all {len(before)} entries from before are there, in order", after[: len(before)] == before)
+    new = after[len(before) :]
+    claim(
+        f"so are all {len(acknowledged)} that the script was told of",
+        new[: len(acknowledged)] == acknowledged,
+    )
+    claim(f"none is there twice ({len(after)} in all)", len(set(after)) == len(after))
+    last = left.run(f"sessiond append {SHORT} --user 'Still here?'").split()[-1]
+    claim("right still watches: it reconnected by itself", soon(lambda: watching.has(last)))
+    seen = [entry for entry in new if sum(entry in line for line in watching.lines) != 1]
+    claim("and missed or repeated none of them", not seen)
+    watching.stop()
+
+
+def go_home(left: Terminal, right: Terminal, file: Path, original: bytes) -> None:
+    heading("7. Afterwards")
+    left.run(f"sessiond continue --cwd {FOLDER}")
+    right.run(f"sessiond continue --cwd {FOLDER}")
+    left.run(f"sessiond list --cwd {FOLDER} --drafts")
+    claim(
+        "what pi wrote still stands at the start of the file, byte for byte",
+        file.read_bytes().startswith(original),
+    )
+
+
+def ask(terminal: Terminal, command: str) -> Any:
+    return msgspec.json.decode(terminal.quietly(command))
+
+
+def entries(terminal: Terminal) -> list[str]:
+    """The ids of all entries, in log order."""
+    found: list[str] = []
+    params: dict[str, Any] = {"sessionId": SESSION, "limit": 1000}
+    while True:
+        page = ask(terminal, f"sessiond rpc session/entries '{msgspec.json.encode(params).decode()}'")
+        found += [entry["id"] for entry in page["entries"]]
+        if not page.get("nextCursor"):
+            return found
+        params["cursor"] = page["nextCursor"]
+
+
+def find(terminal: Terminal, text: str) -> str:
+    """The entry whose text contains this."""
+    rows = ask(terminal, f"sessiond tree {SHORT} --json")["nodes"]
+    return next(str(row["id"]) for row in rows if text in row["preview"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
