@@ -106,6 +106,15 @@ def presentable(line: bytes) -> bytes:
     return line
 
 
+def well_formed(line: bytes) -> bytes:
+    """An object's line as msgspec takes it: lone surrogates become U+FFFD. Raises `NotAnEntry`, with a reason."""
+    try:
+        text = json.dumps(loads(line), ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        raise NotAnEntry("the line is nested too deeply") from None
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
 def dumps(value: object) -> bytes:
     """Compact JSON of one line; lone surrogates are written as escapes, as the peers write them."""
     try:

@@ -1,0 +1,149 @@
+"""What a model would see at a leaf: the path's messages, with a compaction standing for what it replaced.
+
+Entries pass through as they are, as pi has it; nothing is repaired for a provider's sake (seed: oh-my-pi
+storage; fact: pi-omp §2.10).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from sessiond.session import messages, payloads, steps, summaries
+from sessiond.session.messages import Edit, Said
+from sessiond.session.settings import Settings, settings
+from sessiond.session.steps import Read, Steps
+from sessiond.session.tree import KIND, NONE, Tree
+
+_COMPACTION: Final = KIND["compaction"]
+_CONTEXT_EDIT: Final = KIND["context_edit"]
+_RESET: Final = KIND["reset_boundary"]
+_SAYS: Final[dict[int, Callable[[bytes, Edit], Said | None]]] = {
+    KIND["message"]: messages.of_message,
+    KIND["custom_message"]: messages.of_custom_message,
+    KIND["branch_summary"]: messages.of_branch_summary,
+}
+
+
+class Context(Settings, kw_only=True):
+    """Messages in order, the entry that each came from, and the settings in force at `leaf_id`."""
+
+    leaf_id: str | None
+    messages: list[Raw] = msgspec.field(default_factory=list)
+    entry_ids: list[str] = msgspec.field(default_factory=list)
+
+
+def build_context(tree: Tree, leaf_row: int, read: Read) -> Steps[Context]:
+    """The context at a row, or with `NONE` the empty one."""
+    if leaf_row == NONE:
+        return Context(leaf_id=None)
+    path = yield from steps.path(tree, leaf_row)
+    in_force = yield from settings(tree, path, read)
+    context = Context(leaf_id=tree.id(leaf_row), **msgspec.structs.asdict(in_force))
+    selection = yield from _select(tree, path, read)
+    edits = yield from _edits(tree, selection.edits, read)
+    if selection.compaction != NONE:
+        _say_summary(context, tree, selection.compaction, read, edits)
+    yield from _say(context, tree, selection.kept, read, edits, unkept_role="system")
+    yield from _say(context, tree, selection.rest, read, edits)
+    return context
+
+
+@dataclass(slots=True)
+class _Selection:
+    """What of a path speaks: the summary, what it keeps from before it, the rest; and edits of all these."""
+
+    compaction: int = NONE
+    kept: list[int] = field(default_factory=list)
+    rest: list[int] = field(default_factory=list)
+    edits: list[int] = field(default_factory=list)
+
+
+def _select(tree: Tree, path: Sequence[int], read: Read) -> Steps[_Selection]:
+    """The last compaction or reset boundary decides what of a path is in the context."""
+    kinds = bytearray()
+    for start in range(0, len(path), steps.ROWS_A_STEP):
+        kinds += bytes(map(tree.kind, path[start : start + steps.ROWS_A_STEP]))
+        yield
+    compaction, reset = kinds.rfind(_COMPACTION), kinds.rfind(_RESET)
+    selection = _Selection()
+    if compaction > reset:
+        selection.compaction = path[compaction]
+        first = yield from _first_kept(tree, path, compaction, read)
+        yield from _gather(selection.kept, selection.edits, path, kinds, range(first, compaction))
+    after = range(max(compaction, reset) + 1, len(path))
+    yield from _gather(selection.rest, selection.edits, path, kinds, after)
+    return selection
+
+
+def _gather(
+    speaking: list[int], edits: list[int], path: Sequence[int], kinds: bytearray, places: range
+) -> Steps[None]:
+    for start in range(0, len(places), steps.ROWS_A_STEP):
+        for at in places[start : start + steps.ROWS_A_STEP]:
+            if kinds[at] in _SAYS:
+                speaking.append(path[at])
+            elif kinds[at] == _CONTEXT_EDIT:
+                edits.append(path[at])
+        yield
+
+
+class _Compaction(msgspec.Struct, rename="camel"):
+    first_kept_entry_id: Any = None
+    system_message: Raw | UnsetType = UNSET
+
+
+_compaction = msgspec.json.Decoder(_Compaction)
+
+
+def _first_kept(tree: Tree, path: Sequence[int], compaction: int, read: Read) -> Steps[int]:
+    """Where on a path the kept part begins; the compaction's own place when nothing before it is kept."""
+    found = payloads.part(_compaction, read([path[compaction]])[0])
+    wanted = found.first_kept_entry_id if found is not None else None
+    for at in range(compaction):
+        if tree.id(path[at]) == wanted:
+            return at
+        if at % steps.ROWS_A_STEP == 0:
+            yield
+    return compaction
+
+
+def _edits(tree: Tree, rows: Sequence[int], read: Read) -> Steps[dict[str, Raw | None]]:
+    """Edits by the id of their target, of which the last one counts."""
+    edits: dict[str, Raw | None] = {}
+    for batch in steps.batches(tree, rows):
+        edits.update(edit for edit in map(messages.edit_of, read(batch)) if edit is not None)
+        yield
+    return edits
+
+
+def _say_summary(context: Context, tree: Tree, row: int, read: Read, edits: dict[str, Raw | None]) -> None:
+    """Begin with the summary; before it stands the system message that pi's compactions carry."""
+    entry_id = tree.id(row) or ""
+    if edits.get(entry_id, UNSET) is None:
+        return
+    (entry,) = read([row])
+    found = payloads.part(_compaction, entry)
+    if found is not None and found.system_message is not UNSET and not payloads.is_null(found.system_message):
+        context.messages.append(found.system_message)
+        context.entry_ids.append(entry_id)
+    context.messages.append(summaries.compaction_message(entry))
+    context.entry_ids.append(entry_id)
+
+
+def _say(
+    context: Context, tree: Tree, rows: Sequence[int], read: Read, edits: dict[str, Raw | None],
+    *, unkept_role: str | None = None,
+) -> Steps[None]:  # fmt: skip
+    """Add what rows say, except the messages of one role: pi's compactions keep no system messages."""
+    say, said_by = context.messages.append, context.entry_ids.append
+    for batch in steps.batches(tree, rows):
+        for row, entry in zip(batch, read(batch), strict=True):
+            entry_id = tree.id(row) or ""
+            said = _SAYS[tree.kind(row)](entry, edits.get(entry_id, UNSET))
+            if said is not None and (unkept_role is None or said.role != unkept_role):
+                say(said.body)
+                said_by(entry_id)
+        yield

@@ -1,0 +1,46 @@
+"""Reading a part of an entry that others wrote: the fields one asks for, and nothing that can fail.
+
+Fields are `Raw` where we only carry them; a field of the wrong type makes the part absent, never an error.
+"""
+
+from typing import TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.session import lines
+
+T = TypeVar("T")
+
+_fields = msgspec.json.Decoder(dict[str, Raw])
+
+
+def part(decoder: msgspec.json.Decoder[T], entry: bytes) -> T | None:
+    """What the decoder takes from an entry, or None when the entry does not have it that way."""
+    try:
+        return decoder.decode(entry)
+    except (msgspec.DecodeError, RecursionError):
+        return _second_look(decoder, entry)
+
+
+def with_field(value: bytes | Raw, name: str, content: object) -> Raw:
+    """A JSON object with one field set, everything else byte for byte; the order of the fields is kept."""
+    try:
+        fields: dict[str, object] = dict(_fields.decode(value))
+    except msgspec.DecodeError:
+        fields = dict(_fields.decode(lines.well_formed(bytes(value))))
+    fields[name] = content
+    return Raw(msgspec.json.encode(fields))
+
+
+def is_null(value: Raw) -> bool:
+    """Whether a value is null; msgspec has no type for "anything, or null"."""
+    return len(memoryview(value)) == 4 and bytes(value) == b"null"
+
+
+def _second_look(decoder: msgspec.json.Decoder[T], entry: bytes) -> T | None:
+    """As `part`, for an entry with lone surrogates, which msgspec refuses: they are read as U+FFFD."""
+    try:
+        return decoder.decode(lines.well_formed(entry))
+    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
+        return None
