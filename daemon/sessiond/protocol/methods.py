@@ -32,28 +32,43 @@ class Notification(Generic[P]):
 _READ = ("sessionNotFound", "damaged", "storageFailed")
 _WRITE = (*_READ, "readOnly", "foreignWriter", "storageFull", "draining")
 
-CREATE: Final = Method("session/create", t.CreateParams, t.SessionResult, ("alreadyExists", "storageFull", "storageFailed", "draining"))
+CREATE: Final = Method(
+    "session/create",
+    t.CreateParams,
+    t.SessionResult,
+    ("alreadyExists", "storageFull", "storageFailed", "draining"),
+)
 OPEN: Final = Method("session/open", t.OpenParams, t.SessionResult, (*_READ, "alreadyExists"))
 CLOSE: Final = Method("session/close", t.CloseParams, t.CloseResult, ("sessionNotFound",))
 CONTINUE: Final = Method("session/continue", t.ContinueParams, t.ContinueResult, (*_READ, "draining"))
 LIST: Final = Method("session/list", t.ListParams, t.ListResult, ("cursorExpired",))
 INFO: Final = Method("session/info", t.InfoParams, t.SessionResult, _READ)
 APPEND: Final = Method(
-    "session/append", t.AppendParams, t.AppendResult,
+    "session/append",
+    t.AppendParams,
+    t.AppendResult,
     (*_WRITE, "entryNotFound", "leafConflict", "idReused", "invalidEntry", "wouldBreakTree", "tooLarge"),
 )
-ENTRIES: Final = Method("session/entries", t.EntriesParams, t.EntriesResult, (*_READ, "entryNotFound", "cursorExpired"))
-PATH: Final = Method("session/path", t.PathParams, t.EntriesResult, (*_READ, "entryNotFound", "cursorExpired"))
+ENTRIES: Final = Method(
+    "session/entries", t.EntriesParams, t.EntriesResult, (*_READ, "entryNotFound", "cursorExpired")
+)
+PATH: Final = Method(
+    "session/path", t.PathParams, t.EntriesResult, (*_READ, "entryNotFound", "cursorExpired")
+)
 TREE: Final = Method("session/tree", t.TreeParams, t.TreeResult, (*_READ, "entryNotFound", "cursorExpired"))
 CONTEXT: Final = Method("session/context", t.ContextParams, t.ContextResult, (*_READ, "entryNotFound"))
-BRANCH: Final = Method("session/branch", t.BranchParams, t.BranchResult, (*_WRITE, "entryNotFound", "leafConflict"))
+BRANCH: Final = Method(
+    "session/branch", t.BranchParams, t.BranchResult, (*_WRITE, "entryNotFound", "leafConflict")
+)
 FORK: Final = Method("session/fork", t.ForkParams, t.SessionResult, (*_WRITE, "entryNotFound"))
 LABEL: Final = Method("session/label", t.LabelParams, t.ChangeResult, (*_WRITE, "entryNotFound"))
 RENAME: Final = Method("session/rename", t.RenameParams, t.ChangeResult, _WRITE)
 TAG: Final = Method("session/tag", t.TagParams, t.ChangeResult, _WRITE)
 SUBSCRIBE: Final = Method("session/subscribe", t.SubscribeParams, t.SubscribeResult, _READ)
 UNSUBSCRIBE: Final = Method("session/unsubscribe", t.UnsubscribeParams, t.UnsubscribeResult)
-FLUSH: Final = Method("session/flush", t.FlushParams, t.FlushResult, ("sessionNotFound", "storageFull", "storageFailed"))
+FLUSH: Final = Method(
+    "session/flush", t.FlushParams, t.FlushResult, ("sessionNotFound", "storageFull", "storageFailed")
+)
 STATUS: Final = Method("server/status", t.StatusParams, t.StatusResult)
 CLIENTS: Final = Method("server/clients", t.ClientsParams, t.ClientsResult)
 STOP: Final = Method("server/stop", t.StopParams, t.StopResult)

@@ -36,7 +36,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 # --- shared shapes -----------------------------------------------------------------------------------------
 
 
-class SessionInfo(Wire):
+class SessionInfo(Wire, frozen=True):
     """What a picker shows of a session."""
 
     session_id: str
@@ -59,7 +59,7 @@ class SessionInfo(Wire):
     problems: int = 0  # how many lines could not be taken as they are
 
 
-class Problem(Wire):
+class Problem(Wire, frozen=True):
     """Something in a session file that could not be taken as it is. The bytes stay as they are."""
 
     line: int  # 1-based physical line
@@ -68,22 +68,23 @@ class Problem(Wire):
     severity: Literal["error", "warning"] = "error"
 
 
-class Terminal(Wire):
+class Terminal(Wire, frozen=True):
     """Where a client sits: what continue-recent is scoped to. The daemon has no terminal, so the client says."""
 
     id: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._%@+:-]+$")]
     kind: str = "tty"
     cwd: str | None = None
+    pid: Annotated[int, Meta(ge=1)] | None = None  # session leader: while it lives, its session is taken
 
 
-class Origin(Wire):
+class Origin(Wire, frozen=True):
     """Who caused a change: a client of this daemon, or a foreign program that wrote to the file."""
 
     kind: Literal["client", "foreign"]
     client_id: str | None = None
 
 
-class After(Wire):
+class After(Wire, frozen=True):
     """A place in a session's log: everything up to and including line `seq` is known."""
 
     seq: Seq
@@ -92,7 +93,7 @@ class After(Wire):
 # --- sessions ----------------------------------------------------------------------------------------------
 
 
-class CreateParams(Wire):
+class CreateParams(Wire, frozen=True):
     """Start a session and open it.
 
     Until its first assistant message it is a draft: as durable as any other, hidden from lists.
@@ -109,14 +110,14 @@ class CreateParams(Wire):
     terminal: Terminal | None = None
 
 
-class SessionResult(Wire):
+class SessionResult(Wire, frozen=True):
     """A session and what is wrong with its file, if anything."""
 
     session: SessionInfo
     problems: list[Problem] = []
 
 
-class OpenParams(Wire):
+class OpenParams(Wire, frozen=True):
     """Open a session by id or by path, and subscribe to it.
 
     A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix.
@@ -127,24 +128,24 @@ class OpenParams(Wire):
     terminal: Terminal | None = None
 
 
-class CloseParams(Wire):
+class CloseParams(Wire, frozen=True):
     """Stop using a session. Closing a draft as its last client moves the draft to the trash."""
 
     session_id: SessionId
 
 
-class CloseResult(Wire):
+class CloseResult(Wire, frozen=True):
     """Whether other clients still have it open, and where a draft went."""
 
     clients: int
     trashed: str | None = None
 
 
-class ContinueParams(Wire):
+class ContinueParams(Wire, frozen=True):
     """Find the session that this terminal should go on with, and open it.
 
-    First the terminal's own breadcrumb, then the newest session of `cwd` that no other terminal holds,
-    then the newest of `cwd`, then (unless `create` is false) a new one. `because` says which rule chose it.
+    First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds, then
+    a new one. With `create` false no session is made: a held one is better than none. `because` says why.
     """
 
     cwd: str
@@ -152,14 +153,14 @@ class ContinueParams(Wire):
     create: bool = True
 
 
-class Because(Wire):
+class Because(Wire, frozen=True):
     """Why `session/continue` chose this session."""
 
     rule: Literal["breadcrumb", "recent", "created"]
     message: str
 
 
-class ContinueResult(Wire):
+class ContinueResult(Wire, frozen=True):
     """The chosen session and the reason."""
 
     session: SessionInfo
@@ -168,7 +169,7 @@ class ContinueResult(Wire):
     problems: list[Problem] = []
 
 
-class ListParams(Wire):
+class ListParams(Wire, frozen=True):
     """List sessions, newest first, a page at a time.
 
     `cwd` limits the list to one folder, unless `all` is true. `query` matches id, title, first prompt and cwd.
@@ -185,20 +186,20 @@ class ListParams(Wire):
     drafts: bool = False
 
 
-class ListResult(Wire):
+class ListResult(Wire, frozen=True):
     """One page of sessions; `nextCursor` is absent on the last."""
 
     sessions: list[SessionInfo]
     next_cursor: str | None = None
 
 
-class InfoParams(Wire):
+class InfoParams(Wire, frozen=True):
     """What is known of a session, with the problems of its file. Does not open or subscribe."""
 
     session_id: SessionId
 
 
-class ForkParams(Wire):
+class ForkParams(Wire, frozen=True):
     """Cut the path to an entry into a new session, labels rebuilt, and open that.
 
     `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
@@ -215,7 +216,7 @@ class ForkParams(Wire):
 # --- the tree ----------------------------------------------------------------------------------------------
 
 
-class AppendParams(Wire):
+class AppendParams(Wire, frozen=True):
     """Add entries to a session: all of them, or none.
 
     Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an entry's
@@ -233,7 +234,7 @@ class AppendParams(Wire):
     durability: Durability = "synced"
 
 
-class Appended(Wire):
+class Appended(Wire, frozen=True):
     """One entry of an append: `created` now, or a `duplicate` of what an earlier try had stored."""
 
     id: str
@@ -241,7 +242,7 @@ class Appended(Wire):
     status: Literal["created", "duplicate"]
 
 
-class AppendResult(Wire):
+class AppendResult(Wire, frozen=True):
     """The leaf and the last line after the append."""
 
     leaf_id: str | None
@@ -250,7 +251,7 @@ class AppendResult(Wire):
     branched: bool = False
 
 
-class EntriesParams(Wire):
+class EntriesParams(Wire, frozen=True):
     """Read entries in log order: after a seq, around an entry, or exactly the given ids."""
 
     session_id: SessionId
@@ -261,7 +262,7 @@ class EntriesParams(Wire):
     limit: Limit = 200
 
 
-class EntriesResult(Wire):
+class EntriesResult(Wire, frozen=True):
     """Entries as stored, with the seq of each; `nextCursor` is absent when nothing is left."""
 
     entries: list[Entry]
@@ -269,7 +270,7 @@ class EntriesResult(Wire):
     next_cursor: str | None = None
 
 
-class PathParams(Wire):
+class PathParams(Wire, frozen=True):
     """Read the entries from the root to `leafId` (default: the session's leaf), root first."""
 
     session_id: SessionId
@@ -278,7 +279,7 @@ class PathParams(Wire):
     limit: Limit = 10_000
 
 
-class TreeParams(Wire):
+class TreeParams(Wire, frozen=True):
     """Read the tree as rows in preorder, children in log order. Flat, so that a chain of 100,000 does not nest.
 
     `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand their
@@ -293,7 +294,7 @@ class TreeParams(Wire):
     limit: Limit = 1_000
 
 
-class TreeNode(Wire):
+class TreeNode(Wire, frozen=True):
     """One visible row of the tree."""
 
     id: str
@@ -311,7 +312,7 @@ class TreeNode(Wire):
     last_sibling: bool = True
 
 
-class TreeResult(Wire):
+class TreeResult(Wire, frozen=True):
     """A page of rows; `leafId` is where the next entry would attach."""
 
     nodes: list[TreeNode]
@@ -320,7 +321,7 @@ class TreeResult(Wire):
     next_cursor: str | None = None
 
 
-class ContextParams(Wire):
+class ContextParams(Wire, frozen=True):
     """What a model would see at `leafId` (default: the session's leaf).
 
     `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
@@ -332,7 +333,7 @@ class ContextParams(Wire):
     format: Literal["agent"] = "agent"
 
 
-class ContextResult(Wire):
+class ContextResult(Wire, frozen=True):
     """Messages in order, with the entry that each came from, and the settings in force at the leaf."""
 
     messages: list[Message]
@@ -347,7 +348,7 @@ class ContextResult(Wire):
     service_tier: Json | None = None
 
 
-class BranchParams(Wire):
+class BranchParams(Wire, frozen=True):
     """Move the leaf to an entry, or with null to before the first. With `summary`, say there what was left behind.
 
     The move is a line of the log, so it survives a restart; nothing is removed.
@@ -361,7 +362,7 @@ class BranchParams(Wire):
     expected_leaf: EntryId | None | UnsetType = UNSET
 
 
-class BranchResult(Wire):
+class BranchResult(Wire, frozen=True):
     """The leaf after the move; `entryId` is the branch summary when one was written."""
 
     leaf_id: str | None
@@ -369,7 +370,7 @@ class BranchResult(Wire):
     entry_id: str | None = None
 
 
-class LabelParams(Wire):
+class LabelParams(Wire, frozen=True):
     """Bookmark an entry; an absent or empty `label` removes the bookmark."""
 
     session_id: SessionId
@@ -377,14 +378,14 @@ class LabelParams(Wire):
     label: Annotated[str, Meta(max_length=1_000)] | None = None
 
 
-class RenameParams(Wire):
+class RenameParams(Wire, frozen=True):
     """Give the session a title; an empty one takes it away. The title is a line of the log."""
 
     session_id: SessionId
     title: Annotated[str, Meta(max_length=1_000)]
 
 
-class TagParams(Wire):
+class TagParams(Wire, frozen=True):
     """Add and remove words to filter sessions by, or with `set` replace them all."""
 
     session_id: SessionId
@@ -393,7 +394,7 @@ class TagParams(Wire):
     set: list[str] | None = None
 
 
-class ChangeResult(Wire):
+class ChangeResult(Wire, frozen=True):
     """The line that recorded the change, and the session after it."""
 
     entry_id: str
@@ -404,7 +405,7 @@ class ChangeResult(Wire):
 # --- watching ----------------------------------------------------------------------------------------------
 
 
-class SubscribeParams(Wire):
+class SubscribeParams(Wire, frozen=True):
     """Hear of every change of a session from now on, and with `after` of what was missed since.
 
     Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would be
@@ -415,7 +416,7 @@ class SubscribeParams(Wire):
     after: Seq | After | None = None
 
 
-class SubscribeResult(Wire):
+class SubscribeResult(Wire, frozen=True):
     """How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`."""
 
     mode: Literal["replay", "snapshot"]
@@ -425,25 +426,25 @@ class SubscribeResult(Wire):
     reason: str | None = None
 
 
-class UnsubscribeParams(Wire):
+class UnsubscribeParams(Wire, frozen=True):
     """Hear no more of a session; it stays open for this client."""
 
     session_id: SessionId
 
 
-class UnsubscribeResult(Wire):
+class UnsubscribeResult(Wire, frozen=True):
     """Whether there was a subscription."""
 
     was_subscribed: bool
 
 
-class FlushParams(Wire):
+class FlushParams(Wire, frozen=True):
     """Wait until every line of a session (of all, without `sessionId`) would survive a power cut."""
 
     session_id: SessionId | None = None
 
 
-class FlushResult(Wire):
+class FlushResult(Wire, frozen=True):
     """How many sessions had something to sync."""
 
     flushed: int
@@ -452,11 +453,11 @@ class FlushResult(Wire):
 # --- the server --------------------------------------------------------------------------------------------
 
 
-class StatusParams(Wire):
+class StatusParams(Wire, frozen=True):
     """How the daemon is: version, process, sockets, sessions, memory."""
 
 
-class StatusResult(Wire):
+class StatusResult(Wire, frozen=True):
     """Sizes in bytes, times in seconds or ISO 8601."""
 
     version: str
@@ -473,11 +474,11 @@ class StatusResult(Wire):
     draining: bool
 
 
-class ClientsParams(Wire):
+class ClientsParams(Wire, frozen=True):
     """Who is attached."""
 
 
-class ClientInfo(Wire):
+class ClientInfo(Wire, frozen=True):
     """One attached connection."""
 
     client_id: str
@@ -491,17 +492,17 @@ class ClientInfo(Wire):
     terminal: Terminal | None = None
 
 
-class ClientsResult(Wire):
+class ClientsResult(Wire, frozen=True):
     """All attached clients, the asking one included."""
 
     clients: list[ClientInfo]
 
 
-class StopParams(Wire):
+class StopParams(Wire, frozen=True):
     """Stop the daemon after everything acknowledged is on disk. Other clients are cut off and may start it again."""
 
 
-class StopResult(Wire):
+class StopResult(Wire, frozen=True):
     """The process that is about to end."""
 
     pid: int
@@ -510,14 +511,14 @@ class StopResult(Wire):
 # --- notifications -----------------------------------------------------------------------------------------
 
 
-class CreatedNote(Wire):
+class CreatedNote(Wire, frozen=True):
     """A session was created, or a draft became one. Sent to every client."""
 
     session: SessionInfo
     origin: Origin
 
 
-class AppendedNote(Wire):
+class AppendedNote(Wire, frozen=True):
     """Lines were added. `replay` marks those sent to close a gap."""
 
     session_id: str
@@ -529,7 +530,7 @@ class AppendedNote(Wire):
     replay: bool = False
 
 
-class LeafMovedNote(Wire):
+class LeafMovedNote(Wire, frozen=True):
     """The leaf went elsewhere than to a new entry."""
 
     session_id: str
@@ -539,7 +540,7 @@ class LeafMovedNote(Wire):
     origin: Origin
 
 
-class ChangedNote(Wire):
+class ChangedNote(Wire, frozen=True):
     """Title, tags, labels or path of a session changed."""
 
     session: SessionInfo
@@ -547,7 +548,7 @@ class ChangedNote(Wire):
     origin: Origin
 
 
-class DeletedNote(Wire):
+class DeletedNote(Wire, frozen=True):
     """A session left the list: its draft went to the trash."""
 
     session_id: str
@@ -555,7 +556,7 @@ class DeletedNote(Wire):
     origin: Origin
 
 
-class LaggedNote(Wire):
+class LaggedNote(Wire, frozen=True):
     """This client read too slowly and was unsubscribed: subscribe again after `lastSeq`."""
 
     session_id: str
@@ -565,7 +566,7 @@ class LaggedNote(Wire):
 # --- handshake ---------------------------------------------------------------------------------------------
 
 
-class InitializeOptions(Wire):
+class InitializeOptions(Wire, frozen=True):
     """`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants of us."""
 
     protocol_versions: list[int] = msgspec.field(default_factory=lambda: [1])
@@ -574,7 +575,7 @@ class InitializeOptions(Wire):
     opt_out: list[str] = []  # notifications this client does not want
 
 
-class Limits(Wire):
+class Limits(Wire, frozen=True):
     """Bounds a client should know instead of finding out."""
 
     max_frame_bytes: int
@@ -583,7 +584,7 @@ class Limits(Wire):
     max_in_flight: int
 
 
-class Handshake(Wire):
+class Handshake(Wire, frozen=True):
     """`capabilities.experimental.sessiond` of the reply to `initialize`."""
 
     protocol_version: int

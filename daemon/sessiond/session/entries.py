@@ -40,6 +40,7 @@ class Header(
     cwd: str = ""
     title: str | None = None
     parent_session: str | None = None
+    tags: list[str] | None = None  # ours: the tags at creation; later ones are `custom` entries
 
 
 class EntryBase(msgspec.Struct, kw_only=True, rename="camel"):

@@ -78,6 +78,7 @@ class Tree:
         self._rows: dict[str, int] = {}
         self._rest = bytearray()
         self._line_number = 0
+        self._lines_before = 0  # a title slot comes before the header; without a header row 0 has no line
         self._first_line = True
         self._waiting: dict[str, list[int]] = {}
         self._reported: set[str] = set()
@@ -155,6 +156,10 @@ class Tree:
         following = row + 1
         end = self._offsets[following] if following < len(self._offsets) else self.end
         return start, end
+
+    def line(self, row: int) -> int:
+        """The 0-based physical line of a row."""
+        return row + self._lines_before
 
     def entry(self, row: int, raw: bytes) -> bytes:
         """The entry of a row as everybody sees it, from its stored line: valid UTF-8, migrated to v3 in memory."""
@@ -349,11 +354,13 @@ class Tree:
     def _begin(self, offset: int, header: entries.Header | None, reason: str | None) -> None:
         self._first_line = False
         self.header = header
+        self._lines_before = 0 if self.slot_title is None else 1
         if reason is not None:
             self._problem(offset, reason, line=max(self._line_number, 1))
         if header is not None:
             self.version = header.version if header.version is not None else 1
             self.title = self.title or header.title or None
+            self.tags = tuple(header.tags or ())
             if self.version < 2:
                 self._linear = array("i", [0])
         self._offsets.append(offset)
@@ -448,6 +455,19 @@ class Tree:
         self._pending.clear()
         self._pending_leaf = self.leaf
 
+    def pending_line(self, row: int) -> bytes:
+        """The entry of a pending row."""
+        return self._pending[row - self.committed].line[:-1]
+
+    def drop_tail(self) -> None:
+        """The torn last line has been put aside and cut away."""
+        self.tail, self._torn = b"", None
+
+    def complete_tail(self) -> None:
+        """The last line has been given its newline."""
+        self.tail_is_entry = False
+        self.end += 1
+
     def _mark(self, row: int, kind: int, line: bytes) -> None:
         """Take in what an entry says about the session: a label, the leaf, the title, the tags."""
         try:
@@ -495,5 +515,9 @@ def _header(first: dict[str, object]) -> tuple[entries.Header | None, str | None
         return None, f"the session header has a version that is no number: {version!r:.40}"
     return entries.Header(
         version=number, id=str(first["id"]), timestamp=text("timestamp") or "", cwd=text("cwd") or "",
-        title=text("title"), parent_session=text("parentSession"),
+        title=text("title"), parent_session=text("parentSession"), tags=_words(first.get("tags")),
     ), None  # fmt: skip
+
+
+def _words(value: object) -> list[str] | None:
+    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else None

@@ -1,0 +1,118 @@
+"""What a caller may do wrong, one exception each; the docstring is the message. Codes are given in `server.errors`."""
+
+from sessiond.session.lines import Problem
+
+
+class HubError(Exception):
+    """The base of all refusals of the hub."""
+
+
+class SessionNotFound(HubError):
+    """There is no session {ref}. `sessiond list --all` shows what there is."""
+
+    def __init__(self, ref: str, *, did_you_mean: list[str] | None = None) -> None:
+        near = f" Did you mean {', '.join(did_you_mean)}?" if did_you_mean else ""
+        super().__init__(f"There is no session {ref!r:.80}.{near} `sessiond list --all` shows what there is.")
+        self.ref = ref
+        self.did_you_mean = did_you_mean or None
+
+
+class EntryNotFound(HubError):
+    """There is no entry {entry_id} in this session. `sessiond tree` shows what there is."""
+
+    def __init__(self, entry_id: str, *, did_you_mean: list[str] | None = None) -> None:
+        near = f" Did you mean {', '.join(did_you_mean)}?" if did_you_mean else ""
+        super().__init__(
+            f"There is no entry {entry_id!r:.80} in this session.{near} `sessiond tree` shows what there is."
+        )
+        self.entry_id = entry_id
+        self.did_you_mean = did_you_mean or None
+
+
+class LeafConflict(HubError):
+    """The leaf is {current}, not {expected}: {missing} lines were added since. Read them, then append again."""
+
+    def __init__(self, expected: str | None, current: str | None, *, seq: int, missing: int) -> None:
+        super().__init__(
+            f"The leaf is {current}, not {expected!r:.80}: {missing} lines were added since. "
+            "Read them, then append again."
+        )
+        self.current = current
+        self.seq = seq
+        self.missing = missing
+
+
+class IdReused(HubError):
+    """Entry {entry_id} exists with other content. Take a new id, or send the same content again."""
+
+    def __init__(self, entry_id: str, seq: int) -> None:
+        super().__init__(
+            f"Entry {entry_id} exists with other content. Take a new id, or send the same content again."
+        )
+        self.entry_id = entry_id
+        self.seq = seq
+
+
+class InvalidEntry(HubError):
+    """Entry {index} of the batch cannot be stored: {reason}. Nothing of the batch was."""
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(f"Entry {index} of the batch cannot be stored: {reason}. Nothing of the batch was.")
+
+
+class WouldBreakTree(HubError):
+    """This compaction is not safe: {reason}."""
+
+    def __init__(self, entry_id: str | None, rule: str, reason: str) -> None:
+        super().__init__(f"This compaction is not safe: {reason}.")
+        self.entry_id = entry_id
+        self.rule = rule
+
+
+class ReadOnly(HubError):
+    """This session can be read, but not written: {reason}."""
+
+    def __init__(self, reason: str, *, path: str | None = None) -> None:
+        super().__init__(f"This session can be read, but not written: {reason}.")
+        self.path = path
+
+
+class Damaged(HubError):
+    """{path} holds no session: {reason}. The file was not touched."""
+
+    def __init__(self, path: str, problem: Problem) -> None:
+        super().__init__(f"{path} holds no session: {problem.reason}. The file was not touched.")
+        self.path = path
+        self.problem = problem
+
+
+class UnsupportedVersion(HubError):
+    """This session has format version {version}; it can be read, but only versions 1 to 3 can be written."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(
+            f"This session has format version {version}; it can be read, but only versions 1 to 3 can be written."
+        )
+
+
+class InvalidRequest(HubError):
+    """The params do not go together: {reason}."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The params do not go together: {reason}.")
+
+
+class CursorExpired(HubError):
+    """The cursor does not belong to this question. Ask again without a cursor."""
+
+    def __init__(self) -> None:
+        super().__init__("The cursor does not belong to this question. Ask again without a cursor.")
+
+
+class Draining(HubError):
+    """The daemon is about to stop and takes no more writes. Connect again and repeat the request."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The daemon is about to stop and takes no more writes. Connect again and repeat the request."
+        )

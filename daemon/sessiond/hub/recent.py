@@ -1,0 +1,62 @@
+"""Continue-recent: which session a terminal goes on with, and why.
+
+The rules, in order (seed: oh-my-pi `continueRecent`; fact: pi-omp §2.14): the terminal's own breadcrumb for this folder; the newest
+session of the folder that no other living terminal holds; a new one. Two terminals in one folder therefore get two sessions.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+from sessiond.protocol import types as t
+
+
+@dataclass(slots=True)
+class Terminals:
+    """Which session each terminal of this daemon's life holds."""
+
+    _held: dict[str, tuple[t.Terminal, str]] = field(default_factory=dict)
+
+    def hold(self, terminal: t.Terminal, session_id: str) -> None:
+        self._held[terminal.id] = (terminal, session_id)
+
+    def held_by_others(self, terminal: t.Terminal | None) -> dict[str, str]:
+        """Session ids with the id of the living terminal, other than `terminal`, that holds each."""
+        own = None if terminal is None else terminal.id
+        for terminal_id, (other, _) in list(self._held.items()):
+            if not _alive(other):
+                del self._held[terminal_id]
+        return {session_id: name for name, (_, session_id) in self._held.items() if name != own}
+
+
+def choose(
+    sessions: list[t.SessionInfo], cwd: str, held: dict[str, str], *, even_if_held: bool
+) -> tuple[t.SessionInfo, str] | None:
+    """The newest session of `cwd` that is free, with the reason as a sentence."""
+    here = sorted(
+        (session for session in sessions if session.cwd == cwd and session.message_count),
+        key=lambda session: session.updated_at,
+        reverse=True,
+    )
+    free = [session for session in here if session.session_id not in held]
+    if free:
+        passed = len([session for session in here if session.updated_at > free[0].updated_at])
+        others = f" {passed} newer are open in other terminals." if passed else ""
+        return free[0], f"It is the newest session of {cwd}.{others}"
+    if here and even_if_held:
+        return here[
+            0
+        ], f"It is the newest session of {cwd}, though terminal {held[here[0].session_id]} has it too."
+    return None
+
+
+def _alive(terminal: t.Terminal) -> bool:
+    """Whether the terminal's session leader still runs; one that did not say is taken as gone when it detaches."""
+    if terminal.pid is None:
+        return False
+    try:
+        os.kill(terminal.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,140 @@
+"""Who watches a session and how they hear of it: encode once, send to many, replay gaps, let nobody wait for the slow.
+
+A line of the log reaches a watcher exactly once and in order: by `session/appended`, live or as a replay.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from msgspec import Raw
+
+from sessiond.protocol import methods as m
+from sessiond.protocol import types as t
+from sessiond.rpc.message import encode_notification
+
+SOFT_LIMIT: Final = 8 * 1024 * 1024
+"""Bytes queued for a client above which it is told that it lags (fact: daemons B4)."""
+REPLAY_SLICE: Final = 256 * 1024
+REPLAY_LIMIT: Final = 64 * 1024 * 1024
+"""A larger gap is answered with a snapshot: reading the tree anew is cheaper than all of its lines."""
+
+
+class Watcher(Protocol):
+    """A client as the hub sees it."""
+
+    client_id: str
+
+    @property
+    def queued_bytes(self) -> int:
+        """What this client has not read yet."""
+
+    def wants(self, notification: str) -> bool:
+        """Whether it has not opted out of a notification."""
+
+    def send(self, body: bytes) -> None:
+        """Queue an encoded message."""
+
+    async def drained(self) -> None:
+        """Wait until little is queued, or the client is gone."""
+
+
+@dataclass
+class _Subscription:
+    watcher: Watcher
+    next_row: int
+    live: bool
+    pump: asyncio.Task[None] | None = None
+
+
+@dataclass
+class Watchers:
+    """The watchers of one session."""
+
+    session_id: str
+    rows: Callable[[], int]
+    """How many rows are committed."""
+    page: Callable[[int, int], tuple[list[bytes], list[int]]]
+    """Entries and seqs from a row on, up to a number of bytes; see `LiveSession.page`."""
+    leaf_id: Callable[[], str | None]
+    _all: dict[str, _Subscription] = field(default_factory=dict)
+
+    def __contains__(self, client_id: str) -> bool:
+        return client_id in self._all
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, watcher: Watcher, *, next_row: int) -> None:
+        """Send `watcher` every line from `next_row` on. What is there already follows in later loop ticks."""
+        self.remove(watcher.client_id)
+        subscription = _Subscription(watcher, next_row, live=next_row >= self.rows())
+        self._all[watcher.client_id] = subscription
+        if not subscription.live:
+            subscription.pump = asyncio.get_running_loop().create_task(self._replay(subscription))
+
+    def rename(self, client_id: str, new_id: str) -> None:
+        """A watcher goes by another id now."""
+        if client_id in self._all:
+            self._all[new_id] = self._all.pop(client_id)
+
+    def remove(self, client_id: str) -> bool:
+        """Stop sending; whether there was a subscription."""
+        subscription = self._all.pop(client_id, None)
+        if subscription is not None and subscription.pump is not None:
+            subscription.pump.cancel()
+        return subscription is not None
+
+    def appended(self, entries: Sequence[bytes], seqs: Sequence[int], origin: t.Origin) -> None:
+        """Tell of committed lines."""
+        if not self._all or not seqs:
+            return
+        body: bytes | None = None
+        for subscription in list(self._all.values()):
+            if not subscription.live:
+                continue
+            if body is None:
+                body = self._note(entries, seqs, origin)
+            self._send(subscription, body, seqs[0])
+            subscription.next_row = seqs[-1] + 1
+
+    def tell(self, notification: m.Notification[t.Wire], note: t.Wire) -> None:
+        """Tell of something that is not a line."""
+        if not self._all:
+            return
+        body = encode_notification(notification.name, note)
+        for subscription in self._all.values():
+            if subscription.live and subscription.watcher.wants(notification.name):
+                subscription.watcher.send(body)
+
+    def _send(self, subscription: _Subscription, body: bytes, first_seq: int) -> None:
+        watcher = subscription.watcher
+        if watcher.queued_bytes > SOFT_LIMIT:
+            self.remove(watcher.client_id)
+            lagged = t.LaggedNote(session_id=self.session_id, last_seq=first_seq - 1)
+            watcher.send(encode_notification(m.LAGGED.name, lagged))
+        elif watcher.wants(m.APPENDED.name):
+            watcher.send(body)
+
+    def _note(
+        self, entries: Sequence[bytes], seqs: Sequence[int], origin: t.Origin | None, *, replay: bool = False
+    ) -> bytes:
+        return encode_notification(
+            m.APPENDED.name,
+            t.AppendedNote(
+                session_id=self.session_id, entries=[Raw(entry) for entry in entries], seqs=list(seqs), seq=seqs[-1],
+                leaf_id=self.leaf_id(), origin=origin, replay=replay,
+            ),
+        )  # fmt: skip
+
+    async def _replay(self, subscription: _Subscription) -> None:
+        watcher = subscription.watcher
+        while subscription.next_row < self.rows():
+            entries, seqs = self.page(subscription.next_row, REPLAY_SLICE)
+            if seqs and watcher.wants(m.APPENDED.name):
+                watcher.send(self._note(entries, seqs, None, replay=True))
+            subscription.next_row = seqs[-1] + 1 if seqs else self.rows()
+            await watcher.drained()
+        subscription.live = True
+        subscription.pump = None

@@ -1,0 +1,349 @@
+"""One attached client: takes its messages, answers each request once, and sends it what it watches.
+
+Our methods are answered here; the rest of LSP goes to a pygls object of this client's own, which is made
+when it is first needed (the import costs half a second, so most clients never pay it).
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+import sessiond
+from sessiond.hub import clock
+from sessiond.hub.hub import Hub
+from sessiond.protocol import methods as m
+from sessiond.protocol import types as t
+from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
+from sessiond.rpc.message import BadMessage, Head, RequestId
+from sessiond.server import errors
+
+if TYPE_CHECKING:
+    from sessiond.server.server import Server
+
+MAX_FRAME: Final = 64 * 1024 * 1024
+MAX_IN_FLIGHT: Final = 512
+"""Requests of one client in work; above this its socket is not read (fact: daemons B5)."""
+QUEUE_SOFT: Final = 8 * 1024 * 1024
+"""Bytes a client has not taken, above which it is not read either: it must take its answers first."""
+QUEUE_LITTLE: Final = 1024 * 1024
+
+
+class Pending:
+    """An answer that comes later, through a callback instead of a task."""
+
+    __slots__ = ("_answer", "_callback")
+
+    def __init__(self) -> None:
+        self._callback: Callable[[object], None] | None = None
+        self._answer: object = UNSET
+
+    def resolve(self, answer: object) -> None:
+        """Give the answer, a result or an exception."""
+        if self._callback is not None:
+            self._callback(answer)
+        else:
+            self._answer = answer
+
+    def then(self, callback: Callable[[object], None]) -> None:
+        """Call `callback` with the answer, at once if it is there."""
+        if self._answer is not UNSET:
+            callback(self._answer)
+        else:
+            self._callback = callback
+
+
+class Bridge(Protocol):
+    """The LSP side of a client: see `server.lsp.bridge`."""
+
+    def feed(self, body: bytes) -> None:
+        """Hand a message to pygls."""
+
+    def close(self) -> None:
+        """The client is gone."""
+
+
+class _Options(msgspec.Struct):
+    sessiond: t.InitializeOptions | None = None
+
+
+class _ClientInfo(msgspec.Struct):
+    name: str = ""
+    version: str | None = None
+
+
+class _Initialize(msgspec.Struct, rename="camel"):
+    capabilities: dict[str, Raw] | None = None
+    initialization_options: Raw | UnsetType = UNSET
+    client_info: _ClientInfo | None = None
+
+
+class _CancelParams(msgspec.Struct):
+    id: RequestId
+
+
+_decode_initialize = msgspec.json.Decoder(_Initialize).decode
+_decode_options = msgspec.json.Decoder(_Options).decode
+_decode_cancel = msgspec.json.Decoder(_CancelParams).decode
+
+
+class Client(Handler):
+    """A connection and what the daemon knows of who is behind it."""
+
+    connection: Connection
+
+    def __init__(self, server: "Server", *, framing: str | None = None) -> None:
+        self.server = server
+        self.hub: Hub = server.hub
+        self.client_id = "c-" + os.urandom(6).hex()
+        self.origin = t.Origin(kind="client", client_id=self.client_id)
+        self.terminal: t.Terminal | None = None
+        self.name: str | None = None
+        self.version: str | None = None
+        self.connected_at = clock.timestamp()
+        self._framing = framing
+        self._opt_out: frozenset[str] = frozenset()
+        self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
+        self._initialized: bytes | None = None  # the body of `initialize`
+        self._shut_down = False
+        self._bridge: Bridge | None = None
+        self._for_bridge: list[bytes] | None = None  # what waits for the bridge to be built
+        self._held = False
+
+    # --- what comes in ---------------------------------------------------------------------------------
+
+    def opened(self, connection: Connection) -> None:
+        self.connection = connection
+        self.server.attached(self)
+
+    def received(self, connection: Connection, head: Head, body: bytes) -> None:
+        route = self.server.routes.get(head.method)  # type: ignore[arg-type]
+        if route is None:
+            self._other(head, body)
+        elif head.id is not UNSET:
+            request_id: RequestId = head.id  # type: ignore[assignment]
+            try:
+                if self._shut_down:
+                    raise errors.InvalidRequest("After `shutdown` only `exit` may come.")
+                try:
+                    params = route.decode(b"{}" if head.params is UNSET else head.params)
+                except msgspec.DecodeError as error:
+                    raise errors.InvalidParams(str(head.method), str(error)) from None
+                answer = route.call(self, params)
+            except Exception as error:  # noqa: BLE001 - the one place where everything becomes an answer
+                self._answer(request_id, error)
+            else:
+                if isinstance(answer, t.Wire):
+                    connection.reply(request_id, answer)
+                elif isinstance(answer, Pending):
+                    answer.then(partial(self._answer, request_id))
+                else:
+                    self._answer_later(request_id, answer)
+        if connection.unanswered > MAX_IN_FLIGHT or connection.queued_bytes > QUEUE_SOFT:
+            self._hold_back()
+
+    def broken(self, connection: Connection, error: BadMessage) -> None:
+        kind = "parse" if error.code == -32700 else "invalidRequest"
+        connection.fail(error.id, error.code, error.message, errors.ErrorData(kind=kind, retryable=False))
+
+    def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
+        """A response to something that pygls asked."""
+        if self._bridge is not None:
+            self._bridge.feed(body)
+
+    def closed(self, connection: Connection, reason: Exception | None) -> None:
+        for task in list(self._tasks.values()):
+            task.cancel()
+        if self._bridge is not None:
+            self._bridge.close()
+        self.server.detached(self)
+
+    def _answer(self, request_id: RequestId, answer: object) -> None:
+        if self.connection.closing:
+            return
+        if isinstance(answer, Exception):
+            code, message, data = errors.explain(answer)
+            self.connection.fail(request_id, code, message, data)
+        else:
+            self.connection.reply(request_id, answer)
+
+    def _answer_later(self, request_id: RequestId, work: Coroutine[Any, Any, t.Wire]) -> None:
+        async def run() -> None:
+            try:
+                answer: object = await work
+            except asyncio.CancelledError:
+                answer = errors.Cancelled()
+            except Exception as error:  # noqa: BLE001 - as above, for handlers that wait
+                answer = error
+            self._tasks.pop(request_id, None)
+            self._answer(request_id, answer)
+
+        self._tasks[request_id] = asyncio.get_running_loop().create_task(run())
+
+    # --- life cycle and LSP ----------------------------------------------------------------------------
+
+    def _other(self, head: Head, body: bytes) -> None:
+        match head.method:
+            case "initialize" if head.id is not UNSET:
+                self._initialize(head, body)
+            case "$/cancelRequest":
+                self._cancel(head, body)
+            case "exit":
+                self.connection.close()
+            case "shutdown" if head.id is not UNSET and self._bridge is None and self._for_bridge is None:
+                self._shut_down = True
+                self.connection.reply(head.id, None)  # type: ignore[arg-type]
+            case _:
+                self._lsp(head, body)
+
+    def _initialize(self, head: Head, body: bytes) -> None:
+        request_id: RequestId = head.id  # type: ignore[assignment]
+        try:
+            if self._initialized is not None:
+                raise errors.InvalidRequest("`initialize` may come only once.")
+            try:
+                params = _decode_initialize(b"{}" if head.params is UNSET else head.params)
+                ours = self._options(params)
+            except msgspec.DecodeError as error:
+                raise errors.InvalidParams("initialize", str(error)) from None
+        except Exception as error:  # noqa: BLE001 - answered like any refusal
+            self._answer(request_id, error)
+            return
+        self._initialized = body
+        if ours and not params.capabilities:
+            # A client of ours that speaks no LSP: pygls stays unloaded.
+            self.connection.reply(
+                request_id,
+                {
+                    "capabilities": {"experimental": {"sessiond": self.handshake()}},
+                    "serverInfo": {"name": "sessiond", "version": sessiond.__version__},
+                },
+            )
+        else:
+            self._to_bridge(body)
+
+    def _options(self, params: _Initialize) -> bool:
+        """Take in who the client says it is; whether it said anything to us."""
+        if params.client_info is not None:
+            self.name, self.version = params.client_info.name or None, params.client_info.version
+        raw = params.initialization_options
+        if raw is UNSET or not bytes(raw).startswith(b"{"):
+            return False  # another program's options may be anything
+        ours = _decode_options(raw).sessiond
+        if ours is None:
+            return False
+        if m.PROTOCOL_VERSION not in ours.protocol_versions:
+            raise errors.InvalidRequest(
+                f"This daemon speaks protocol version {m.PROTOCOL_VERSION}, not {ours.protocol_versions}."
+            )
+        if ours.client_id is not None:
+            self.server.rename(self, ours.client_id)
+        self.terminal = ours.terminal
+        self._opt_out = frozenset(ours.opt_out)
+        return True
+
+    def handshake(self) -> t.Handshake:
+        """What we say of ourselves under `capabilities.experimental.sessiond`."""
+        return t.Handshake(
+            protocol_version=m.PROTOCOL_VERSION,
+            epoch=self.server.epoch,
+            client_id=self.client_id,
+            methods=list(m.METHODS),
+            limits=t.Limits(
+                max_frame_bytes=MAX_FRAME, max_page=10_000, max_batch=10_000, max_in_flight=MAX_IN_FLIGHT
+            ),
+        )
+
+    def _cancel(self, head: Head, body: bytes) -> None:
+        try:
+            task = self._tasks.get(_decode_cancel(b"{}" if head.params is UNSET else head.params).id)
+        except msgspec.DecodeError:
+            return
+        if task is not None:
+            task.cancel()
+        elif self._bridge is not None:
+            self._bridge.feed(body)
+
+    def _lsp(self, head: Head, body: bytes) -> None:
+        known = self._bridge is not None or self._for_bridge is not None
+        if head.method == "initialized" and not known:
+            return
+        if self._shut_down and head.id is not UNSET:
+            self._answer(head.id, errors.InvalidRequest("After `shutdown` only `exit` may come."))  # type: ignore[arg-type]
+        elif self._initialized is not None and known:
+            self._shut_down = head.method == "shutdown"
+            self._to_bridge(body)
+        elif head.id is not UNSET:
+            method = str(head.method)
+            known_to_lsp = self._initialized is None and not method.startswith(("session/", "server/"))
+            refusal = errors.NotInitialized() if known_to_lsp else errors.MethodNotFound(method)
+            self._answer(head.id, refusal)  # type: ignore[arg-type]
+
+    def _to_bridge(self, body: bytes) -> None:
+        if self._bridge is not None:
+            self._bridge.feed(body)
+        elif self._for_bridge is not None:
+            self._for_bridge.append(body)
+        else:
+            self._for_bridge = [body]
+            self.server.spawn(self._build_bridge())
+
+    async def _build_bridge(self) -> None:
+        bridge = await self.server.make_bridge(self)
+        waiting, self._for_bridge = self._for_bridge or [], None
+        self._bridge = bridge
+        for body in waiting:
+            bridge.feed(body)
+
+    # --- what goes out ---------------------------------------------------------------------------------
+
+    @property
+    def queued_bytes(self) -> int:
+        return self.connection.queued_bytes
+
+    def wants(self, notification: str) -> bool:
+        return notification not in self._opt_out
+
+    def send(self, body: bytes) -> None:
+        self.connection.send_body(body)
+
+    async def drained(self) -> None:
+        if self.connection.queued_bytes > QUEUE_LITTLE:
+            try:
+                await self.connection.drain()
+            except ConnectionClosed:
+                return
+        else:
+            await asyncio.sleep(0)
+
+    def _hold_back(self) -> None:
+        """Read no more of this client until it has taken its answers."""
+        if self._held:
+            return
+        self._held = True
+        self.connection.pause()
+        self.server.spawn(self._let_go_on())
+
+    async def _let_go_on(self) -> None:
+        while not self.connection.closing and (
+            self.connection.unanswered > MAX_IN_FLIGHT // 2 or self.connection.queued_bytes > QUEUE_SOFT // 2
+        ):
+            await asyncio.sleep(0.002)
+        self._held = False
+        if not self.connection.closing:
+            self.connection.resume()
+
+    def info(self) -> t.ClientInfo:
+        """What `server/clients` says."""
+        sessions = self.hub.open_sessions()
+        return t.ClientInfo(
+            client_id=self.client_id, name=self.name, version=self.version, connected_at=self.connected_at,
+            framing=self._framing or self.connection.mode,  # type: ignore[arg-type]
+            sessions=[live.session_id for live in sessions if self.client_id in live.holders],
+            subscriptions=[live.session_id for live in sessions if self.client_id in live.watchers],
+            queued_bytes=self.queued_bytes, terminal=self.terminal,
+        )  # fmt: skip

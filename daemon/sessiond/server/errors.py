@@ -1,0 +1,107 @@
+"""The one table from exceptions to what a client is told: kind, whether to retry, and what helps."""
+
+import logging
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+
+from sessiond.hub import errors as hub
+from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.store import base as store
+
+log = logging.getLogger(__name__)
+
+
+class InvalidParams(Exception):
+    """The params of {method} are not what it takes: {reason}. See `sessiond schema`."""
+
+    def __init__(self, method: str, reason: str) -> None:
+        super().__init__(f"The params of {method} are not what it takes: {reason}. See `sessiond schema`.")
+
+
+class MethodNotFound(Exception):
+    """There is no method {method}. See `sessiond schema`."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(f"There is no method {method!r:.80}. See `sessiond schema`.")
+
+
+class NotInitialized(Exception):
+    """The first request of an LSP client is `initialize`."""
+
+    def __init__(self) -> None:
+        super().__init__("The first request of an LSP client is `initialize`.")
+
+
+class InvalidRequest(Exception):
+    """{reason}"""
+
+
+class Cancelled(Exception):
+    """The request was cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__("The request was cancelled.")
+
+
+def explain(error: Exception) -> tuple[int, str, ErrorData]:
+    """Code, message and data for an exception. What nobody foresaw becomes `internal`, with an id that the log has."""
+    for kind, name, details in _TABLE:
+        if isinstance(error, kind):
+            data = ErrorData(kind=name, retryable=name in _RETRYABLE, **details(error))
+            return CODES[name], str(error), data
+    report = os.urandom(6).hex()
+    log.error("report %s", report, exc_info=error)
+    message = f"Something went wrong inside the daemon; its log has the report {report}."
+    return CODES["internal"], message, ErrorData(kind="internal", retryable=False, report_id=report)
+
+
+_RETRYABLE: Final = frozenset(("leafConflict", "overloaded", "draining", "storageFull", "storageFailed", "cancelled"))
+
+_Details = Callable[[Any], dict[str, Any]]
+
+
+def _nothing(_error: Exception) -> dict[str, Any]:
+    return {}
+
+
+def _damaged(error: hub.Damaged) -> dict[str, Any]:
+    return {"path": error.path, "line": error.problem.line, "byte_offset": error.problem.offset}
+
+
+def _storage(error: store.StorageFailed) -> dict[str, Any]:
+    return {"path": error.path, "errno": error.errno}
+
+
+_TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
+    (InvalidParams, "invalidParams", _nothing),
+    (hub.InvalidRequest, "invalidParams", _nothing),
+    (MethodNotFound, "methodNotFound", _nothing),
+    (NotInitialized, "notInitialized", _nothing),
+    (InvalidRequest, "invalidRequest", _nothing),
+    (Cancelled, "cancelled", _nothing),
+    (hub.SessionNotFound, "sessionNotFound", lambda e: {"id": e.ref, "did_you_mean": e.did_you_mean}),
+    (store.LogNotFound, "sessionNotFound", lambda e: {"id": e.ref}),
+    (hub.EntryNotFound, "entryNotFound", lambda e: {"id": e.entry_id, "did_you_mean": e.did_you_mean}),
+    (
+        hub.LeafConflict,
+        "leafConflict",
+        lambda e: {"current_leaf": e.current if e.current is not None else None, "seq": e.seq, "missing": e.missing},
+    ),
+    (hub.IdReused, "idReused", lambda e: {"id": e.entry_id, "seq": e.seq}),
+    (store.LogExists, "alreadyExists", lambda e: {"id": e.ref}),
+    (hub.CursorExpired, "cursorExpired", _nothing),
+    (hub.InvalidEntry, "invalidEntry", _nothing),
+    (hub.WouldBreakTree, "wouldBreakTree", lambda e: {"id": e.entry_id, "rule": e.rule}),
+    (hub.ReadOnly, "readOnly", lambda e: {"path": e.path}),
+    (store.LogReadOnly, "readOnly", _nothing),
+    (store.LogReplaced, "foreignWriter", lambda e: {"path": e.path}),
+    (hub.UnsupportedVersion, "unsupportedVersion", lambda _e: {"supported": [1, 2, 3]}),
+    (hub.Draining, "draining", lambda _e: {"retry_after_ms": 200}),
+    (hub.Damaged, "damaged", _damaged),
+    (store.StorageFull, "storageFull", _storage),
+    (store.StorageFailed, "storageFailed", _storage),
+    (OSError, "storageFailed", lambda e: {"path": e.filename if isinstance(e.filename, str) else None, "errno": e.errno}),
+)
+

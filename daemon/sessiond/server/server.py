@@ -1,0 +1,177 @@
+"""The server: one hub, many clients. Sockets come from `life`, methods from `handlers`, sessions from the hub."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import time
+import uuid
+from collections import Counter
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from sessiond.hub.hub import Hub
+from sessiond.protocol import methods as m
+from sessiond.protocol import types as t
+from sessiond.rpc.connection import Connection
+from sessiond.rpc.message import encode_notification
+from sessiond.server.client import MAX_FRAME, Bridge, Client
+from sessiond.server.handlers import ROUTES
+
+SWEEP_SECONDS: Final = 1.0
+QUEUE_HARD: Final = 32 * 1024 * 1024
+"""Bytes that a client may leave unread for `STUCK_SECONDS` before it is cut off (fact: daemons B4)."""
+STUCK_SECONDS: Final = 10.0
+FRAME_SECONDS: Final = 30.0
+"""How long one frame may take to come in."""
+FAREWELL_SECONDS: Final = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class Server:
+    """Everything that lives as long as the daemon."""
+
+    def __init__(self, hub: Hub, *, home: str, socket_path: str | None, max_draft_age: float | None = None) -> None:
+        self.hub = hub
+        self.home = home
+        self.socket = socket_path
+        self.epoch = str(uuid.uuid4())
+        self.started = time.monotonic()
+        self.started_ns = time.time_ns()
+        self.clients: dict[str, Client] = {}
+        self.routes = ROUTES
+        self.arriving: Counter[str] = Counter()
+        self.stopping = asyncio.Event()
+        self.lsp_loaded = False
+        self._max_draft_age = max_draft_age
+        self._stuck: dict[str, tuple[int, float]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.spawn(self._sweep())
+
+    # --- clients ---------------------------------------------------------------------------------------
+
+    def attach(self, sock: socket.socket) -> None:
+        """Serve an accepted, non-blocking socket whose other end is this user."""
+        self.spawn(self._attach(sock))
+
+    async def _attach(self, sock: socket.socket) -> None:
+        client = Client(self)
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.connect_accepted_socket(lambda: Connection(client, max_frame=MAX_FRAME), sock)
+        except OSError as error:
+            sock.close()
+            log.info("a client was gone before it was served: %s", error)
+
+    def attached(self, client: Client) -> None:
+        """A client can be reached now."""
+        self.clients[client.client_id] = client
+
+    def rename(self, client: Client, client_id: str) -> None:
+        """A client says what it is called; a name that is taken by another connection gets a suffix."""
+        if client_id in self.clients and self.clients[client_id] is not client:
+            client_id = f"{client_id[:100]}~{client.client_id[2:]}"
+        del self.clients[client.client_id]
+        for live in self.hub.open_sessions():
+            if client.client_id in live.holders:
+                live.holders.discard(client.client_id)
+                live.holders.add(client_id)
+            live.watchers.rename(client.client_id, client_id)
+        client.client_id = client_id
+        client.origin = t.Origin(kind="client", client_id=client_id)
+        self.clients[client_id] = client
+
+    def detached(self, client: Client) -> None:
+        """A client is gone. Its drafts stay: it may have crashed, and will be back."""
+        self.clients.pop(client.client_id, None)
+        self._stuck.pop(client.client_id, None)
+        for live in self.hub.open_sessions():
+            live.holders.discard(client.client_id)
+            live.watchers.remove(client.client_id)
+
+    def tell_all(self, notification: m.Notification[Any], note: t.Wire, *, but: Client) -> None:
+        """Tell every client but the one that caused it."""
+        body = encode_notification(notification.name, note)
+        for client in self.clients.values():
+            if client is not but and client.wants(notification.name):
+                client.send(body)
+
+    async def make_bridge(self, client: Client) -> Bridge:
+        """The LSP side of a client. pygls is imported in a thread: half a second would stall everybody."""
+        bridge = await asyncio.to_thread(_import_bridge)
+        self.lsp_loaded = True
+        return bridge.LspBridge(client)
+
+    # --- life ------------------------------------------------------------------------------------------
+
+    @property
+    def busy(self) -> bool:
+        """Whether clients are attached or something is not on disk yet."""
+        return bool(self.clients) or any(live.pending for live in self.hub.open_sessions())
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run something in the background; it is cancelled with the server."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a background task failed", exc_info=task.exception())
+
+    def stop_soon(self) -> None:
+        """Stop once the reply that announces it is on its way."""
+        asyncio.get_running_loop().call_soon(self.stopping.set)
+
+    async def close(self) -> None:
+        """Put everything on disk and cut the clients off."""
+        await self.hub.close()
+        clients = list(self.clients.values())
+        for client in clients:
+            client.connection.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_SECONDS):
+                await asyncio.gather(*(client.connection.wait_closed() for client in clients))
+        for client in list(self.clients.values()):
+            client.connection.abort()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _sweep(self) -> None:
+        if self._max_draft_age is not None:
+            await self.hub.trash_old_drafts(self._max_draft_age)
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                await self.hub.sweep()
+            except OSError as error:
+                log.warning("looking after the open sessions failed: %s", error)
+            for client in list(self.clients.values()):
+                self._look_after(client)
+
+    def _look_after(self, client: Client) -> None:
+        """Cut off a client that reads nothing, or never ends a frame."""
+        now = time.monotonic()
+        queued = client.queued_bytes
+        before, since = self._stuck.get(client.client_id, (0, now))
+        if queued > QUEUE_HARD and queued >= before:
+            self._stuck[client.client_id] = (queued, since)
+            if now - since > STUCK_SECONDS:
+                log.warning("client %s left %d bytes unread; it is cut off", client.client_id, queued)
+                client.connection.abort()
+        else:
+            self._stuck.pop(client.client_id, None)
+        began = client.connection.frame_began
+        if began is not None and asyncio.get_running_loop().time() - began > FRAME_SECONDS:
+            log.warning("client %s did not finish a message in %d s; it is cut off", client.client_id, FRAME_SECONDS)
+            client.connection.abort()
+
+
+def _import_bridge() -> Any:
+    from sessiond.server.lsp import bridge
+
+    return bridge
