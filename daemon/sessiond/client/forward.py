@@ -1,0 +1,148 @@
+"""The way of bytes between standard input and output and the daemon, for editors that start their server.
+
+It reads nothing of what passes. Nothing is dropped in silence: when the daemon goes away, so does this, and
+says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import time
+
+from sessiond.client.connect import CannotConnect, connect, knock, read_endpoint
+from sessiond.paths import Places, places
+
+_HELD = 1 << 20  # bytes held for one direction; above that its source is not read
+_READ = 1 << 16
+_WRITE = 4096  # PIPE_BUF: what a pipe takes without blocking once poll says that it is writable
+
+
+class DaemonWentAway(Exception):
+    """The daemon went away; {undelivered} bytes of the input did not reach it. Attach again to go on."""
+
+    def __init__(self, undelivered: int) -> None:
+        lost = (
+            f"{undelivered} bytes of the input did not reach it"
+            if undelivered
+            else "an answer may be missing"
+        )
+        super().__init__(f"The daemon went away; {lost}. Attach again to go on.")
+        self.undelivered = undelivered
+
+
+def attach(source: int, sink: int) -> None:
+    """Connect two descriptors to the daemon, started if need be, until either end is done.
+
+    Returns when nobody reads `sink` any more, or when the daemon closed this one connection (after `exit`,
+    or after the end of `source`). Raises `DaemonWentAway`, or `CannotConnect`.
+    """
+    where = places()
+    daemon = connect(where)
+    epoch = read_endpoint(where).get("epoch")
+    with daemon:
+        undelivered = pump(source, sink, daemon)
+    if undelivered is not None and (undelivered or not _still_runs(where, epoch)):
+        raise DaemonWentAway(undelivered)
+
+
+def pump(source: int, sink: int, daemon: socket.socket) -> int | None:
+    """Carry bytes both ways until nobody reads `sink` any more (None), or the daemon has closed.
+
+    In that case all it sent has been delivered, and the number of bytes that it had not taken is returned.
+    The end of `source` is passed on, and what the daemon still answers is waited for. Neither descriptor is
+    made non-blocking, since other processes may share it.
+    """
+    daemon.setblocking(False)
+    to_daemon, to_sink = bytearray(), bytearray()
+    source_open = daemon_open = daemon_listens = True
+    while daemon_open or to_sink:
+        reads_source = source_open and daemon_open and len(to_daemon) < _HELD
+        reads_daemon = daemon_open and len(to_sink) < _HELD
+        writes_daemon = daemon_open and daemon_listens and bool(to_daemon)
+        happened = _wait(
+            {
+                source: select.POLLIN * reads_source,
+                daemon.fileno(): select.POLLIN * reads_daemon | select.POLLOUT * writes_daemon,
+            },
+            sink,
+            select.POLLOUT * bool(to_sink),
+        )
+        if happened.get(sink, 0) & (select.POLLERR | select.POLLNVAL):
+            return None
+        if sink in happened and to_sink and not _write(sink, to_sink):
+            return None
+        if source in happened:
+            source_open = _read(source, to_daemon)
+        if writes_daemon and daemon.fileno() in happened:
+            daemon_listens = _send(daemon, to_daemon)
+        if reads_daemon and daemon.fileno() in happened:
+            daemon_open = _receive(daemon, to_sink)
+        if not source_open and not to_daemon and daemon_listens:
+            daemon_listens = False
+            with contextlib.suppress(OSError):  # it has closed already, which the next read tells
+                daemon.shutdown(socket.SHUT_WR)
+    return len(to_daemon)
+
+
+def _wait(wanted: dict[int, int], sink: int, of_sink: int) -> dict[int, int]:
+    """Wait. Only the sink is watched for its end alone; that of a source would be told again and again."""
+    watched = select.poll()
+    for descriptor, events in wanted.items():
+        if events:
+            watched.register(descriptor, events)
+    watched.register(sink, of_sink)
+    return dict(watched.poll())
+
+
+def _read(source: int, to_daemon: bytearray) -> bool:
+    try:
+        piece = os.read(source, _READ)
+    except BlockingIOError:
+        return True
+    to_daemon += piece
+    return bool(piece)
+
+
+def _write(sink: int, to_sink: bytearray) -> bool:
+    try:
+        del to_sink[: os.write(sink, to_sink[:_WRITE])]
+    except BlockingIOError:
+        pass
+    except BrokenPipeError:
+        return False
+    return True
+
+
+def _send(daemon: socket.socket, to_daemon: bytearray) -> bool:
+    try:
+        del to_daemon[: daemon.send(to_daemon[:_READ])]
+    except BlockingIOError:
+        pass
+    except ConnectionError:
+        return False  # what it sent before it closed can still be read
+    return True
+
+
+def _receive(daemon: socket.socket, to_sink: bytearray) -> bool:
+    try:
+        piece = daemon.recv(_READ)
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+    to_sink += piece
+    return bool(piece)
+
+
+def _still_runs(where: Places, epoch: object) -> bool:
+    try:
+        found = knock(where, time.monotonic() + 1.0)
+    except CannotConnect:
+        return False
+    if found is None:
+        return False
+    found.close()
+    return bool(read_endpoint(where).get("epoch") == epoch)

@@ -1,0 +1,194 @@
+"""One life of the daemon: from the open socket to the last flush. What ends it, and in which order it ends.
+
+It is written against `Served`, so it knows clients only as sockets and sessions not at all.
+"""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from sessiond.paths import Places, UnsafeFolder, make_private
+from sessiond.server import endpoint
+from sessiond.server.listen import CannotListen, Listener
+from sessiond.server.lock import DaemonLock
+
+ENDED: Final = 0
+UNFINISHED: Final = 1
+"""The exit status after a flush that failed or took too long; threads may still hang in the system."""
+DISPLACED: Final = 74
+"""The exit status of a daemon that lost its lock or its socket to somebody else (EX_IOERR)."""
+
+log = logging.getLogger(__name__)
+
+
+class Served(Protocol):
+    """What a life needs of the server."""
+
+    epoch: str
+    stopping: asyncio.Event
+
+    def attach(self, sock: socket.socket) -> None:
+        """Serve an accepted, non-blocking socket whose other end is this user."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether clients are attached or something is not on disk yet: no time to go."""
+
+    async def close(self) -> None:
+        """Put everything on disk and cut the clients off."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Times in seconds. `idle_exit` None: never."""
+
+    idle_exit: float | None
+    look: float = 60.0
+    drain: float = 10.0
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why a life ends, and with which exit status."""
+
+    reason: str
+    status: int
+
+
+async def live(
+    server: Served,
+    where: Places,
+    lock: DaemonLock,
+    pace: Pace,
+    ready: Callable[[Callable[[], None]], None],
+    reopen_log: Callable[[], None],
+) -> int:
+    """Listen, serve until something ends it, put everything on disk, and return the exit status.
+
+    `ready` is called once clients can connect, with a function that asks for the end from any thread. Raises
+    `CannotListen`. The lock stays held.
+    """
+    loop = asyncio.get_running_loop()
+    signals: asyncio.Queue[str] = asyncio.Queue()
+    look_now = asyncio.Event()
+
+    def hang_up() -> None:
+        reopen_log()
+        look_now.set()
+
+    def stop() -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+            loop.call_soon_threadsafe(signals.put_nowait, "the end of standard input")
+
+    # Before the endpoint names this process: from then on somebody may send it a SIGHUP.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, signals.put_nowait, number.name)
+    loop.add_signal_handler(signal.SIGHUP, hang_up)
+
+    listener = Listener(where.socket, server.attach)
+    told = endpoint.describe(where.socket, server.epoch)
+    endpoint.publish(where.endpoint, told)
+    log.info("sessiond %s listens at %s (process %d)", told.build, told.socket, told.pid)
+    ready(stop)
+
+    ends = [
+        asyncio.create_task(end)
+        for end in (
+            _signalled(signals),
+            _asked(server),
+            _idle(server, listener, pace.idle_exit),
+            _displaced(listener, lock, where, told, pace.look, look_now),
+        )
+    ]
+    done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    for end in ends:
+        end.cancel()
+    ending = done.pop().result()
+    log.info("Ending: %s", ending.reason)
+
+    # No newcomer finds the way from here on, and nobody is sent to rouse a process that is about to be gone.
+    listener.close()
+    if lock.still_ours:
+        endpoint.withdraw(where.endpoint)
+    if not await _drained(server, pace.drain, signals):
+        return UNFINISHED
+    log.info("Ended; everything acknowledged is on disk")
+    return ending.status
+
+
+async def _signalled(signals: asyncio.Queue[str]) -> Ending:
+    return Ending(await signals.get(), ENDED)
+
+
+async def _asked(server: Served) -> Ending:
+    await server.stopping.wait()
+    return Ending("a client asked for it", ENDED)
+
+
+async def _idle(server: Served, listener: Listener, after: float | None) -> Ending:
+    if after is None:
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("nobody completes that future")
+    quiet_for, accepted = 0.0, 0
+    step = min(after / 10, 30.0)
+    while True:
+        await asyncio.sleep(step)
+        if server.busy or listener.accepted != accepted:
+            quiet_for, accepted = 0.0, listener.accepted
+            continue
+        quiet_for += step
+        if quiet_for >= after and listener.leave_unless_wanted():
+            return Ending(f"no client for {after:.0f} seconds", ENDED)
+
+
+async def _displaced(
+    listener: Listener,
+    lock: DaemonLock,
+    where: Places,
+    told: endpoint.Endpoint,
+    every: float,
+    now: asyncio.Event,
+) -> Ending:
+    """Look after the files that lead to this daemon: mend what was removed, give way to what is another's."""
+    while True:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(every):
+                await now.wait()
+        now.clear()
+        if not lock.still_ours:
+            return Ending(f"{where.daemon_lock} was removed or replaced; another daemon may run", DISPLACED)
+        try:
+            match listener.look():
+                case "foreign":
+                    return Ending(f"something else is at {where.socket} now", DISPLACED)
+                case "missing":
+                    make_private(where.runtime)
+                    listener.bind_again()
+                    log.warning("The socket %s had been removed and is back", where.socket)
+                case "ours":
+                    pass
+            if endpoint.read(where.endpoint) != told:
+                endpoint.publish(where.endpoint, told)
+        except (OSError, CannotListen, UnsafeFolder) as error:
+            log.warning("The way to this daemon is broken and could not be mended: %s", error)
+
+
+async def _drained(server: Served, within: float, signals: asyncio.Queue[str]) -> bool:
+    """Close the server; False when that failed, took too long, or a second signal said not to wait."""
+    closing = asyncio.create_task(server.close())
+    hurried = asyncio.create_task(signals.get())
+    await asyncio.wait({closing, hurried}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+    hurried.cancel()
+    if not closing.done():
+        closing.cancel()
+        log.error("Not everything could be put on disk before the end")
+        return False
+    if error := closing.exception():
+        log.error("Not everything could be put on disk before the end", exc_info=error)
+        return False
+    return True

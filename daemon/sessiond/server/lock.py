@@ -1,0 +1,106 @@
+"""The lock that makes a daemon the only one of its state folder: flock, held for life, never unlinked.
+
+flock and not lockf, because a POSIX lock vanishes when any descriptor of the file is closed. A process id
+proves nothing (it may be another's by now, or of another machine); only the lock does, and the kernel frees
+it.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import Final
+
+_PATIENCE: Final = 5.0  # seconds; a network filesystem may never answer
+
+
+class AnotherRuns(Exception):
+    """Another sessiond holds {path}."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Another sessiond holds {path}.")
+        self.path = path
+
+
+class LockRefused(Exception):
+    """The lock {path} cannot be taken: {reason}. What to do: {advice}."""
+
+    def __init__(self, path: str, reason: str, advice: str) -> None:
+        super().__init__(f"The lock {path} cannot be taken: {reason}. What to do: {advice}.")
+        self.path = path
+
+
+class DaemonLock:
+    """The held lock. Raises `AnotherRuns` or `LockRefused`; what is at the path is left as it is."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor = _opened(path)
+        try:
+            _lock(path, self._descriptor)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    @property
+    def still_ours(self) -> bool:
+        """Whether the path still names the locked file; if not, a second daemon could start beside this."""
+        try:
+            there = Path(self._path).lstat()
+        except OSError:
+            return False
+        return os.path.samestat(there, os.fstat(self._descriptor))
+
+    def release(self) -> None:
+        """Let the next daemon in."""
+        os.close(self._descriptor)
+
+
+def _opened(path: str) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror or str(error)
+        raise LockRefused(path, reason, "look at what is there and move it away") from error
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        refusal = ("it is not a regular file", "look at what is there and move it away")
+    elif found.st_uid != os.geteuid():
+        refusal = (f"it belongs to user id {found.st_uid}", "set SESSIOND_HOME to a folder of yours")
+    elif found.st_nlink != 1:
+        refusal = ("it has more than one name", "find out who linked it, and remove the other name")
+    elif found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        refusal = ("others may open it", f"run chmod 600 '{path}'")
+    else:
+        return descriptor
+    os.close(descriptor)
+    raise LockRefused(path, *refusal)
+
+
+def _lock(path: str, descriptor: int) -> None:
+    outcome: list[OSError | None] = []
+
+    def attempt() -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            outcome.append(error)
+        else:
+            outcome.append(None)
+
+    # On some network filesystems even the call that must not block does, so that a thread has to be left
+    # behind.
+    waiting = threading.Thread(target=attempt, name="daemon-lock", daemon=True)
+    waiting.start()
+    waiting.join(_PATIENCE)
+    advice = "set SESSIOND_HOME to a folder on a local disk; locks do not work here"
+    if not outcome:
+        raise LockRefused(path, f"the filesystem gave no answer for {_PATIENCE:.0f} seconds", advice)
+    error = outcome[0]
+    if isinstance(error, BlockingIOError):
+        raise AnotherRuns(path) from error
+    if error is not None:
+        raise LockRefused(path, error.strerror or str(error), advice) from error

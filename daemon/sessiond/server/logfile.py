@@ -1,0 +1,95 @@
+"""The daemon's log: `sessiond.log`, for the owner only, five files of 5 MB, ten of a kind a minute.
+
+What goes in is told by its format and by ids. Bodies, prompts and secrets never do.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Final
+
+_BYTES: Final = 5_000_000
+_FILES: Final = 5
+_PER_MINUTE: Final = 10
+_KINDS: Final = 1_000  # remembered at a time
+
+
+class LogFile(RotatingFileHandler):
+    """The rotating file. Where standard error is that file already, it moves along to each new one."""
+
+    def __init__(self, path: str) -> None:
+        self.is_standard_error = _is_standard_error(path)
+        super().__init__(
+            path, maxBytes=_BYTES, backupCount=_FILES - 1, encoding="utf-8", errors="backslashreplace"
+        )
+
+    def _open(self) -> TextIOWrapper:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self.baseFilename, flags, 0o600)
+        if self.is_standard_error:
+            os.dup2(descriptor, 1)
+            os.dup2(descriptor, 2)
+        return open(descriptor, "a", encoding=self.encoding, errors=self.errors)
+
+    def reopen(self) -> None:
+        """Go on in a file of the same name, after somebody moved this one away."""
+        self.acquire()
+        try:
+            self.close()
+            self.stream = self._open()
+        finally:
+            self.release()
+
+
+class RateLimit(logging.Filter):
+    """Lets ten records a minute through that share their format, and says how many it kept back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind, now = str(record.msg), time.monotonic()
+        since, count = self._seen.get(kind, (now, 0))
+        if now - since >= 60.0:
+            if count > _PER_MINUTE:
+                record.msg = f"{kind} ({count - _PER_MINUTE} more of these were left out)"
+            since, count = now, 0
+        if len(self._seen) > _KINDS:
+            self._seen.clear()
+        self._seen[kind] = (since, count + 1)
+        return count < _PER_MINUTE
+
+
+@contextmanager
+def logging_to(path: str) -> Iterator[LogFile]:
+    """Send this process's records to the file, and to standard error where that goes elsewhere."""
+    file = LogFile(path)
+    handlers: list[logging.Handler] = [file]
+    if not file.is_standard_error:
+        handlers.append(logging.StreamHandler())
+    form = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    for handler in handlers:
+        handler.addFilter(RateLimit())
+        handler.setFormatter(form)
+        root.addHandler(handler)
+    try:
+        yield file
+    finally:
+        for handler in handlers:
+            root.removeHandler(handler)
+            handler.close()
+
+
+def _is_standard_error(path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(2), Path(path).stat())
+    except OSError:
+        return False

@@ -1,0 +1,110 @@
+"""The process: take the folders and the lock, build hub and server, live, give the exit status."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import resource
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from sessiond import config, paths
+from sessiond.server import endpoint, life
+from sessiond.server.listen import CannotListen
+from sessiond.server.lock import AnotherRuns, DaemonLock, LockRefused
+from sessiond.server.logfile import LogFile, logging_to
+
+ANOTHER_RUNS: Final = 75
+_STATUS: Final = {LockRefused: 71, CannotListen: 73, paths.UnsafeFolder: 73, config.InvalidConfig: 78}
+
+_DESCRIPTORS: Final = 65_536
+
+Stop = Callable[[], None]
+Ready = Callable[[Stop], None]
+Build = Callable[[paths.Places, config.Config], Awaitable[life.Served]]
+
+
+class CannotServe(Exception):
+    """No daemon can run here: {reason}."""
+
+    def __init__(self, reason: str, status: int) -> None:
+        super().__init__(reason)
+        self.status = status
+        """The exit status: 71, 73, 75 or 78 of sysexits.h."""
+
+
+async def build(where: paths.Places, chosen: config.Config) -> life.Served:
+    """Put the store, the hub and the server together."""
+    raise NotImplementedError
+
+
+def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build = build) -> int:
+    """Be the daemon of this user until it ends; return its exit status.
+
+    `ready` is called once clients can connect, with a function that asks for the end from any thread.
+    `first_client` is attached before anybody else. Raises `CannotServe` when no daemon can run here.
+    """
+    os.umask(0o077)
+    where = paths.places()
+    try:
+        for folder in (where.state, where.data, where.runtime):
+            paths.make_private(folder)
+        lock = DaemonLock(where.daemon_lock)
+    except AnotherRuns as error:
+        raise CannotServe(_who_runs(where), ANOTHER_RUNS) from error
+    except (LockRefused, paths.UnsafeFolder) as error:
+        raise CannotServe(str(error), _STATUS[type(error)]) from error
+    try:
+        chosen = config.read(where.config_file)
+        _raise_descriptor_limit()
+        with logging_to(where.log) as logfile, asyncio.Runner() as runner:
+            status = runner.run(_live(where, chosen, lock, logfile, ready, first_client, build))
+            if status == life.UNFINISHED:
+                # A thread may hang in the system for ever, and an orderly exit would wait for it.
+                logging.shutdown()
+                os._exit(status)
+        return status
+    except (CannotListen, config.InvalidConfig) as error:
+        raise CannotServe(str(error), _STATUS[type(error)]) from error
+    finally:
+        lock.release()
+
+
+async def _live(
+    where: paths.Places,
+    chosen: config.Config,
+    lock: DaemonLock,
+    logfile: LogFile,
+    ready: Ready,
+    first_client: socket.socket | None,
+    build: Build,
+) -> int:
+    server = await build(where, chosen)
+    if first_client is not None:
+        first_client.setblocking(False)
+        server.attach(first_client)
+    pace = life.Pace(idle_exit=chosen.listen.idle_exit)
+    return await life.live(server, where, lock, pace, ready, logfile.reopen)
+
+
+def _who_runs(where: paths.Places) -> str:
+    """Say who holds the lock, and have that process look after its socket, in case it was not to be found."""
+    told = endpoint.read(where.endpoint)
+    if told is None:
+        return f"Another sessiond holds {where.daemon_lock}; it is starting or ending just now."
+    if endpoint.rouse(told):
+        return f"It runs already, as process {told.pid}, and listens at {told.socket}."
+    return (
+        f"Another sessiond holds {where.daemon_lock}, and it is not process {told.pid} of this machine. "
+        "If another machine shares that folder, set SESSIOND_HOME to one of this machine."
+    )
+
+
+def _raise_descriptor_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    with contextlib.suppress(ValueError, OSError):  # macOS has a lower limit than it tells
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
