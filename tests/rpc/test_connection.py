@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -65,6 +66,11 @@ def wired(handler: Handler, *, max_frame: int = 1000) -> tuple[Connection, Wire]
 
 def frames(*bodies: bytes, mode: Mode = "content-length") -> bytes:
     return b"".join(encode_frame(body, mode) for body in bodies)
+
+
+async def answer_next(connection: Connection, recorder: Recorder) -> None:
+    await until(lambda: recorder.requests)
+    connection.reply(recorder.requests.pop(), 5)
 
 
 async def one_tick() -> None:
@@ -299,6 +305,32 @@ async def test_a_paused_connection_holds_what_was_already_read_and_keeps_its_ord
         connection.resume()
         await one_tick()
     assert b"".join(wire.writes) == frames(*(encode_result(i, i) for i in range(4)))
+
+
+async def test_a_flood_of_small_messages_leaves_the_loop_to_others() -> None:
+    theirs = Recorder()
+    ours, their_end = memory_pair(Recorder(), theirs)
+    for _ in range(5000):
+        ours.notify("n")
+    seen = [0]
+    while seen[-1] < 5000:
+        await asyncio.sleep(0)
+        seen.append(len(theirs.notifications))
+    assert max(after - before for before, after in itertools.pairwise(seen)) < 1000
+    assert await asyncio.gather(ours.call("m", timeout=1), answer_next(their_end, theirs)) == [
+        Raw(b"5"),
+        None,
+    ]
+
+
+async def test_a_flood_before_the_end_of_the_stream_is_delivered_whole() -> None:
+    mine = Echo()
+    connection, wire = wired(mine)
+    connection.data_received(frames(*(encode_request(i, "m", i) for i in range(1000))))
+    connection.eof_received()
+    await until(lambda: wire.closed)
+    assert mine.requests == list(range(1000))
+    assert b"".join(wire.writes) == frames(*(encode_result(i, i) for i in range(1000)))
 
 
 async def test_an_unfinished_frame_has_a_beginning_in_time() -> None:

@@ -28,6 +28,9 @@ from sessiond.rpc.message import (
 CANCEL: Final = "$/cancelRequest"
 """The notification {id} that a cancelled call sends (LSP's name; a peer may ignore it)."""
 
+_TURN: Final = 256
+"""Messages that one connection may deliver before the loop serves the others: about two milliseconds."""
+
 
 class RemoteError(Exception):
     """The peer answered with an error: its `code`, its `message`, its `data` as bytes, or None."""
@@ -264,14 +267,16 @@ class Connection(asyncio.Protocol):
         return not self.closing
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
         self._reason = self._reason or exc
+        self._stop()
         for waiter in self._drained:
             if not waiter.done():
                 waiter.set_exception(self._closed())
         self._drained.clear()
-        self._handler.closed(self, self._reason)
-        self._lost.set_result(None)
+        try:
+            self._handler.closed(self, self._reason)
+        finally:
+            self._lost.set_result(None)
 
     def pause_writing(self) -> None:
         self._full = True
@@ -286,12 +291,14 @@ class Connection(asyncio.Protocol):
     # Inside
 
     def _deliver(self, bodies: list[bytes]) -> None:
-        """Hands `bodies`, behind those that wait, to the handler while it wants them."""
+        """Hands `bodies`, behind those that wait, to the handler: one turn of them, while it wants them."""
         handler, unanswered, undelivered = self._handler, self._unanswered, self._undelivered
         undelivered.extend(bodies)
         self._flush_is_due = True  # by the end of this method: replies to one read go out in one write
         try:
-            while undelivered and not self._paused and not self.closing:
+            for _ in range(_TURN):
+                if not undelivered or self._paused or self.closing:
+                    break
                 try:
                     head, body = decode_message(undelivered.popleft())
                 except BadMessage as error:
@@ -311,6 +318,9 @@ class Connection(asyncio.Protocol):
                     handler.received(self, head, body)
         finally:
             self._flush()
+        if undelivered and not self._paused:
+            self._transport.pause_reading()
+            self._loop.call_soon(self._deliver_undelivered)
 
     def _deliver_broken(self, error: BadMessage) -> None:
         if error.id in self._unanswered:
@@ -325,7 +335,7 @@ class Connection(asyncio.Protocol):
         self._deliver([])
         if self._ended:
             self._wind_up()
-        elif not self._paused and not self.closing:
+        elif not self._undelivered and not self._paused and not self.closing:
             self._transport.resume_reading()
 
     def _settle(self, head: Head, body: bytes) -> None:
