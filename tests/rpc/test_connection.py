@@ -68,11 +68,6 @@ def frames(*bodies: bytes, mode: Mode = "content-length") -> bytes:
     return b"".join(encode_frame(body, mode) for body in bodies)
 
 
-async def answer_next(connection: Connection, recorder: Recorder) -> None:
-    await until(lambda: recorder.requests)
-    connection.reply(recorder.requests.pop(), 5)
-
-
 async def one_tick() -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -317,10 +312,10 @@ async def test_a_flood_of_small_messages_leaves_the_loop_to_others() -> None:
         await asyncio.sleep(0)
         seen.append(len(theirs.notifications))
     assert max(after - before for before, after in itertools.pairwise(seen)) < 1000
-    assert await asyncio.gather(ours.call("m", timeout=1), answer_next(their_end, theirs)) == [
-        Raw(b"5"),
-        None,
-    ]
+    call = asyncio.ensure_future(ours.call("m"))
+    await until(lambda: theirs.requests)
+    their_end.reply(1, 5)
+    assert await call == Raw(b"5")
 
 
 async def test_a_flood_before_the_end_of_the_stream_is_delivered_whole() -> None:
@@ -503,6 +498,20 @@ async def test_the_peers_last_complaint_explains_why_calls_failed() -> None:
     with pytest.raises(ConnectionClosed) as caught:
         await call
     assert isinstance(caught.value.__cause__, RemoteError)
+
+
+async def test_a_broken_transport_is_the_reason_that_everybody_is_told() -> None:
+    mine = Recorder()
+    connection, _ = wired(mine)
+    call = asyncio.ensure_future(connection.call("m"))
+    await one_tick()
+    reason = ConnectionResetError("gone")
+    connection.connection_lost(reason)
+    with pytest.raises(ConnectionClosed) as caught:
+        await call
+    assert caught.value.__cause__ is reason
+    assert mine.ends == [reason]
+    await connection.wait_closed()
 
 
 async def test_a_drain_is_released_when_the_connection_is_lost() -> None:
