@@ -1,0 +1,104 @@
+"""The lines of a new session that is cut from a path of another one.
+
+Labels are taken out of the path and written anew at its end; what hung on one hangs on the entry before it.
+Moves of the leaf are left behind. All other lines stay byte for byte, but for a parent that was taken out
+(seed: oh-my-pi storage; fact: pi-omp §2.13).
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session import lines, payloads, steps
+from sessiond.session.steps import Read, Steps
+from sessiond.session.tree import KIND, LEAF, NONE, Tree
+
+_LABEL: Final = KIND["label"]
+_COMPACTION: Final = KIND["compaction"]
+
+
+def fork_lines(
+    tree: Tree, leaf_row: int, read: Read, *, header: bytes, new_id: Callable[[], str]
+) -> Steps[list[bytes]]:
+    """Complete lines: the given header, the path to a row, and the labels of what lies on it.
+
+    The session's title and tags come along as far as they were set on the path; a header may say more.
+    """
+    path = yield from steps.path(tree, leaf_row)
+    kept: list[int] = []
+    kept_ids: set[str] = set()
+    stands_for: dict[str, str] = {}  # the id of an entry taken out -> that of the kept one after it
+    taken_out: list[str] = []
+    for row in path:
+        entry_id = tree.id(row) or ""
+        if tree.kind(row) in (_LABEL, LEAF):
+            taken_out.append(entry_id)
+        else:
+            for gone in taken_out:
+                stands_for[gone] = entry_id
+            taken_out.clear()
+            kept.append(row)
+            kept_ids.add(entry_id)
+        if len(kept) % steps.ROWS_A_STEP == 0:
+            yield
+    written = [header.rstrip(b"\r\n") + b"\n"]
+    above = NONE
+    for batch in steps.batches(tree, kept):
+        for row, entry in zip(batch, read(batch), strict=True):
+            if above == NONE or tree.parent(row) != above:
+                entry = _hung_on(entry, None if above == NONE else tree.id(above))
+            if tree.kind(row) == _COMPACTION:
+                entry = _keeping(entry, stands_for)
+            written.append(entry + b"\n")
+            above = row
+        yield
+    last_id = None if above == NONE else tree.id(above)
+    written += yield from _labels(tree, kept_ids, last_id, read, new_id)
+    return written
+
+
+class _Place(msgspec.Struct, rename="camel"):
+    parent_id: Any = None
+    first_kept_entry_id: Any = None
+    timestamp: Any = None
+
+
+_place = msgspec.json.Decoder(_Place)
+
+
+def _hung_on(entry: bytes, parent_id: str | None) -> bytes:
+    place = payloads.part(_place, entry)
+    if place is not None and place.parent_id == parent_id:
+        return entry
+    return bytes(payloads.with_field(entry, "parentId", parent_id))
+
+
+def _keeping(entry: bytes, stands_for: dict[str, str]) -> bytes:
+    """A compaction whose first kept entry was taken out keeps from the next one on."""
+    place = payloads.part(_place, entry)
+    first_kept = place.first_kept_entry_id if place is not None else None
+    if not isinstance(first_kept, str) or first_kept not in stands_for:
+        return entry
+    return bytes(payloads.with_field(entry, "firstKeptEntryId", stands_for[first_kept]))
+
+
+def _labels(
+    tree: Tree, on_path: set[str], parent_id: str | None, read: Read, new_id: Callable[[], str]
+) -> Steps[list[bytes]]:
+    """The labels in force on these entries, in the order they were first set, with their times."""
+    written = []
+    for target_id, label in tree.labels.items():
+        if target_id not in on_path:
+            continue
+        place = payloads.part(_place, read([label.row])[0])
+        entry_id = new_id()
+        line = {
+            "type": "label", "id": entry_id, "parentId": parent_id,
+            "timestamp": place.timestamp if place is not None else None,
+            "targetId": target_id, "label": label.text,
+        }  # fmt: skip
+        written.append(lines.dumps(line) + b"\n")
+        parent_id = entry_id
+        yield
+    return written

@@ -1,0 +1,258 @@
+"""The tree as people look at it: rows in preorder that a filter and a query let through.
+
+A hidden row hands its children to the nearest visible one above it. Chains are not indented: `indent` counts
+the forks above a row, as a drawing wants it (filters: fact pi-omp §2.18).
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from sessiond.session import preview, steps
+from sessiond.session.children import Children
+from sessiond.session.steps import ROWS_A_STEP, Read, Steps
+from sessiond.session.tree import ASSISTANT, KIND, LEAF, NONE, ROLE, USER, Tree
+from sessiond.session.turns import SilentTurns
+
+Filter: TypeAlias = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
+
+_PREVIEW_CHARACTERS: Final = 120
+_TOOL_RESULT: Final = ROLE["toolResult"]
+_HOUSEKEEPING: Final = frozenset(
+    KIND[name]
+    for name in (
+        "label", "custom", "model_change", "thinking_level_change", "mode_change", "service_tier_change",
+        "session_info", "title_change", "session_init", "ttsr_injection", "context_edit", "credential_pin",
+        "usage", "model_usage",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One visible row; the fields are those of the wire's TreeNode."""
+
+    id: str
+    parent_id: str | None
+    depth: int
+    indent: int
+    seq: int
+    type: str
+    timestamp: str | None
+    child_count: int
+    on_path: bool
+    role: str | None
+    preview: str
+    label: str | None
+    last_sibling: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of a view. `resume` is the row to go on after, `NONE` at the end; `total` counts all entries."""
+
+    nodes: list[Node]
+    resume: int
+    total: int
+
+
+@dataclass(slots=True)
+class Outline:
+    """What views need to know of all rows. Kept beside a tree, it is brought up to date, not built anew."""
+
+    children: Children = field(default_factory=Children)
+    silent: SilentTurns = field(default_factory=SilentTurns)
+
+    def extend(self, tree: Tree, read: Read) -> Steps[None]:
+        yield from self.children.extend(tree)
+        yield from self.silent.extend(tree, read)
+
+
+def tree_rows(
+    tree: Tree, outline: Outline, read: Read, *, filter: Filter = "default", query: str = "",
+    root_row: int = NONE, after_row: int = NONE, limit: int = 1000,
+) -> Steps[Page]:  # fmt: skip
+    """A page of a view: of the whole tree, or of what hangs on `root_row`; from the start, or after a row."""
+    yield from outline.extend(tree, read)
+    visible = yield from _visible(tree, outline, read, filter, query)
+    shape = yield from _arrange(tree, outline.children, visible, root_row, after_row)
+    on_path = yield from steps.path(tree, tree.leaf)
+    nodes = yield from _nodes(tree, shape, frozenset(on_path), read, limit)
+    end = shape.start + len(nodes)
+    return Page(nodes, shape.rows[end - 1] if end < len(shape.rows) else NONE, tree.count_entries())
+
+
+# --- which rows --------------------------------------------------------------------------------------------
+
+
+def _visible(tree: Tree, outline: Outline, read: Read, filter: Filter, query: str) -> Steps[bytearray]:
+    """One byte a row: whether it is shown."""
+    shows = _FILTERS[filter]
+    visible = bytearray()
+    leaf, silent = tree.leaf, outline.silent
+    end = tree.committed
+    while len(visible) < end:
+        visible += bytes(
+            tree.is_entry(row) and tree.kind(row) != LEAF and shows(tree, silent, leaf, row)
+            for row in range(len(visible), min(len(visible) + ROWS_A_STEP, end))
+        )
+        yield
+    words = query.casefold().split()
+    if words:
+        yield from _keep_matches(tree, visible, words, read)
+    return visible
+
+
+def _keep_matches(tree: Tree, visible: bytearray, words: Sequence[str], read: Read) -> Steps[None]:
+    """Hide the rows in which a word of the query does not occur."""
+    candidates = [row for row, shown in enumerate(visible) if shown]
+    for batch in steps.batches(tree, candidates):
+        for row, entry in zip(batch, read(batch), strict=True):
+            said = preview.decoded(entry)
+            message = said.get("message")
+            role = message.get("role") if isinstance(message, dict) else None
+            label = _label(tree, row)
+            text = f"{said.get('type')} {role or ''} {label or ''} {preview.text_of(said)}".casefold()
+            visible[row] = all(word in text for word in words)
+        yield
+
+
+def _shown_by_default(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
+    if tree.kind(row) in _HOUSEKEEPING:
+        return False
+    return tree.role(row) != ASSISTANT or row == leaf or row not in silent
+
+
+def _shown_without_tools(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
+    return tree.role(row) != _TOOL_RESULT and _shown_by_default(tree, silent, leaf, row)
+
+
+def _shown_of_user(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
+    return tree.role(row) == USER
+
+
+def _shown_labeled(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
+    return _label(tree, row) is not None
+
+
+def _shown_always(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
+    return True
+
+
+_FILTERS: Final[dict[Filter, Callable[[Tree, SilentTurns, int, int], bool]]] = {
+    "default": _shown_by_default,
+    "no-tools": _shown_without_tools,
+    "user-only": _shown_of_user,
+    "labeled-only": _shown_labeled,
+    "all": _shown_always,
+}
+
+
+def _label(tree: Tree, row: int) -> str | None:
+    label = tree.labels.get(tree.id(row) or "")
+    return label.text if label is not None else None
+
+
+# --- in which places ---------------------------------------------------------------------------------------
+
+
+class _Shape:
+    """Visible rows in preorder; columns beside them name places in this order, not rows."""
+
+    def __init__(self) -> None:
+        self.rows = array("i")
+        self.above = array("i")
+        self.depths = array("i")
+        self.child_counts = array("i")
+        self.last_children = array("i")
+        self.last_root = NONE
+        self.start = 0
+
+    def add(self, row: int, above: int) -> int:
+        place = len(self.rows)
+        self.rows.append(row)
+        self.above.append(above)
+        self.child_counts.append(0)
+        self.last_children.append(NONE)
+        if above == NONE:
+            self.depths.append(0)
+            self.last_root = place
+        else:
+            self.depths.append(self.depths[above] + 1)
+            self.child_counts[above] += 1
+            self.last_children[above] = place
+        return place
+
+    def is_last(self, place: int) -> bool:
+        above = self.above[place]
+        return place == (self.last_root if above == NONE else self.last_children[above])
+
+
+def _arrange(
+    tree: Tree, children: Children, visible: bytearray, root_row: int, after_row: int
+) -> Steps[_Shape]:
+    """Walk down the tree; `start` is set to the first place after a row, visible or not."""
+    shape = _Shape()
+    end = len(visible)
+    to_visit = [(root_row, NONE)] if root_row != NONE else [(children.first(NONE), NONE)]
+    visited = 0
+    while to_visit:
+        row, above = to_visit.pop()
+        if row == NONE or row >= end:
+            continue
+        if row != root_row:
+            to_visit.append((children.next(row), above))
+        if visible[row]:
+            above = shape.add(row, above)
+        to_visit.append((children.first(row), above))
+        if row == after_row:
+            shape.start = len(shape.rows)
+        visited += 1
+        if visited % 1000 == 0:
+            yield
+    return shape
+
+
+def _nodes(tree: Tree, shape: _Shape, on_path: frozenset[int], read: Read, limit: int) -> Steps[list[Node]]:
+    indents = yield from _indents(shape)
+    nodes: list[Node] = []
+    page = shape.rows[shape.start : shape.start + limit]
+    for batch in steps.batches(tree, page):
+        for row, entry in zip(batch, read(batch), strict=True):
+            place = shape.start + len(nodes)
+            nodes.append(_node(tree, shape, place, indents[place], row in on_path, entry))
+        yield
+    return nodes
+
+
+def _indents(shape: _Shape) -> Steps[array[int]]:
+    """Forks above each place."""
+    indents = array("i")
+    for place, above in enumerate(shape.above):
+        indents.append(0 if above == NONE else indents[above] + (shape.child_counts[above] > 1))
+        if place % ROWS_A_STEP == 0:
+            yield
+    return indents
+
+
+def _node(tree: Tree, shape: _Shape, place: int, indent: int, on_path: bool, entry: bytes) -> Node:
+    row, above = shape.rows[place], shape.above[place]
+    said = preview.decoded(entry)
+    message, timestamp, type_ = said.get("message"), said.get("timestamp"), said.get("type")
+    role = message.get("role") if isinstance(message, dict) else None
+    return Node(
+        id=tree.id(row) or "",
+        parent_id=None if above == NONE else tree.id(shape.rows[above]),
+        depth=shape.depths[place],
+        indent=indent,
+        seq=row,
+        type=type_ if isinstance(type_, str) else tree.type(row),
+        timestamp=timestamp if isinstance(timestamp, str) else None,
+        child_count=shape.child_counts[place],
+        on_path=on_path,
+        role=role if isinstance(role, str) else None,
+        preview=preview.one_line(preview.text_of(said), _PREVIEW_CHARACTERS),
+        label=_label(tree, row),
+        last_sibling=shape.is_last(place),
+    )
