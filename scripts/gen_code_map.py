@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Render the code map of daemon/ARCHITECTURE.md from the first line of each module; `--check` only compares.
+
+Needs nothing but Python. A file without such a line, or with one that does not end, is an error.
+"""
+
+import argparse
+import ast
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "daemon/ARCHITECTURE.md"
+PACKAGE = ROOT / "daemon/sessiond"
+START, END = "<!-- generated: code map -->\n", "<!-- /generated -->"
+
+ROOMS = ("session", "store", "hub", "protocol", "rpc", "server", "client", "cli", "")
+"""In the order in which one reads them; the last is what lies beside the rooms."""
+
+
+def code_map() -> str:
+    missing = {folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()} - set(ROOMS)
+    if missing:
+        raise SystemExit(f"gen_code_map: put {', '.join(sorted(missing))} into ROOMS")
+    return "\n".join(line for room in ROOMS for line in room_lines(room))
+
+
+def room_lines(room: str) -> list[str]:
+    """A heading, what the room is, and one line for each file in it."""
+    folder = PACKAGE / room
+    files = sorted(folder.rglob("*.py") if room else folder.glob("*.py"))
+    lines = [f"### {f'`{room}/`' if room else 'Beside the rooms'}", ""]
+    if room:
+        lines += [first_line(folder / "__init__.py"), ""]
+    for file in files:
+        if file != folder / "__init__.py":
+            name = str(file.relative_to(folder)).replace("/__init__.py", "/")
+            lines.append(f"- `{name}` {first_line(file)}")
+    return [*lines, ""]
+
+
+def first_line(file: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(file.read_bytes()))
+    line = (docstring or "").split("\n", 1)[0]
+    if not line.endswith((".", "?")):
+        raise SystemExit(
+            f"gen_code_map: the docstring of {file.relative_to(ROOT)} must begin with a whole sentence"
+        )
+    return line
+
+
+def rendered(page: str) -> str:
+    before, start, rest = page.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end:
+        raise SystemExit(f"gen_code_map: {PAGE.relative_to(ROOT)} has lost its markers")
+    return f"{before}{start}\n{code_map()}{end}{after}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 when the page is out of date"
+    )
+    arguments = parser.parse_args()
+    page = PAGE.read_text(encoding="utf-8")
+    if (wanted := rendered(page)) == page:
+        return 0
+    if arguments.check:
+        print(f"{PAGE.relative_to(ROOT)} is out of date. Run scripts/gen_code_map.py.", file=sys.stderr)
+        return 1
+    PAGE.write_text(wanted, encoding="utf-8")
+    print(f"wrote {PAGE.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
