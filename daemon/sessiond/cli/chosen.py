@@ -1,0 +1,49 @@
+"""Which session a command is about: the one that is named, else the one that this terminal was at."""
+# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# ruff: noqa: PTH100, PTH109
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sessiond.client import terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.arguments import Given
+    from sessiond.client.blocking import Daemon
+
+
+def session_id(daemon: Daemon, given: Given) -> str:
+    """The id to send: as given, of the given file, or of this terminal's session."""
+    named = given.text("ID")
+    if named is None:
+        return _of_this_terminal(daemon)
+    if "/" in named or named.endswith(".jsonl"):
+        opened = daemon.call("session/open", {"path": os.path.abspath(named)})
+        return str(opened["session"]["sessionId"])
+    return named
+
+
+def where(given: Given) -> str:
+    """The folder of `--cwd` or of this process, absolute."""
+    return os.path.abspath(given.text("cwd") or os.getcwd())
+
+
+def with_terminal(params: dict[str, Any]) -> dict[str, Any]:
+    """The params with the terminal of this process, if it has one: the daemon cannot see it."""
+    here = terminal.here()
+    return params | {"terminal": here} if here else params
+
+
+def _of_this_terminal(daemon: Daemon) -> str:
+    found = daemon.call("session/continue", with_terminal({"cwd": os.getcwd(), "create": False}))
+    session = found["session"]
+    from sessiond.cli.text import one_line
+
+    name = one_line(session.get("title") or session.get("firstPrompt") or "without a title")
+    print(f"{session['sessionId']} ({name}): {one_line(found['because']['message'])}", file=sys.stderr)
+    return str(session["sessionId"])

@@ -1,0 +1,28 @@
+"""Aligned columns for lists: as wide as their longest cell, the last one cut at the edge of the terminal."""
+
+from __future__ import annotations
+
+from sessiond.cli.text import fit, pad, width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sessiond.cli.style import Style
+
+
+def aligned(rows: Sequence[Sequence[str]], style: Style, colours: Sequence[str] = ()) -> Iterator[str]:
+    """One line of text for each row. `colours` names one colour for each column, empty for none."""
+    if not rows:
+        return
+    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    taken = sum(widths) + 2 * len(widths)
+    for row in rows:
+        last = row[-1]
+        if style.columns is not None:
+            last = fit(last, max(style.columns - taken, 0), style.ellipsis)
+        cells = [pad(cell, columns) for cell, columns in zip(row, widths, strict=False)] + [last]
+        named = [*colours, *[""] * (len(cells) - len(colours))]
+        yield "  ".join(
+            style(cell, *filter(None, [name])) for cell, name in zip(cells, named, strict=True)
+        ).rstrip()

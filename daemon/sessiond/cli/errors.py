@@ -1,0 +1,97 @@
+"""Failures in words: one line says what, one what to do next, and the exit code says which sort it was.
+
+Exit codes: 0 done; 1 the daemon refused; 2 the command line is wrong; 69 there is no daemon to talk to, or it
+went away; 70 the answer makes no sense; 75 try again later; 130 Ctrl-C; 141 the reader of the output closed
+it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond.cli.arguments import Usage
+from sessiond.cli.human import listed
+from sessiond.cli.style import style_for
+from sessiond.cli.text import one_line
+from sessiond.client.connect import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
+from sessiond.client.wire import BadReply, Disconnected, RpcError, Unread
+from sessiond.paths import UnsafeFolder
+
+REFUSED = 1
+USAGE = 2
+UNAVAILABLE = 69
+NONSENSE = 70
+TRY_AGAIN = 75
+
+_NEXT = {
+    "sessionNotFound": "sessiond list --all --drafts shows every session.",
+    "entryNotFound": "sessiond tree --filter all shows every entry.",
+    "leafConflict": "Another client was faster. See sessiond tree; expect the new leaf or add --or-branch.",
+    "idReused": "Leave the id out, or choose another one.",
+    "alreadyExists": "Choose another id, or open that session.",
+    "cursorExpired": "Begin with the first page again.",
+    "invalidEntry": "sessiond schema shows what an entry may hold.",
+    "wouldBreakTree": "Choose another entry; sessiond tree --filter all shows them.",
+    "readOnly": "sessiond fork makes a copy that can be written.",
+    "damaged": "sessiond show lists what is wrong with the file; nothing in it was changed.",
+    "methodNotFound": "sessiond schema lists every method.",
+    "invalidParams": "sessiond schema shows what each method takes.",
+    "draining": "The daemon is about to stop. Try again in a moment.",
+    "overloaded": "The daemon is busy. Try again in a moment.",
+    "foreignWriter": "Another program writes to this file. Try again in a moment.",
+    "storageFull": "Free some space, then send the same again.",
+}
+
+
+def complain(error: Exception) -> int:
+    """Say on standard error what went wrong and return the exit code. A defect of ours is raised again."""
+    told = describe(error)
+    if told is None:
+        raise error
+    what, then, code = told
+    style = style_for(sys.stderr)
+    print(f"{style('sessiond:', 'red', 'bold')} {what}", file=sys.stderr)
+    if then:
+        print(f"  {then}", file=sys.stderr)
+    return code
+
+
+def describe(error: Exception) -> tuple[str, str, int] | None:
+    """What happened, what to do next (may be empty) and the exit code; None for a defect of ours."""
+    match error:
+        case Usage():
+            return error.what, error.then, USAGE
+        case RpcError():
+            return (
+                one_line(error.message) or "the daemon refused without saying why",
+                _next_step(error),
+                (TRY_AGAIN if error.retryable else REFUSED),
+            )
+        case DaemonNotRunning():
+            return (
+                "the daemon is not running",
+                "Start it with sessiond serve --detach, or run any other command.",
+                UNAVAILABLE,
+            )
+        case DaemonBusy() | Unread():
+            return str(error), "", TRY_AGAIN
+        case DaemonNotStarted():
+            first, _, log = str(error).partition("\n")
+            return first, log.strip(), UNAVAILABLE
+        case CannotConnect() | UnsafeFolder():
+            return str(error), "", UNAVAILABLE
+        case Disconnected():
+            return str(error), "Look at sessiond tree before you repeat it.", UNAVAILABLE
+        case BadReply():
+            return str(error), "Look at sessiond status.", NONSENSE
+        case UnicodeEncodeError():
+            return "an argument is not valid UTF-8", "", USAGE
+        case _:
+            return None
+
+
+def _next_step(error: RpcError) -> str:
+    close = error.data.get("didYouMean")
+    if isinstance(close, list) and close:
+        return f"Did you mean {listed([one_line(str(name)) for name in close])}?"
+    return _NEXT.get(error.kind, "")

@@ -1,0 +1,89 @@
+"""Numbers and times as people read them."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MINUTE = 60
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+
+
+def size(count: int) -> str:
+    """Bytes with a decimal unit: `812 B`, `1.4 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    amount = float(count)
+    for unit in ("kB", "MB", "GB"):
+        amount /= 1000
+        if amount < 999.5:
+            return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
+    return f"{amount / 1000:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in its largest units, at most two: `42 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
+    whole = max(0, int(seconds))
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // MINUTE} min"
+    large, unit, small, part = (DAY, "d", HOUR, "h") if whole >= DAY else (HOUR, "h", MINUTE, "min")
+    rest = whole % large // small
+    return f"{whole // large} {unit} {rest} {part}" if rest else f"{whole // large} {unit}"
+
+
+def ago(timestamp: str, now: float) -> str:
+    """How long before `now` (seconds since 1970) an ISO 8601 time was; its date when far away or ahead."""
+    then = _seconds(timestamp)
+    if then is None:
+        return "?"
+    passed = now - then
+    if passed >= 4 * WEEK or passed < -MINUTE:
+        return timestamp[:10]
+    if passed < MINUTE:
+        return "now"
+    for unit, name in ((WEEK, "wk"), (DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
+        if passed >= unit:
+            return f"{int(passed // unit)} {name} ago"
+    return "now"
+
+
+def clock(timestamp: str) -> str:
+    """The local time of day of an ISO 8601 time: `14:03:21`."""
+    then = _seconds(timestamp)
+    if then is None:
+        return "--:--:--"
+    import time
+
+    return time.strftime("%H:%M:%S", time.localtime(then))
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """`1 entry`, `3 entries`, `1,200 messages`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def folder(path: str, home: str) -> str:
+    """The path with the home folder as `~`."""
+    if home and (path == home or path.startswith(home + "/")):
+        return "~" + path[len(home) :]
+    return path
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
+
+
+def _seconds(timestamp: str) -> float | None:
+    from datetime import UTC, datetime
+
+    try:
+        then = datetime.fromisoformat(timestamp)
+        return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None

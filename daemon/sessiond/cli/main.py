@@ -1,0 +1,78 @@
+"""The entry point: find the verb, load what it needs and nothing else, turn failures into exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from io import TextIOWrapper
+
+from sessiond.cli.arguments import HelpAsked, Usage, parse
+from sessiond.cli.verbs import VERBS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sessiond.cli.arguments import Given
+
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code (see `cli/errors.py` and `sessiond --help`)."""
+    # A transcript may hold what the terminal's encoding cannot; a question mark is better than no output.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        code = _run(sys.argv[1:] if words is None else words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough. What is still buffered must not be tried again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return PIPE_CLOSED
+    except Exception as error:  # noqa: BLE001 - the one place that turns failures into words
+        from sessiond.cli.errors import complain
+
+        return complain(error)
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        from sessiond.cli.help import overview
+
+        return overview(words[1:])
+    if words[0] in ("-V", "--version"):
+        from sessiond import __version__
+
+        print(f"sessiond {__version__}")
+        return 0
+    name, rest = words[0], words[1:]
+    if name not in VERBS:
+        raise Usage(f"there is no command {name!r}", _did_you_mean(name))
+    try:
+        given = parse(name, VERBS[name], rest)
+    except HelpAsked:
+        from sessiond.cli.help import explain
+
+        return explain(name)
+    return _load(VERBS[name].run)(given)
+
+
+def _load(run: str) -> Callable[[Given], int]:
+    from importlib import import_module
+
+    module, _, function = run.partition(":")
+    command: Callable[[Given], int] = getattr(import_module(f"sessiond.cli.{module}"), function)
+    return command
+
+
+def _did_you_mean(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, VERBS, n=1)
+    return f"Did you mean sessiond {close[0]}?" if close else "sessiond --help lists them."

@@ -1,0 +1,97 @@
+"""Commands about the daemon's process: status, clients, stop, serve, attach. The first three start none."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond.cli import human
+from sessiond.client.blocking import connect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessiond.cli.arguments import Given
+
+
+def status(given: Given) -> int:
+    """Send `server/status`."""
+    with connect(autostart=False) as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("server/status"))
+            return 0
+        told = daemon.call("server/status")
+    leaving = ", about to stop" if told["draining"] else ""
+    sessions, attached = (
+        human.count(told["openSessions"], "open session"),
+        human.count(told["clients"], "client"),
+    )
+    uptime = human.duration(told["uptime"])
+    print(f"sessiond {told['version']} runs as process {told['pid']}, up {uptime}{leaving}")
+    print(f"  {sessions}, {attached} with this one")
+    loaded = "with" if told["lspLoaded"] else "without"
+    print(f"  {human.size(told['rssBytes'])} of memory, {loaded} the LSP side")
+    print(f"  home    {told['home']}")
+    print(f"  socket  {told.get('socket') or 'none'}")
+    return 0
+
+
+def clients(given: Given) -> int:
+    """Send `server/clients`."""
+    with connect(autostart=False) as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("server/clients"))
+            return 0
+        attached = daemon.call("server/clients")["clients"]
+    import time
+
+    from sessiond.cli.columns import aligned
+    from sessiond.cli.style import style_for
+    from sessiond.cli.text import one_line
+
+    now = time.time()
+    rows = [
+        (
+            one_line(client["clientId"]),
+            one_line(" ".join(filter(None, (client.get("name"), client.get("version"))))) or "unnamed",
+            human.ago(client["connectedAt"], now),
+            human.count(len(client["sessions"]), "session"),
+            f"{human.size(client['queuedBytes'])} queued" if client["queuedBytes"] else "",
+            one_line(client.get("terminal", {}).get("id", "")),
+        )
+        for client in attached
+    ]
+    print(*aligned(rows, style_for(sys.stdout), ["yellow", "", "dim", "dim", "red", "blue"]), sep="\n")
+    return 0
+
+
+def stop(given: Given) -> int:
+    """Send `server/stop`, then wait until it has."""
+    from sessiond.client.connect import DaemonNotRunning
+
+    try:
+        daemon = connect(autostart=False)
+    except DaemonNotRunning:
+        if given.flag("json"):
+            raise
+        print("The daemon was not running.", file=sys.stderr)
+        return 0
+    with daemon:
+        text = daemon.call_text("server/stop")
+        daemon.wait_closed()
+    print(text if given.flag("json") else "The daemon has stopped.")
+    return 0
+
+
+def serve(given: Given) -> int:
+    """Be the daemon."""
+    from sessiond.cli.serve import serve as be_the_daemon
+
+    return be_the_daemon(
+        stdio=given.flag("stdio"), detach=given.flag("detach"), ready_fd=given.number("ready-fd")
+    )
+
+
+def attach(given: Given) -> int:
+    """Pump bytes between standard input and output and the daemon."""
+    from sessiond.cli.serve import attach_stdio
+
+    return attach_stdio()

@@ -1,0 +1,267 @@
+"""Commands about whole sessions: new, continue, list, show, fork, rename, tag.
+
+Those that lead to one session print its id alone on standard output, for scripts, and the rest on standard
+error.
+"""
+# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# ruff: noqa: PTH111
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from sessiond.cli import human
+from sessiond.cli.arguments import Usage
+from sessiond.cli.chosen import session_id, where, with_terminal
+from sessiond.cli.style import style_for
+from sessiond.cli.text import lines, one_line
+from sessiond.client.blocking import connect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from sessiond.cli.arguments import Given
+
+
+def new(given: Given) -> int:
+    """Send `session/create`."""
+    params: dict[str, Any] = {"cwd": where(given)}
+    if tags := [word for _, word in given.many("tag")]:
+        params["tags"] = tags
+    for option, field in (("title", "title"), ("id", "id"), ("parent", "parentSession")):
+        if (value := given.text(option)) is not None:
+            params[field] = value
+    if given.flag("ephemeral"):
+        params["ephemeral"] = True
+    with connect() as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("session/create", with_terminal(params)))
+            return 0
+        session = daemon.call("session/create", with_terminal(params))["session"]
+    print(session["sessionId"])
+    if sys.stdout.isatty():
+        print("A draft until its first assistant message. Next: sessiond append --user TEXT", file=sys.stderr)
+    return 0
+
+
+def resume(given: Given) -> int:
+    """Send `session/continue`."""
+    params: dict[str, Any] = {"cwd": where(given)}
+    if given.flag("no-create"):
+        params["create"] = False
+    with connect() as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("session/continue", with_terminal(params)))
+            return 0
+        found = daemon.call("session/continue", with_terminal(params))
+    print(found["session"]["sessionId"])
+    print(one_line(found["because"]["message"]), file=sys.stderr)
+    _warn_of(found.get("problems", []))
+    return 0
+
+
+def listing(given: Given) -> int:
+    """Send `session/list`."""
+    params: dict[str, Any] = {}
+    if given.flag("all"):
+        params["all"] = True
+    else:
+        params["cwd"] = where(given)
+    if tags := [word for _, word in given.many("tag")]:
+        params["tags"] = tags
+    for field in ("query", "sort", "cursor"):
+        if (value := given.text(field)) is not None:
+            params[field] = value
+    if (limit := given.number("limit")) is not None:
+        params["limit"] = limit
+    if given.flag("drafts"):
+        params["drafts"] = True
+    with connect() as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("session/list", params))
+            return 0
+        page = daemon.call("session/list", params)
+    sessions = page["sessions"]
+    if not sessions:
+        print(_nothing_found(given), file=sys.stderr)
+        return 0
+    _print_list(sessions, with_folders=given.flag("all"))
+    if page.get("nextCursor"):
+        print(f"There are more: sessiond list --limit {4 * len(sessions)}", file=sys.stderr)
+    return 0
+
+
+def show(given: Given) -> int:
+    """Send `session/info`, or session/entries with `ids`."""
+    with connect() as daemon:
+        session = session_id(daemon, given)
+        if wanted := [entry for _, entry in given.many("entry")]:
+            params = {"sessionId": session, "ids": wanted}
+            text = daemon.call_text("session/entries", params)
+            if given.flag("json"):
+                print(text)
+            else:
+                _print_entries(text)
+            return 0
+        if given.flag("json"):
+            print(daemon.call_text("session/info", {"sessionId": session}))
+            return 0
+        found = daemon.call("session/info", {"sessionId": session})
+    _print_session(found["session"])
+    _warn_of(found.get("problems", []))
+    return 0
+
+
+def fork(given: Given) -> int:
+    """Send `session/fork`."""
+    params: dict[str, Any] = {}
+    at, before = given.text("at"), given.text("before")
+    if at and before:
+        raise Usage("--at and --before cannot both be given")
+    if entry := at or before:
+        params["leafId"] = entry
+    if before:
+        params["position"] = "before"
+    if given.text("cwd"):
+        params["cwd"] = where(given)
+    if (title := given.text("title")) is not None:
+        params["title"] = title
+    with connect() as daemon:
+        params["sessionId"] = session_id(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/fork", params))
+            return 0
+        session = daemon.call("session/fork", params)["session"]
+    print(session["sessionId"])
+    if sys.stdout.isatty():
+        print(f"Took {human.count(session['entryCount'], 'entry', 'entries')} along.", file=sys.stderr)
+    return 0
+
+
+def rename(given: Given) -> int:
+    """Send `session/rename`."""
+    return _change(given, "session/rename", {"title": given.needed("TITLE")})
+
+
+def tag(given: Given) -> int:
+    """Send `session/tag`."""
+    params: dict[str, Any] = {}
+    for option, word in given.many("add", "remove", "set"):
+        params.setdefault(option, []).append(word)
+    if not params:
+        raise Usage("tag needs at least one of --add, --remove and --set", "sessiond tag --help")
+    return _change(given, "session/tag", params)
+
+
+def _change(given: Given, method: str, params: dict[str, Any]) -> int:
+    with connect() as daemon:
+        params = {"sessionId": session_id(daemon, given)} | params
+        if given.flag("json"):
+            print(daemon.call_text(method, params))
+            return 0
+        session = daemon.call(method, params)["session"]
+    title = one_line(session.get("title") or "without a title")
+    print(
+        "  ".join([session["sessionId"], title, *(f"#{one_line(word)}" for word in session.get("tags", []))])
+    )
+    return 0
+
+
+def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> None:
+    from sessiond.cli.columns import aligned
+
+    now, home, style = time.time(), os.path.expanduser("~"), style_for(sys.stdout)
+    rows = []
+    for session in sessions:
+        words = [f"#{one_line(word)}" for word in session.get("tags", [])]
+        name = one_line(session.get("title") or session.get("firstPrompt") or "") or "(nothing said yet)"
+        marks = [f"({mark})" for mark, there in _marks(session) if there]
+        row = [
+            session["sessionId"][:8] if len(sessions) > 1 else session["sessionId"],
+            human.ago(session["updatedAt"], now),
+            human.count(session["messageCount"], "message"),
+            human.size(session["sizeBytes"]),
+        ]
+        if with_folders:
+            row.append(one_line(human.folder(session["cwd"], home)))
+        rows.append([*row, " ".join([name, *words, *marks])])
+    _tell_apart(rows, sessions)
+    colours = ["yellow", "", "dim", "dim", *(["blue"] if with_folders else [])]
+    for line in aligned(rows, style, colours):
+        print(line)
+
+
+def _tell_apart(rows: list[list[str]], sessions: Sequence[dict[str, Any]]) -> None:
+    """Lengthen the ids that the list shows until each is unique in it, so that it can be typed."""
+    ids = [one_line(session["sessionId"]) for session in sessions]
+    length = 8
+    while len({name[:length] for name in ids}) < len(set(ids)):
+        length += 4
+    for row, name in zip(rows, ids, strict=True):
+        row[0] = name[:length]
+
+
+def _marks(session: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
+    return (
+        ("draft", session.get("draft", False)),
+        ("in memory", session.get("ephemeral", False)),
+        ("read-only", session.get("readOnly", False)),
+        (human.count(session.get("problems", 0), "problem"), session.get("problems", 0) > 0),
+    )
+
+
+def _print_session(session: dict[str, Any]) -> None:
+    from sessiond.cli.columns import aligned
+
+    now, home, style = time.time(), os.path.expanduser("~"), style_for(sys.stdout)
+    states = [mark for mark, there in _marks(session) if there]
+    facts = [
+        ("id", session["sessionId"]),
+        ("title", session.get("title")),
+        ("tags", " ".join(f"#{word}" for word in session.get("tags", []))),
+        ("first", session.get("firstPrompt")),
+        ("folder", human.folder(session["cwd"], home)),
+        ("file", human.folder(session["path"], home) if session.get("path") else None),
+        ("parent", session.get("parentSession")),
+        ("created", f"{session['createdAt']} ({human.ago(session['createdAt'], now)})"),
+        ("updated", f"{session['updatedAt']} ({human.ago(session['updatedAt'], now)})"),
+        (
+            "holds",
+            f"{human.count(session['messageCount'], 'message')}, "
+            f"{human.count(session['entryCount'], 'entry', 'entries')}, {human.size(session['sizeBytes'])}",
+        ),
+        ("leaf", session.get("leafId") or "none"),
+        ("seq", str(session["seq"])),
+        ("state", ", ".join(states)),
+    ]
+    rows = [(name, one_line(value)) for name, value in facts if value]
+    print(*aligned(rows, style, ["dim"]), sep="\n")
+
+
+def _print_entries(text: str) -> None:
+    import json  # noqa: TID251 - the thin client has no msgspec
+
+    for entry in json.loads(text)["entries"]:
+        shown = json.dumps(entry, indent=2, ensure_ascii=False)
+        # JSON escapes the control characters of ASCII only; a terminal obeys others as well.
+        print("\n".join(lines(shown)) if sys.stdout.isatty() else shown)
+
+
+def _warn_of(problems: Sequence[dict[str, Any]]) -> None:
+    for problem in problems[:10]:
+        place = f"line {problem['line']}, byte {problem['byteOffset']}"
+        print(
+            f"{problem.get('severity', 'error')} at {place}: {one_line(problem['reason'])}", file=sys.stderr
+        )
+    if len(problems) > 10:
+        print(f"and {human.count(len(problems) - 10, 'more problem')}", file=sys.stderr)
+
+
+def _nothing_found(given: Given) -> str:
+    if given.flag("all") or given.text("query") or given.many("tag"):
+        return "No session is like that. Drafts are listed with --drafts."
+    return "No session of this folder yet. See sessiond list --all, or start one with sessiond new."

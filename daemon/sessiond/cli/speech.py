@@ -1,0 +1,74 @@
+"""What an entry or a message says, as text for people: the parts of its content, in short or in full."""
+
+from __future__ import annotations
+
+from sessiond.cli.text import lines, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_TITLES = {
+    "model_change": "model",
+    "thinking_level_change": "thinkingLevel",
+    "label": "label",
+    "session_info": "name",
+    "leaf": "targetId",
+    "mode_change": "mode",
+    "compaction": "summary",
+    "branch_summary": "summary",
+    "custom": "customType",
+}
+
+
+def speaker(entry: dict[str, Any]) -> str:
+    """Who or what an entry is of: the role of a message, else its type."""
+    message = entry.get("message")
+    role = message.get("role") if isinstance(message, dict) else None
+    return one_line(str(role or entry.get("type") or "?"))
+
+
+def in_short(entry: dict[str, Any]) -> str:
+    """One line that tells what the entry says."""
+    message = entry.get("message")
+    if isinstance(message, dict):
+        return one_line(" ".join(parts(message)))
+    if entry.get("content"):
+        return one_line(" ".join(parts(entry)))
+    return one_line(str(entry.get(_TITLES.get(str(entry.get("type")), ""), "") or ""))
+
+
+def in_full(message: dict[str, Any]) -> list[str]:
+    """Every line of a message."""
+    return [line for part in parts(message) for line in lines(part)]
+
+
+def parts(message: dict[str, Any]) -> list[str]:
+    """The parts of a message's content, as text; what is not text is named in brackets."""
+    content = message.get("content", message.get("summary", message.get("output")))
+    if isinstance(content, str):
+        return [content]
+    if not isinstance(content, list):
+        return []
+    return [_part(part) for part in content if isinstance(part, dict)]
+
+
+def _part(part: dict[str, Any]) -> str:
+    match part.get("type"):
+        case "text":
+            return str(part.get("text", ""))
+        case "thinking":
+            return f"(thinking) {part.get('thinking', '')}"
+        case "toolCall":
+            return f"[{part.get('name', 'tool')} {_arguments(part.get('arguments'))}]"
+        case other:
+            return f"[{other or 'something'}]"
+
+
+def _arguments(arguments: Any) -> str:
+    if not isinstance(arguments, dict):
+        return ""
+    return ", ".join(
+        f"{name}={value!r}" if isinstance(value, str) else f"{name}={value}"
+        for name, value in arguments.items()
+    )

@@ -1,0 +1,103 @@
+"""Text of transcripts made fit for a terminal: without control sequences, measured and cut by columns."""
+
+from __future__ import annotations
+
+ZWJ = "\u200d"
+_EMOJI_STYLE = "\ufe0f"
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
+_JOINING_JAMO = range(0x1160, 0x1200)
+
+_WHOLE_SEQUENCES = (
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|\x9c|$)"  # OSC, DCS, SOS, PM, APC: titles, links, clipboard
+    r"|\x9b[0-?]*[ -/]*[@-~]"  # CSI as one C1 character
+    r"|\x1b[ -/]*[0-~]"  # the two-character ones
+)
+
+
+def one_line(text: str) -> str:
+    """The text without control and formatting characters, all space folded to single blanks."""
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip()
+    return " ".join(_harmless(text, "").split())
+
+
+def lines(text: str) -> list[str]:
+    """The text without control and formatting characters, line by line; tabs are four blanks."""
+    return [_harmless(line.rstrip("\r"), "\t").replace("\t", "    ") for line in text.split("\n")]
+
+
+def width(text: str) -> int:
+    """How many columns the text takes: 2 for wide characters and emoji, 0 for what combines."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    columns = 0
+    before = 0
+    joined = False
+    for character in text:
+        code = ord(character)
+        if character == _EMOJI_STYLE and before == 1:
+            own = 1  # the emoji form of a narrow symbol is wide
+        elif (
+            joined
+            or code in _SKIN_TONES
+            or code in _JOINING_JAMO
+            or category(character) in ("Mn", "Me", "Cf")
+        ):
+            own = 0
+        else:
+            own = 2 if east_asian_width(character) in "WF" else 1
+        joined = character == ZWJ
+        before = own or before
+        columns += own
+    return columns
+
+
+def fit(text: str, columns: int, ellipsis: str = "…") -> str:
+    """The text, cut to so many columns with an ellipsis when it is longer."""
+    if width(text) <= columns:
+        return text
+    room = columns - len(ellipsis)
+    if room <= 0:
+        return ellipsis[:columns]
+    cut = text[:room]  # no character takes less than no column, so no more than `room` wide ones can stay
+    if not cut.isascii():
+        cut = _first_columns(text, room)
+    return cut.rstrip() + ellipsis
+
+
+def pad(text: str, columns: int) -> str:
+    """The text with blanks behind it, up to so many columns."""
+    return text + " " * (columns - width(text))
+
+
+def _first_columns(text: str, columns: int) -> str:
+    end = 0
+    while end < len(text) and width(text[: end + 1]) <= columns:
+        end += 1
+    return text[:end]
+
+
+def _harmless(text: str, keep: str) -> str:
+    if text.isascii() and text.isprintable():
+        return text
+    import re
+    from unicodedata import category
+
+    text = re.sub(_WHOLE_SEQUENCES, "", text, flags=re.DOTALL)
+    out = []
+    for character in text:
+        if character.isprintable() or character in keep or character == ZWJ:
+            out.append(character)
+            continue
+        kind = category(character)
+        if character in "\t\n\r\v\f" or kind in ("Zs", "Zl", "Zp"):
+            out.append(" ")
+        elif kind in ("Co", "Cn"):  # icon fonts, and emoji newer than this Python
+            out.append(character)
+        elif kind == "Cs":
+            out.append("\ufffd")
+        # What is left is Cc and Cf: controls, bidirectional overrides, invisible tags.
+    return "".join(out)

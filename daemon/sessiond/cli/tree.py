@@ -1,0 +1,104 @@
+"""Commands about the tree of a session: tree, branch, label."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond.cli.chosen import session_id
+from sessiond.cli.style import style_for
+from sessiond.cli.text import one_line
+from sessiond.client.blocking import connect
+from sessiond.client.wire import RpcError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.arguments import Given
+    from sessiond.client.blocking import Daemon
+
+_PAGE = 5_000
+_TRIES = 3
+
+
+def tree(given: Given) -> int:
+    """Send `session/tree`, all pages of it."""
+    params: dict[str, Any] = {}
+    for option, field in (("filter", "filter"), ("query", "query"), ("root", "rootId"), ("cursor", "cursor")):
+        if (value := given.text(option)) is not None:
+            params[field] = value
+    with connect() as daemon:
+        params["sessionId"] = session_id(daemon, given)
+        if given.flag("json"):
+            if (limit := given.number("limit")) is not None:
+                params["limit"] = limit
+            print(daemon.call_text("session/tree", params))
+            return 0
+        rows, page = _all_rows(daemon, params)
+    from sessiond.cli.draw import draw
+
+    for line in draw(rows, page.get("leafId"), style_for(sys.stdout, plain=given.flag("ascii"))):
+        print(line)
+    if not rows:
+        hidden = page.get("total", 0)
+        print(
+            "Nothing to show with this filter: try --filter all." if hidden else "It is empty.",
+            file=sys.stderr,
+        )
+    elif page.get("leafId") is None:
+        print("The next entry starts another root.", file=sys.stderr)
+    return 0
+
+
+def branch(given: Given) -> int:
+    """Send `session/branch`."""
+    target = given.needed("ENTRY")
+    params: dict[str, Any] = {"targetId": None if target == "root" else target}
+    if (summary := given.text("summary")) is not None:
+        params["summary"] = summary
+    if (expected := given.text("expect")) is not None:
+        params["expectedLeaf"] = expected
+    with connect() as daemon:
+        params["sessionId"] = session_id(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/branch", params))
+            return 0
+        moved = daemon.call("session/branch", params)
+    leaf = moved.get("leafId")
+    print(f"The leaf is now {one_line(leaf)}." if leaf else "The leaf is now before the first entry.")
+    return 0
+
+
+def label(given: Given) -> int:
+    """Send `session/label`."""
+    text = given.needed("TEXT")
+    params: dict[str, Any] = {"targetId": given.needed("ENTRY"), "label": text or None}
+    with connect() as daemon:
+        params["sessionId"] = session_id(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/label", params))
+            return 0
+        daemon.call("session/label", params)
+    print(
+        f"{given.needed('ENTRY')} is labelled [{text}]."
+        if text
+        else f"{given.needed('ENTRY')} has no label any more."
+    )
+    return 0
+
+
+def _all_rows(daemon: Daemon, params: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Every row, and the first page; begins again when the session changed between two pages."""
+    for attempt in range(_TRIES):
+        try:
+            first = page = daemon.call("session/tree", params | {"limit": _PAGE})
+            rows = list(page["nodes"])
+            while cursor := page.get("nextCursor"):
+                page = daemon.call("session/tree", params | {"limit": _PAGE, "cursor": cursor})
+                rows += page["nodes"]
+        except RpcError as error:
+            if error.kind != "cursorExpired" or "cursor" in params or attempt == _TRIES - 1:
+                raise
+        else:
+            return rows, first
+    raise AssertionError("unreachable")

@@ -1,0 +1,163 @@
+"""The command watch: entries as they arrive, each once and in order, over restarts of the daemon."""
+
+from __future__ import annotations
+
+import json  # noqa: TID251 - the thin client has no msgspec
+import sys
+import time
+from contextlib import suppress
+
+from sessiond.cli import human
+from sessiond.cli.arguments import Usage
+from sessiond.cli.chosen import session_id
+from sessiond.cli.speech import in_short, speaker
+from sessiond.cli.style import Style, style_for
+from sessiond.cli.text import fit, one_line, pad, width
+from sessiond.client.blocking import Daemon, connect
+from sessiond.client.connect import CannotConnect
+from sessiond.client.wire import Disconnected
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sessiond.cli.arguments import Given
+
+_PAUSE = 0.25  # seconds between two looks for a daemon that is away
+_COLOURS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
+
+
+def watch(given: Given) -> int:
+    """Send `session/subscribe`, then its notifications for ever."""
+    last, since = given.number("last"), given.number("since")
+    if last is not None and since is not None:
+        raise Usage("--last and --since cannot both be given")
+    show = _as_json if given.flag("json") else _as_lines(style_for(sys.stdout))
+    daemon = connect()
+    try:
+        session = session_id(daemon, given)
+        info = daemon.call("session/info", {"sessionId": session})["session"]
+        known: int = info["seq"] if last is None else max(info["seq"] - last, 0)
+        follower = Follower(info["sessionId"], known if since is None else since, show)
+        print(f"Watching {info['sessionId']}. Ctrl-C ends it.", file=sys.stderr)
+        while True:
+            with suppress(Disconnected):
+                follower.follow(daemon)
+            daemon.close()
+            print("The daemon is gone; going on when it is back.", file=sys.stderr)
+            daemon = _once_back()
+    finally:
+        daemon.close()
+
+
+class Follower:
+    """Shows one session's notifications; `known` is the last line of the log that was shown."""
+
+    def __init__(self, session: str, known: int, show: Callable[[str, dict[str, Any]], None]) -> None:
+        self.session = session
+        self.known = known
+        self._replayed_up_to = 0
+        self._show = show
+
+    def follow(self, daemon: Daemon) -> None:
+        """Subscribe behind what is known and show what comes. Returns when the connection ends."""
+        self._subscribe(daemon)
+        for method, params in daemon.notifications():
+            about = params.get("sessionId") or params.get("session", {}).get("sessionId")
+            if about != self.session:
+                continue
+            if method == "session/lagged":
+                self._subscribe(daemon)
+            elif method == "session/appended":
+                self._take(params)
+            else:
+                self._shown(method, params)
+
+    def _subscribe(self, daemon: Daemon) -> None:
+        gap = daemon.call("session/subscribe", {"sessionId": self.session, "after": {"seq": self.known}})
+        self._replayed_up_to = gap["toSeq"]
+        if gap["mode"] == "snapshot":
+            self._read_up_to(daemon, gap["toSeq"])
+
+    def _read_up_to(self, daemon: Daemon, seq: int) -> None:
+        """Read what is too much to be replayed; what arrives live meanwhile waits in `daemon`."""
+        while self.known < seq:
+            page = daemon.call(
+                "session/entries", {"sessionId": self.session, "after": self.known, "limit": 500}
+            )
+            if not page["entries"]:
+                return
+            self._take({"sessionId": self.session, "seq": page["seqs"][-1], "replay": True, **page})
+
+    def _take(self, params: dict[str, Any]) -> None:
+        if not params.get("replay") and params["seq"] <= self._replayed_up_to:
+            return  # it came live before the replay that holds it too; now it would be out of order
+        new = [
+            (seq, entry)
+            for seq, entry in zip(params["seqs"], params["entries"], strict=True)
+            if seq > self.known
+        ]
+        if new:
+            self.known = new[-1][0]
+            self._shown(
+                "session/appended",
+                params | {"seqs": [seq for seq, _ in new], "entries": [entry for _, entry in new]},
+            )
+
+    def _shown(self, method: str, params: dict[str, Any]) -> None:
+        self._show(method, params)
+        sys.stdout.flush()
+
+
+def _once_back() -> Daemon:
+    """A connection to the next daemon. It is not started here: whoever stopped it may have had a reason."""
+    while True:
+        try:
+            return connect(autostart=False)
+        except CannotConnect:
+            time.sleep(_PAUSE)
+
+
+def _as_json(method: str, params: dict[str, Any]) -> None:
+    print(json.dumps({"method": method, "params": params}, ensure_ascii=False, separators=(",", ":")))
+
+
+def _as_lines(style: Style) -> Callable[[str, dict[str, Any]], None]:
+    def show(method: str, params: dict[str, Any]) -> None:
+        if method == "session/appended":
+            for entry in params["entries"]:
+                print(_line(entry, style))
+        elif news := _news(method, params):
+            print(style(f"          {news}", "dim"))
+
+    return show
+
+
+def _line(entry: dict[str, Any], style: Style) -> str:
+    who = speaker(entry)
+    told = human.clock(str(entry.get("timestamp", "")))
+    name = one_line(str(entry.get("id", "")))
+    start = f"{told}  {name}  {pad(who, 9)}  "
+    text = in_short(entry)
+    if style.columns is not None:
+        text = fit(text, max(style.columns - width(start), 0), style.ellipsis)
+    who = style(pad(who, 9), _COLOURS.get(who, "dim"))
+    return f"{style(told, 'dim')}  {style(name, 'dim')}  {who}  {text}".rstrip()
+
+
+def _news(method: str, params: dict[str, Any]) -> str:
+    match method:
+        case "session/leafMoved":
+            leaf = params.get("leafId")
+            return (
+                f"the leaf moved to {one_line(leaf)}" if leaf else "the leaf moved to before the first entry"
+            )
+        case "session/changed":
+            return f"changed: {human.listed(params.get('changed', []))}"
+        case "session/deleted":
+            return "the session was deleted"
+        case "session/created":
+            return "the draft became a session"
+        case _:
+            return ""

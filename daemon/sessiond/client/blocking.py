@@ -1,0 +1,144 @@
+"""The daemon as a plain blocking object: for the command line and for scripts that need no event loop.
+
+One request at a time over one connection; notifications that arrive meanwhile are kept for `notifications`.
+It connects again only while nothing was said yet, and sends no `initialize`: session methods work without one
+(protocol.md).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from sessiond.client.wire import BadReply, Disconnected, Reader, RpcError, Unread, frame, members
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+    from typing import Any, Self
+
+    from sessiond.paths import Places
+
+METHOD_NOT_FOUND = -32601  # protocol.errors has it too, at the price of importing msgspec
+
+
+_ATTEMPTS = 5
+
+
+def connect(*, autostart: bool = True, where: Places | None = None) -> Daemon:
+    """Connect to the daemon of this user, or of the folders `where`; start it if need be and allowed.
+
+    Raises `CannotConnect`.
+    """
+    from sessiond.client.connect import connect as dial
+    from sessiond.paths import places
+
+    folders = where or places()
+    return Daemon(lambda: dial(folders, autostart=autostart))
+
+
+class Daemon:
+    """A connection to the daemon, made by `dial`. A context manager; `close` may be called twice."""
+
+    def __init__(self, dial: Callable[[], socket.socket]) -> None:
+        self._dial = dial
+        self._sock = dial()
+        self._reader = Reader(self._sock)
+        self._spoken_to = False
+        self._last_id = 0
+        self._waiting: deque[tuple[str, Any]] = deque()
+
+    def call(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        """Ask and wait for the result. Raises `RpcError` when refused, `Disconnected` without an answer."""
+        return self._ask(method, params)[0]
+
+    def call_text(self, method: str, params: dict[str, Any] | None = None) -> str:
+        """As `call`, but the result is the JSON text that the daemon sent, character for character."""
+        return self._ask(method, params)[1]
+
+    def notifications(self) -> Iterator[tuple[str, Any]]:
+        """Every notification as `(method, params)`, kept ones first; ends with the connection."""
+        while True:
+            while self._waiting:
+                yield self._waiting.popleft()
+            try:
+                self._receive()
+            except Disconnected:
+                return
+
+    def wait_closed(self) -> None:
+        """Wait until the daemon ends the connection, as it does when it stops."""
+        for _ in self.notifications():
+            pass
+
+    def close(self) -> None:
+        """End the connection. The daemon and all sessions go on."""
+        self._sock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask(self, method: str, params: dict[str, Any] | None) -> tuple[Any, str]:
+        self._last_id += 1
+        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params or {}}
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._answer(request)
+            except Unread:
+                if self._spoken_to:
+                    raise
+                # It was leaving when we came. The next one, or a new one, will read the request.
+                self._sock.close()
+                self._sock = self._dial()
+                self._reader = Reader(self._sock)
+        return self._answer(request)
+
+    def _answer(self, request: dict[str, Any]) -> tuple[Any, str]:
+        self._send(request)
+        while True:
+            text, message = self._receive()
+            if "method" in message or message.get("id", (None,))[0] not in (request["id"], None):
+                continue
+            if "error" in message:
+                raise _refusal(message["error"][0])
+            if "result" in message:
+                value, start, end = message["result"]
+                return value, text[start:end]
+            raise BadReply("an answer without result or error")
+
+    def _receive(self) -> tuple[str, dict[str, tuple[Any, int, int]]]:
+        """The next message; notifications are put by and requests of the daemon declined on the way."""
+        text = self._reader.read()
+        self._spoken_to = True
+        message = members(text)
+        if "method" in message:
+            method = message["method"][0]
+            if "id" in message:
+                error = {"code": METHOD_NOT_FOUND, "message": f"This client does not know {method}."}
+                self._send({"jsonrpc": "2.0", "id": message["id"][0], "error": error})
+            else:
+                self._waiting.append((method, message["params"][0] if "params" in message else {}))
+        return text, message
+
+    def _send(self, message: dict[str, Any]) -> None:
+        try:
+            self._sock.sendall(frame(message))
+        except ConnectionError as error:
+            raise Unread from error
+
+
+def _refusal(error: Any) -> RpcError:
+    if not isinstance(error, dict):
+        return RpcError(0, str(error))
+    code, data = error.get("code"), error.get("data")
+    return RpcError(
+        code if isinstance(code, int) else 0,
+        str(error.get("message", "")),
+        data if isinstance(data, dict) else None,
+    )

@@ -1,0 +1,42 @@
+"""The results that hold entries or messages, with these as plain dicts instead of undecoded bytes."""
+
+from typing import Any
+
+from sessiond.protocol import types as t
+
+Entry = dict[str, Any]
+
+
+class Entries(t.Wire, frozen=True):
+    """`EntriesResult` with decoded entries."""
+
+    entries: list[Entry]
+    seqs: list[int]
+    next_cursor: str | None = None
+
+
+class Context(t.Wire, frozen=True):
+    """`ContextResult` with decoded messages."""
+
+    messages: list[dict[str, Any]]
+    entry_ids: list[str]
+    models: dict[str, str]
+    thinking_level: str
+    mode: str
+    injected_ttsr_rules: list[str]
+    leaf_id: str | None
+    mode_data: Any = None
+    configured_thinking_level: str | None = None
+    service_tier: Any = None
+
+
+class Appended(t.Wire, frozen=True):
+    """`AppendedNote` with decoded entries."""
+
+    session_id: str
+    entries: list[Entry]
+    seqs: list[int]
+    seq: int
+    leaf_id: str | None
+    origin: t.Origin | None = None
+    replay: bool = False

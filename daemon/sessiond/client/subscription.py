@@ -1,0 +1,152 @@
+"""Following one session: every entry exactly once and in log order, whatever happens to the connection."""
+
+import asyncio
+from collections import deque
+from typing import Self
+
+import msgspec
+
+from sessiond.client.link import Link, Note
+from sessiond.client.results import Appended, Entries, Entry
+from sessiond.client.wire import Disconnected
+from sessiond.protocol import methods as m
+from sessiond.protocol import types as t
+
+MOST_WAITING = 10_000
+"""Notifications that wait for a slow reader. Beyond, they are dropped and read again from the log."""
+
+_PAGE = 500
+
+
+class Subscription:
+    """The entries of a session behind `seq`, as an asynchronous iterator of dicts without an end.
+
+    `seq` is the line of the entry that was handed out last: keep it, and a later process can go on behind it.
+    It is None until the subscription has begun, which is at the first entry or on entering it as a context
+    manager. After `session/lagged` and after a restart of the daemon it subscribes again behind `seq`; for
+    the daemon's return it waits. It ends when it or its `Daemon` is closed. Raises `RpcError` when the
+    session is gone.
+    """
+
+    def __init__(self, link: Link, session_id: str, after: int | None) -> None:
+        self.session_id = session_id
+        self.seq = after
+        self._link = link
+        self._inbox: deque[Appended] = deque()
+        self._ready: deque[tuple[int, Entry]] = deque()
+        self._subscribed = False
+        self._closed = False
+        self._replayed_up_to = 0  # what came live up to here is in the replay as well
+        self._read_up_to = 0  # what is too much for a replay is read page by page up to here
+        self._news = asyncio.Event()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Entry:
+        while True:
+            if self._closed or self._link.ended:
+                raise StopAsyncIteration
+            if self._ready:
+                self.seq, entry = self._ready.popleft()
+                return entry
+            if not self._subscribed:
+                await self.start()
+            elif (self.seq or 0) < self._read_up_to:
+                await self._read_page()
+            elif self._inbox:
+                self._take(self._inbox.popleft())
+            else:
+                self._news.clear()
+                await self._news.wait()
+
+    async def start(self) -> None:
+        """Subscribe behind `seq`, or at the end of the log when that is None."""
+        self._link.listeners.add(self)
+        while not self._subscribed:
+            try:
+                await self._link.come_back()
+                self._subscribed = True
+                self._inbox.clear()
+                params = t.SubscribeParams(
+                    session_id=self.session_id, after=None if self.seq is None else t.After(seq=self.seq)
+                )
+                raw = await self._link.ask_living(m.SUBSCRIBE.name, params)
+            except Disconnected:
+                self._subscribed = False
+                if self._link.ended:
+                    return
+                continue
+            except BaseException:
+                self._subscribed = False
+                raise
+            gap = msgspec.json.decode(raw, type=t.SubscribeResult)
+            if self.seq is None:
+                self.seq = gap.to_seq
+            self._replayed_up_to = gap.to_seq
+            self._read_up_to = gap.to_seq if gap.mode == "snapshot" else 0
+
+    async def aclose(self) -> None:
+        """Stop following. Other subscriptions of this client to the same session go on."""
+        if self._closed:
+            return
+        self._closed = True
+        self._news.set()
+        self._link.listeners.discard(self)
+        if self._subscribed and self._link.alive and not self._is_followed_by_another():
+            params = t.UnsubscribeParams(session_id=self.session_id)
+            try:
+                await self._link.ask_living(m.UNSUBSCRIBE.name, params)
+            except Disconnected:
+                return  # and so is the subscription
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def notified(self, method: str, note: Note) -> None:
+        """Take in a notification of the connection (for `Link`)."""
+        if isinstance(note, Appended) and note.session_id == self.session_id and self._subscribed:
+            self._inbox.append(note)
+            if len(self._inbox) > MOST_WAITING:
+                self._start_over()
+        elif isinstance(note, t.LaggedNote) and note.session_id == self.session_id:
+            self._start_over()
+        self._news.set()
+
+    def disconnected(self) -> None:
+        """Take in the end of the connection (for `Link`)."""
+        self._start_over()
+        self._news.set()
+
+    def _start_over(self) -> None:
+        self._subscribed = False
+        self._inbox.clear()
+
+    async def _read_page(self) -> None:
+        params = t.EntriesParams(session_id=self.session_id, after=self.seq, limit=_PAGE)
+        try:
+            raw = await self._link.ask_living(m.ENTRIES.name, params)
+        except Disconnected:
+            return  # `disconnected` was told as well
+        page = msgspec.json.decode(raw, type=Entries)
+        if not page.entries:
+            self.seq = self._read_up_to
+        self._ready.extend(zip(page.seqs, page.entries, strict=True))
+
+    def _take(self, note: Appended) -> None:
+        if not note.replay and note.seq <= self._replayed_up_to:
+            return  # it came live before the replay that holds it too; now it would be out of order
+        known = self.seq or 0
+        self._ready.extend(
+            (seq, entry) for seq, entry in zip(note.seqs, note.entries, strict=True) if seq > known
+        )
+
+    def _is_followed_by_another(self) -> bool:
+        return any(
+            isinstance(other, Subscription) and other.session_id == self.session_id
+            for other in self._link.listeners
+        )

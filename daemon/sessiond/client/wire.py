@@ -1,0 +1,155 @@
+"""JSON-RPC messages over a blocking socket, for the thin client: `Content-Length` frames, text in and out.
+
+Standard library only. msgspec, dataclasses and typing would each cost a command more than its round trip does
+(facts: stack §2). Knows no method; `rpc/` is the asynchronous counterpart.
+"""
+
+from __future__ import annotations
+
+import json  # noqa: TID251 - importing msgspec takes longer than a whole command of the thin client
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from typing import Any
+
+_LONGEST_HEADER = 8192
+_CHUNK = 1 << 18
+
+_decoder = json.JSONDecoder()
+
+
+class RpcError(Exception):
+    """The daemon refused a request.
+
+    Match `kind` (the closed list of `protocol.errors.CODES`), never `message`, which is for people. `data` is
+    the wire's `ErrorData` as a dict: `didYouMean`, `currentLeaf` and others where they help.
+    """
+
+    def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data or {}
+
+    @property
+    def kind(self) -> str:
+        """The stable name of what went wrong; empty when it was not sessiond that answered."""
+        return str(self.data.get("kind", ""))
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.data.get("retryable") is True
+
+
+class Disconnected(Exception):
+    """The connection ended before the answer, so it is not known whether the request was carried out."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The connection ended before the answer, so it is not known whether the request was carried out."
+        )
+
+
+class Unread(Disconnected):
+    """The daemon ended before it had read the request, so nothing was done. Send it again."""
+
+    def __init__(self) -> None:
+        Exception.__init__(
+            self, "The daemon ended before it had read the request, so nothing was done. Send it again."
+        )
+
+
+class BadReply(Exception):
+    """What answers on the socket does not speak sessiond's protocol: {reason}."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"What answers on the socket does not speak sessiond's protocol: {reason}.")
+
+
+def frame(message: dict[str, Any]) -> bytes:
+    """One message as it goes over the wire. Raises ValueError for NaN and lone surrogates."""
+    body = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class Reader:
+    """Takes whole messages out of a blocking socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._buffer = bytearray()
+
+    def read(self) -> str:
+        """The body of the next message.
+
+        Raises `Disconnected` at the end of the stream, `BadReply` on broken framing, and `Unread` when the
+        connection was reset: a unix socket says that instead of an end when it is closed over bytes that
+        nobody has read, which happens to a request that comes while the daemon is leaving.
+        """
+        end = self._until_header_ends()
+        length = _content_length(self._buffer[:end])
+        while len(self._buffer) < end + length:
+            self._receive()
+        body = bytes(memoryview(self._buffer)[end : end + length])
+        del self._buffer[: end + length]
+        # The daemon sends UTF-8; a broken character from elsewhere is worth showing, not worth an end.
+        return body.decode("utf-8", "replace")
+
+    def _until_header_ends(self) -> int:
+        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
+            if len(self._buffer) > _LONGEST_HEADER:
+                raise BadReply("a header without end")
+            self._receive()
+        return end + 4
+
+    def _receive(self) -> None:
+        try:
+            chunk = self._sock.recv(_CHUNK)
+        except ConnectionResetError as error:
+            raise Unread from error
+        if not chunk:
+            raise Disconnected
+        self._buffer += chunk
+
+
+def _content_length(header: bytes | bytearray) -> int:
+    for line in header.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length" and value.strip().isdigit():
+            return int(value)
+    raise BadReply("a header without Content-Length")
+
+
+def members(text: str) -> dict[str, tuple[Any, int, int]]:
+    """The members of a JSON object: each name with its value and where in `text` that value starts and ends.
+
+    So a result is decoded once and can still be printed as it was sent. Raises `BadReply` for anything but an
+    object.
+    """
+    found: dict[str, tuple[Any, int, int]] = {}
+    try:
+        at = _skip(text, 0)
+        opening = "{"
+        while text[at] == opening:
+            name, at = _decoder.raw_decode(text, _skip(text, at + 1))
+            at = _skip(text, at)
+            if text[at] != ":":
+                break
+            start = _skip(text, at + 1)
+            value, at = _decoder.raw_decode(text, start)
+            found[name] = (value, start, at)
+            at = _skip(text, at)
+            opening = ","
+        if text[at] == "}" and found:
+            return found
+    except (ValueError, IndexError, RecursionError, TypeError) as error:
+        raise BadReply("a message that is not JSON") from error
+    raise BadReply("a message that is not an object")
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
