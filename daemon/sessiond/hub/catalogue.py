@@ -36,13 +36,14 @@ class Catalogue:
         self._store = store
         self._known: dict[str, _Known] = {}
 
-    async def all(self, live: Callable[[str], t.SessionInfo | None]) -> list[t.SessionInfo]:
-        """Every session, drafts included. `live` answers for logs (by ref) that are open in this process."""
+    async def all(self, open_now: Callable[[], dict[str, t.SessionInfo]]) -> list[t.SessionInfo]:
+        """Every session, drafts included. `open_now` answers for logs, by ref, that are open in this process."""
         stored = await self._store.list()
+        live = open_now()
         found: list[t.SessionInfo] = []
         unread: list[Stored] = []
         for log in stored:
-            current = live(log.ref)
+            current = live.get(log.ref)
             known = self._known.get(log.ref)
             if current is not None:
                 found.append(current)

@@ -65,7 +65,7 @@ def prepare(
             entry_id = str(draft.id)
         else:
             if draft.parent_id is not UNSET:
-                parent = draft.parent_id  # type: ignore[assignment]
+                parent = draft.parent_id
                 if parent is not None and parent not in batch and tree.any_row(parent) is None:
                     raise EntryNotFound(parent)
             entry_id = draft.id or clock.entry_id(
@@ -170,7 +170,7 @@ def _place(tree: Tree, placement: Placement, leaf: str | None) -> tuple[str | No
     parent = placement.parent_id
     if parent is not None and tree.any_row(str(parent)) is None:
         raise EntryNotFound(str(parent))
-    return parent, moved  # type: ignore[return-value]
+    return parent, moved
 
 
 def _stored_before(tree: Tree, draft: _Draft, read: Callable[[int], bytes]) -> bool:

@@ -16,6 +16,7 @@ from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFou
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.session import entries, fork
+from sessiond.session.tree import ASSISTANT, NONE
 from sessiond.store.base import Breadcrumb, Log, LogExists, LogNotFound, LogReplaced, Store
 
 IDLE_SECONDS: Final = 15 * 60
@@ -41,7 +42,6 @@ class Hub:
         self._memory = memory
         self._catalogue = catalogue.Catalogue(files)
         self._by_id: dict[str, LiveSession] = {}
-        self._by_ref: dict[str, LiveSession] = {}
         self._opening = asyncio.Lock()
 
     # --- finding ---------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class Hub:
         }
         near = sorted(name for name in refs if name.startswith(prefix)) if len(prefix) >= 4 else []
         if len(near) == 1:
-            live = self._by_ref.get(refs[near[0]])
+            live = self._at(refs[near[0]])
             return live or await self._adopt(await self._files.open_ref(refs[near[0]]), ephemeral=False)
         raise SessionNotFound(
             prefix, did_you_mean=near[:5] or difflib.get_close_matches(prefix, refs, 3, 0.7)
@@ -94,7 +94,7 @@ class Hub:
             return await self._adopt(log, ephemeral=False)
 
     async def _adopt(self, log: Log, *, ephemeral: bool) -> LiveSession:
-        known = self._by_ref.get(log.ref)
+        known = self._at(log.ref)
         if known is not None:
             await log.close()
             return known
@@ -110,14 +110,14 @@ class Hub:
         except BaseException:
             await log.close()
             raise
-        self._by_id[live.session_id] = self._by_ref[log.ref] = live
+        self._by_id[live.session_id] = live
         return live
 
     @contextlib.asynccontextmanager
     async def glance(self, path: str) -> AsyncIterator[LiveSession]:
         """The session in a file, only to be read now: a copy of a session that is open elsewhere will do, too."""
         log = await self._files.open_ref(path)
-        known = self._by_ref.get(log.ref)
+        known = self._at(log.ref)
         live = known or LiveSession(log, ephemeral=False)
         try:
             if known is None:
@@ -156,7 +156,7 @@ class Hub:
             raise Draining
         tree = source.tree
         row = tree.leaf if params.leaf_id is None else source.row(params.leaf_id)
-        if params.position == "before" and row >= 0:
+        if params.position == "before" and row != NONE:
             row = tree.parent(row)
         now, session_id = clock.timestamp(), clock.session_id()
         header = entries.Header(
@@ -172,11 +172,9 @@ class Hub:
                 new_id=lambda: clock.entry_id(lambda name: tree.any_row(name) is not None),
             )
         )  # fmt: skip
-        lines = b"".join(line if line.endswith(b"\n") else line + b"\n" for line in forked)
+        lines = b"".join(forked)
         store = self._memory if source.ephemeral else self._files
-        has_assistant = any(
-            tree.role(step) == fork.ASSISTANT for step in (tree.path(row) if row >= 0 else ())
-        )
+        has_assistant = any(tree.role(step) == ASSISTANT for step in (tree.path(row) if row != NONE else ()))
         async with self._opening:
             log = await store.create(
                 session_id, cwd=header.cwd, timestamp=now, lines=lines, draft=not has_assistant
@@ -226,12 +224,9 @@ class Hub:
 
     async def sessions(self) -> list[t.SessionInfo]:
         """Every session on disk, drafts included."""
-
-        def live_info(ref: str) -> t.SessionInfo | None:
-            live = self._by_ref.get(ref)
-            return None if live is None else self.info(live)
-
-        return await self._catalogue.all(live_info)
+        return await self._catalogue.all(
+            lambda: {live.log.ref: self.info(live) for live in self.open_sessions()}
+        )
 
     def info(self, live: LiveSession) -> t.SessionInfo:
         """What the wire says of an open session."""
@@ -288,7 +283,7 @@ class Hub:
         oldest = time.time_ns() - int(max_age * 1e9)
         count = 0
         for stored in await self._files.list():
-            if stored.draft and stored.modified_ns < oldest and stored.ref not in self._by_ref:
+            if stored.draft and stored.modified_ns < oldest and self._at(stored.ref) is None:
                 log = await self._files.open_ref(stored.ref)
                 await self._files.trash(log, "never answered")
                 count += 1
@@ -303,6 +298,8 @@ class Hub:
         self.draining = True
         for live in self.open_sessions():
             await self._let_go(live)
+        await self._files.close()
+        await self._memory.close()
 
     async def _let_go(self, live: LiveSession) -> None:
         self._forget(live)
@@ -310,8 +307,10 @@ class Hub:
 
     def _forget(self, live: LiveSession) -> None:
         self._by_id.pop(live.session_id, None)
-        for ref in [ref for ref, known in self._by_ref.items() if known is live]:
-            del self._by_ref[ref]
+
+    def _at(self, ref: str) -> LiveSession | None:
+        """The open session at a place. A log's place changes when its draft is promoted, so it is not a key."""
+        return next((live for live in self._by_id.values() if live.log.ref == ref), None)
 
 
 def _damaged_id(log: Log) -> str:

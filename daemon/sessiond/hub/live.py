@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 
 from sessiond.hub import drafts
@@ -20,13 +20,14 @@ from sessiond.hub.watch import Watchers
 from sessiond.protocol import types as t
 from sessiond.session import entries, migrate
 from sessiond.session import tree as trees
-from sessiond.session.children import Children
+from sessiond.session.views import Outline
 from sessiond.session.tree import Tree
 from sessiond.store.base import Durability, Log, LogReadOnly, LogReplaced, StorageFailed
 
 T = TypeVar("T")
 Done = Callable[["Outcome | Exception"], None]
 
+FOREIGN_SLICE: Final = 256 * 1024
 STEP_SECONDS: Final = 0.002
 """How long one step of long work may hold the loop."""
 SETTLE_SECONDS: Final = 0.3
@@ -46,7 +47,6 @@ class Outcome:
 @dataclass(slots=True)
 class _Batch:
     prepared: Prepared
-    data: bytes
     future: asyncio.Future[bool]
     origin: t.Origin
     done: Done
@@ -59,7 +59,7 @@ class LiveSession:
         self.log = log
         self.ephemeral = ephemeral
         self.tree = Tree()
-        self.children = Children()
+        self.outline = Outline()
         self.session_id = log.session_id
         self.holders: set[str] = set()
         self.watchers = Watchers(self.session_id, self._rows, self.page, lambda: self.tree.leaf_id)
@@ -93,7 +93,6 @@ class LiveSession:
                 await asyncio.sleep(0)
                 began = time.perf_counter()
         self.tree.finish()
-        self.log.accept(self.tree.end + len(self.tree.tail))
 
     def row(self, entry_id: str) -> int:
         """The committed row of an entry. Raises `EntryNotFound`."""
@@ -314,16 +313,24 @@ class LiveSession:
         if start:
             changed.insert(0, self.log.read(0, start))
         await self.log.rewrite(b"".join(changed), version)
-        self.tree, self.children = Tree(), Children()
+        self.tree, self.outline = Tree(), Outline()
         await self._read_on()
 
     def _submit(self, prepared: Prepared, durability: Durability, origin: t.Origin, done: Done) -> None:
-        data = b"".join(row.line for row in prepared.rows)
-        future = self.log.append(data, durability)
-        self.tree.attach(prepared.rows, leaf=prepared.leaf)
-        self._batches.append(_Batch(prepared, data, future, origin, done))
+        if prepared.rows:
+            future = self.log.append(b"".join(row.line for row in prepared.rows), durability)
+            self.tree.attach(prepared.rows, leaf=prepared.leaf)
+        else:
+            future = asyncio.get_running_loop().create_task(self._barrier(durability))
+        self._batches.append(_Batch(prepared, future, origin, done))
         self._idle.clear()
         future.add_done_callback(self._settle)
+
+    async def _barrier(self, durability: Durability) -> bool:
+        """A retry adds nothing, but is answered no sooner than what it repeats has its level."""
+        if durability == "synced":
+            await self.log.flush()
+        return False
 
     # --- committing ------------------------------------------------------------------------------------
 
@@ -386,7 +393,6 @@ class LiveSession:
         for data in self.log.scan(self.tree.end):
             self.tree.read(data)
         self.tree.finish()
-        self.log.accept(self.tree.end + len(self.tree.tail))
         origins = {name: batch.origin for batch in batches for name in batch.prepared.created}
         for batch in batches:
             error = batch.future.exception()
@@ -407,10 +413,18 @@ class LiveSession:
             return await self._ingest()
 
     async def _ingest(self) -> bool:
-        if not self.log.foreign_bytes():
+        foreign = self.log.foreign_bytes()
+        if not foreign:
             return False
         first, previous = self.tree.committed, self.tree.leaf_id
-        await self._read_on()
+        size, position = self.log.size + foreign, self.tree.end
+        while position < size:
+            data = self.log.read(position, min(position + FOREIGN_SLICE, size))
+            position += len(data)
+            self.tree.read(data)
+            await asyncio.sleep(0)
+        self.tree.finish()
+        self.log.accept(size)
         self._writable = self._writable and not self.tree.tail and not self.tree.tail_is_entry
         self._announce(first, {})
         return self.tree.committed > first or self.tree.leaf_id != previous
@@ -447,7 +461,7 @@ class LiveSession:
             await self.log.close()
 
 
-def _consume(future: "asyncio.Future[object]") -> None:
+def _consume(future: asyncio.Future[Any]) -> None:
     """Take a result that nobody else awaits, so that asyncio has nothing to complain about."""
     if not future.cancelled():
         future.exception()

@@ -6,7 +6,7 @@ A line of the log reaches a watcher exactly once and in order: by `session/appen
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Raw
 
@@ -99,7 +99,7 @@ class Watchers:
             self._send(subscription, body, seqs[0])
             subscription.next_row = seqs[-1] + 1
 
-    def tell(self, notification: m.Notification[t.Wire], note: t.Wire) -> None:
+    def tell(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Tell of something that is not a line."""
         if not self._all:
             return

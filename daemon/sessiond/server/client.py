@@ -18,6 +18,7 @@ from sessiond.hub import clock
 from sessiond.hub.hub import Hub
 from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
+from sessiond.protocol.errors import ErrorData
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
 from sessiond.rpc.message import BadMessage, Head, RequestId
 from sessiond.server import errors
@@ -31,6 +32,13 @@ MAX_IN_FLIGHT: Final = 512
 QUEUE_SOFT: Final = 8 * 1024 * 1024
 """Bytes a client has not taken, above which it is not read either: it must take its answers first."""
 QUEUE_LITTLE: Final = 1024 * 1024
+
+
+_LSP: Final = (
+    "textDocument/", "workspace/", "window/", "notebookDocument/", "completionItem/", "codeAction/", "codeLens/",
+    "documentLink/", "inlayHint/", "workspaceSymbol/", "callHierarchy/", "typeHierarchy/", "shutdown",
+)  # fmt: skip
+"""What the methods of LSP begin with: before `initialize` they are early, not unknown."""
 
 
 class Pending:
@@ -101,6 +109,7 @@ class Client(Handler):
         self.hub: Hub = server.hub
         self.client_id = "c-" + os.urandom(6).hex()
         self.origin = t.Origin(kind="client", client_id=self.client_id)
+        self.knows_sessions = False
         self.terminal: t.Terminal | None = None
         self.name: str | None = None
         self.version: str | None = None
@@ -125,6 +134,7 @@ class Client(Handler):
         if route is None:
             self._other(head, body)
         elif head.id is not UNSET:
+            self.knows_sessions = True
             request_id: RequestId = head.id  # type: ignore[assignment]
             try:
                 if self._shut_down:
@@ -148,7 +158,7 @@ class Client(Handler):
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
         kind = "parse" if error.code == -32700 else "invalidRequest"
-        connection.fail(error.id, error.code, error.message, errors.ErrorData(kind=kind, retryable=False))
+        connection.fail(error.id, error.code, error.message, ErrorData(kind=kind, retryable=False))
 
     def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
         """A response to something that pygls asked."""
@@ -194,7 +204,7 @@ class Client(Handler):
                 self._cancel(head, body)
             case "exit":
                 self.connection.close()
-            case "shutdown" if head.id is not UNSET and self._bridge is None and self._for_bridge is None:
+            case "shutdown" if head.id is not UNSET and self._initialized and not self._is_bridged:
                 self._shut_down = True
                 self.connection.reply(head.id, None)  # type: ignore[arg-type]
             case _:
@@ -236,6 +246,7 @@ class Client(Handler):
         ours = _decode_options(raw).sessiond
         if ours is None:
             return False
+        self.knows_sessions = True
         if m.PROTOCOL_VERSION not in ours.protocol_versions:
             raise errors.InvalidRequest(
                 f"This daemon speaks protocol version {m.PROTOCOL_VERSION}, not {ours.protocol_versions}."
@@ -269,19 +280,22 @@ class Client(Handler):
             self._bridge.feed(body)
 
     def _lsp(self, head: Head, body: bytes) -> None:
-        known = self._bridge is not None or self._for_bridge is not None
-        if head.method == "initialized" and not known:
+        if head.method == "initialized" and not self._is_bridged:
             return
         if self._shut_down and head.id is not UNSET:
             self._answer(head.id, errors.InvalidRequest("After `shutdown` only `exit` may come."))  # type: ignore[arg-type]
-        elif self._initialized is not None and known:
+        elif self._is_bridged:
             self._shut_down = head.method == "shutdown"
             self._to_bridge(body)
         elif head.id is not UNSET:
             method = str(head.method)
-            known_to_lsp = self._initialized is None and not method.startswith(("session/", "server/"))
-            refusal = errors.NotInitialized() if known_to_lsp else errors.MethodNotFound(method)
+            too_early = self._initialized is None and method.startswith(_LSP)
+            refusal = errors.NotInitialized() if too_early else errors.MethodNotFound(method)
             self._answer(head.id, refusal)  # type: ignore[arg-type]
+
+    @property
+    def _is_bridged(self) -> bool:
+        return self._bridge is not None or self._for_bridge is not None
 
     def _to_bridge(self, body: bytes) -> None:
         if self._bridge is not None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 
 from sessiond.hub import errors as hub
+from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.store import base as store
 
@@ -35,7 +36,7 @@ class NotInitialized(Exception):
 
 
 class InvalidRequest(Exception):
-    """{reason}"""
+    """The request cannot be made now; the message says why."""
 
 
 class Cancelled(Exception):
@@ -49,15 +50,17 @@ def explain(error: Exception) -> tuple[int, str, ErrorData]:
     """Code, message and data for an exception. What nobody foresaw becomes `internal`, with an id that the log has."""
     for kind, name, details in _TABLE:
         if isinstance(error, kind):
-            data = ErrorData(kind=name, retryable=name in _RETRYABLE, **details(error))
+            data = ErrorData(kind=name, retryable=ADVICE[name].retryable, **details(error))
             return CODES[name], str(error), data
     report = os.urandom(6).hex()
     log.error("report %s", report, exc_info=error)
     message = f"Something went wrong inside the daemon; its log has the report {report}."
-    return CODES["internal"], message, ErrorData(kind="internal", retryable=False, report_id=report)
+    return (
+        CODES["internal"],
+        message,
+        ErrorData(kind="internal", retryable=ADVICE["internal"].retryable, report_id=report),
+    )
 
-
-_RETRYABLE: Final = frozenset(("leafConflict", "overloaded", "draining", "storageFull", "storageFailed", "cancelled"))
 
 _Details = Callable[[Any], dict[str, Any]]
 
@@ -87,7 +90,11 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (
         hub.LeafConflict,
         "leafConflict",
-        lambda e: {"current_leaf": e.current if e.current is not None else None, "seq": e.seq, "missing": e.missing},
+        lambda e: {
+            "current_leaf": e.current if e.current is not None else None,
+            "seq": e.seq,
+            "missing": e.missing,
+        },
     ),
     (hub.IdReused, "idReused", lambda e: {"id": e.entry_id, "seq": e.seq}),
     (store.LogExists, "alreadyExists", lambda e: {"id": e.ref}),
@@ -102,6 +109,9 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (hub.Damaged, "damaged", _damaged),
     (store.StorageFull, "storageFull", _storage),
     (store.StorageFailed, "storageFailed", _storage),
-    (OSError, "storageFailed", lambda e: {"path": e.filename if isinstance(e.filename, str) else None, "errno": e.errno}),
+    (
+        OSError,
+        "storageFailed",
+        lambda e: {"path": e.filename if isinstance(e.filename, str) else None, "errno": e.errno},
+    ),
 )
-

@@ -6,9 +6,9 @@ so that reply and publication keep the order of the log without a task for each.
 
 import os
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -27,7 +27,7 @@ from sessiond.session.tree import NONE
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
-Answer = R | Pending | Coroutine[Any, Any, R]
+Answer: TypeAlias = R | Pending | Coroutine[Any, Any, R]
 
 PAGE_BYTES = 8 * 1024 * 1024
 """A page of entries ends here, whatever its limit."""
@@ -40,7 +40,7 @@ async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
     live = await client.hub.create(params)
     await _hold(client, live, params.terminal)
     info = client.hub.info(live)
-    client.server.tell_all(m.CREATED, t.CreatedNote(session=info, origin=client.origin), but=client)
+    client.server.tell_all(m.CREATED, t.CreatedNote(session=info, origin=client.origin))
     return t.SessionResult(session=info, problems=[])
 
 
@@ -61,7 +61,7 @@ async def close(client: Client, params: t.CloseParams) -> t.CloseResult:
     trashed = await client.hub.release(live, client.client_id)
     if trashed is not None:
         note = t.DeletedNote(session_id=live.session_id, trashed=trashed, origin=client.origin)
-        client.server.tell_all(m.DELETED, note, but=client)
+        client.server.tell_all(m.DELETED, note)
     return t.CloseResult(clients=len(live.holders), trashed=trashed)
 
 
@@ -71,7 +71,7 @@ async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResul
     await _hold(client, went.live, terminal, cwd=params.cwd)
     result = _session(client, went.live)
     if went.created:
-        client.server.tell_all(m.CREATED, t.CreatedNote(session=result.session, origin=client.origin), but=client)
+        client.server.tell_all(m.CREATED, t.CreatedNote(session=result.session, origin=client.origin))
     return t.ContinueResult(
         session=result.session, because=went.because, created=went.created, problems=result.problems
     )
@@ -100,11 +100,13 @@ async def fork(client: Client, params: t.ForkParams) -> t.SessionResult:
     live = await client.hub.fork(source, params)
     await _hold(client, live, None)
     result = _session(client, live)
-    client.server.tell_all(m.CREATED, t.CreatedNote(session=result.session, origin=client.origin), but=client)
+    client.server.tell_all(m.CREATED, t.CreatedNote(session=result.session, origin=client.origin))
     return result
 
 
-async def _hold(client: Client, live: LiveSession, terminal: t.Terminal | None, *, cwd: str | None = None) -> None:
+async def _hold(
+    client: Client, live: LiveSession, terminal: t.Terminal | None, *, cwd: str | None = None
+) -> None:
     """The client has the session open now: it hears of changes, and its terminal remembers."""
     live.holders.add(client.client_id)
     if client.client_id not in live.watchers:
@@ -117,7 +119,9 @@ async def _hold(client: Client, live: LiveSession, terminal: t.Terminal | None, 
 
 def _session(client: Client, live: LiveSession) -> t.SessionResult:
     problems = [
-        t.Problem(line=problem.line, byte_offset=problem.offset, reason=problem.reason, severity=problem.severity)
+        t.Problem(
+            line=problem.line, byte_offset=problem.offset, reason=problem.reason, severity=problem.severity
+        )
         for problem in live.tree.problems[:1000]
     ]
     return t.SessionResult(session=client.hub.info(live), problems=problems)
@@ -217,19 +221,19 @@ async def path(client: Client, params: t.PathParams) -> t.EntriesResult:
 
 async def tree(client: Client, params: t.TreeParams) -> t.TreeResult:
     live = await client.hub.session(params.session_id)
-    root = None if params.root_id is None else live.row(params.root_id)
-    after = None if params.cursor is None else _row_of(params.cursor)
+    root = NONE if params.root_id is None else live.row(params.root_id)
+    after = NONE if params.cursor is None else _row_of(params.cursor)
     page = await live.drive(
         views.tree_rows(
-            live.tree, live.read_rows, children=live.children, filter=params.filter, query=params.query, root_row=root,
-            after_row=after, limit=params.limit,
+            live.tree, live.outline, live.read_rows, filter=params.filter, query=params.query or "",
+            root_row=root, after_row=after, limit=params.limit,
         )
     )  # fmt: skip
     return t.TreeResult(
         nodes=[msgspec.convert(node, t.TreeNode, from_attributes=True) for node in page.nodes],
         leaf_id=live.tree.leaf_id,
-        total=live.tree.count_entries(),
-        next_cursor=None if page.next_row is None else str(page.next_row),
+        total=page.total,
+        next_cursor=None if page.resume == NONE else str(page.resume),
     )
 
 
@@ -280,7 +284,9 @@ async def label(client: Client, params: t.LabelParams) -> t.ChangeResult:
 
 async def rename(client: Client, params: t.RenameParams) -> t.ChangeResult:
     live = await client.hub.session(params.session_id)
-    return await _change(client, live, {"type": "session_info", "name": " ".join(params.title.split())}, "title")
+    return await _change(
+        client, live, {"type": "session_info", "name": " ".join(params.title.split())}, "title"
+    )
 
 
 async def tag(client: Client, params: t.TagParams) -> t.ChangeResult:
@@ -291,17 +297,20 @@ async def tag(client: Client, params: t.TagParams) -> t.ChangeResult:
     tags += params.add or []
     removed = set(params.remove or [])
     kept = list(dict.fromkeys(word.strip() for word in tags if word.strip() and word not in removed))
-    return await _change(client, live, {"type": "custom", "customType": entries.TAGS_TYPE, "data": {"tags": kept}}, "tags")
+    return await _change(
+        client, live, {"type": "custom", "customType": entries.TAGS_TYPE, "data": {"tags": kept}}, "tags"
+    )
 
 
 async def _change(client: Client, live: LiveSession, draft: dict[str, object], what: str) -> t.ChangeResult:
     outcome = await live.commit([msgspec.json.encode(draft)], origin=client.origin)
     info = client.hub.info(live)
-    live.watchers.tell(m.CHANGED, t.ChangedNote(session=info, changed=[what], origin=client.origin))  # type: ignore[list-item]
+    note = t.ChangedNote(session=info, changed=[what], origin=client.origin)  # type: ignore[list-item]
+    client.server.tell_all(m.CHANGED, note)
     return t.ChangeResult(entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0], session=info)
 
 
-def _raw(lines: list[bytes]) -> list[Raw]:
+def _raw(lines: Sequence[bytes]) -> list[Raw]:
     return [Raw(line) for line in lines]
 
 
@@ -437,4 +446,3 @@ ROUTES: dict[str, Route] = dict(
     ]
 )
 """Every method of the protocol; a test compares the keys."""
-

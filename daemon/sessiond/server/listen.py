@@ -79,7 +79,12 @@ class Listener:
         return True
 
     def close(self) -> None:
-        """Take the path away, if it is ours, and close. Whoever waits in the queue is cut off."""
+        """Take the path away, if it is ours, and close. Whoever waits in the queue is cut off.
+
+        May be called again.
+        """
+        if self._listening.fileno() < 0:
+            return
         self._remove_path()
         self._stop_accepting()
         self._listening.close()

@@ -7,6 +7,7 @@ import os
 import resource
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Final
 
 from sessiond import config, paths
@@ -36,7 +37,16 @@ class CannotServe(Exception):
 
 async def build(where: paths.Places, chosen: config.Config) -> life.Served:
     """Put the store, the hub and the server together."""
-    raise NotImplementedError
+    # Imported here, so that a second daemon finds the lock taken before it pays for them.
+    from sessiond.hub.hub import Hub
+    from sessiond.server.server import Server
+    from sessiond.store.files.store import FileStore
+    from sessiond.store.memory import MemoryStore
+
+    hub = Hub(FileStore(Path(where.data), Path(where.state)), MemoryStore())
+    return Server(
+        hub, home=where.home or where.data, socket_path=where.socket, max_draft_age=chosen.drafts.max_age
+    )
 
 
 def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build = build) -> int:

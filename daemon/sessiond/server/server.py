@@ -7,7 +7,7 @@ import socket
 import time
 import uuid
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from sessiond.hub.hub import Hub
@@ -32,7 +32,9 @@ log = logging.getLogger(__name__)
 class Server:
     """Everything that lives as long as the daemon."""
 
-    def __init__(self, hub: Hub, *, home: str, socket_path: str | None, max_draft_age: float | None = None) -> None:
+    def __init__(
+        self, hub: Hub, *, home: str, socket_path: str | None, max_draft_age: float | None = None
+    ) -> None:
         self.hub = hub
         self.home = home
         self.socket = socket_path
@@ -90,18 +92,18 @@ class Server:
             live.holders.discard(client.client_id)
             live.watchers.remove(client.client_id)
 
-    def tell_all(self, notification: m.Notification[Any], note: t.Wire, *, but: Client) -> None:
-        """Tell every client but the one that caused it."""
+    def tell_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
+        """Tell every client that has to do with sessions; a plain LSP client would not know what to make of it."""
         body = encode_notification(notification.name, note)
         for client in self.clients.values():
-            if client is not but and client.wants(notification.name):
+            if client.knows_sessions and client.wants(notification.name):
                 client.send(body)
 
     async def make_bridge(self, client: Client) -> Bridge:
         """The LSP side of a client. pygls is imported in a thread: half a second would stall everybody."""
-        bridge = await asyncio.to_thread(_import_bridge)
+        make: Callable[[Client], Bridge] = await asyncio.to_thread(_import_bridge)
         self.lsp_loaded = True
-        return bridge.LspBridge(client)
+        return make(client)
 
     # --- life ------------------------------------------------------------------------------------------
 
@@ -167,11 +169,13 @@ class Server:
             self._stuck.pop(client.client_id, None)
         began = client.connection.frame_began
         if began is not None and asyncio.get_running_loop().time() - began > FRAME_SECONDS:
-            log.warning("client %s did not finish a message in %d s; it is cut off", client.client_id, FRAME_SECONDS)
+            log.warning(
+                "client %s did not finish a message in %d s; it is cut off", client.client_id, FRAME_SECONDS
+            )
             client.connection.abort()
 
 
-def _import_bridge() -> Any:
-    from sessiond.server.lsp import bridge
+def _import_bridge() -> Callable[[Client], Bridge]:
+    from sessiond.server.lsp.bridge import LspBridge
 
-    return bridge
+    return LspBridge

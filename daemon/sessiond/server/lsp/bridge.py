@@ -58,7 +58,7 @@ class LspBridge:
         """The client is gone: nothing of it is kept."""
         for future in list(self._protocol._request_futures.values()):  # noqa: SLF001 - pygls has no way to say this
             future.cancel()
-        self._server.shutdown()
+        self._server.shutdown()  # type: ignore[no-untyped-call]  # pygls does not annotate it
 
 
 class _Protocol(LanguageServerProtocol):
@@ -66,11 +66,11 @@ class _Protocol(LanguageServerProtocol):
 
     client: Client
 
-    def get_message_type(self, method: str) -> type[Any] | None:
+    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
         # pygls caches this per object and so keeps every client for ever.
         return types.METHOD_TO_TYPES.get(method, (None,))[0]
 
-    def get_result_type(self, method: str) -> type[Any] | None:
+    def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
         return types.METHOD_TO_TYPES.get(method, (None, None))[1]
 
     def _send_data(self, data: Any) -> None:

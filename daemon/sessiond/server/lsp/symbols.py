@@ -41,7 +41,7 @@ def register(server: LanguageServer, hub: Hub) -> None:
         try:
             async with hub.glance(path) as live:
                 page = await live.drive(
-                    views.tree_rows(live.tree, live.read_rows, children=live.children, limit=MAX_SYMBOLS)
+                    views.tree_rows(live.tree, live.outline, live.read_rows, limit=MAX_SYMBOLS)
                 )
                 line_of = live.tree.line
                 outline = _outline(page.nodes, line_of)
