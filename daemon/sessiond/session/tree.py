@@ -491,9 +491,9 @@ class Tree:
                         self._offsets[row], f"the leaf line names an entry that is not here: {target}"
                     )
             case entries.SessionInfoEntry(name=name):
-                self.title = name or None
+                self.title = (name or "").strip() or None
             case entries.TitleChangeEntry(title=name):
-                self.title = name or None
+                self.title = name.strip() or None
             case entries.CustomEntry(custom_type=entries.TAGS_TYPE, data={"tags": list(tags)}):
                 self.tags = tuple(str(tag) for tag in tags)
 
