@@ -27,7 +27,7 @@ def a_home(**environment: str) -> Iterator[Places]:
         yield where
     finally:
         told = endpoint.read(where.endpoint)
-        if told is not None and endpoint.is_alive(told):
+        if told is not None and told.pid != os.getpid() and endpoint.is_alive(told):
             os.kill(told.pid, signal.SIGKILL)
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,0 +1,126 @@
+import asyncio
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from sessiond.paths import make_private
+from sessiond.server.listen import CannotListen, Listener
+from support.homes import a_home
+
+
+def knock(path: str) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(1)
+    client.connect(path)
+    return client
+
+
+class Door:
+    """A listener in a folder of its own, and who was let in."""
+
+    def __init__(self, folder: str) -> None:
+        make_private(folder)
+        self.path = f"{folder}/sessiond.sock"
+        self.inside: list[socket.socket] = []
+        self.listener = Listener(self.path, self.inside.append)
+
+    async def let_in(self, count: int) -> None:
+        async with asyncio.timeout(5):
+            while len(self.inside) < count:  # noqa: ASYNC110 - let_in is not told of this loop
+                await asyncio.sleep(0.001)
+
+    def close(self) -> None:
+        self.listener.close()
+        for client in self.inside:
+            client.close()
+
+
+async def test_a_client_is_let_in_and_its_socket_does_not_block() -> None:
+    with a_home() as where:
+        door = Door(where.runtime)
+        with knock(door.path):
+            await door.let_in(1)
+        assert not door.inside[0].getblocking()
+        door.close()
+
+
+async def test_the_socket_is_for_its_owner_only_and_nothing_else_is_left_beside_it() -> None:
+    with a_home() as where:
+        door = Door(where.runtime)
+        assert stat.S_IMODE(Path(door.path).stat().st_mode) == 0o600
+        assert [file.name for file in Path(where.runtime).iterdir()] == ["sessiond.sock"]
+        door.close()
+        assert not Path(door.path).exists()
+
+
+async def test_what_a_killed_daemon_left_is_replaced() -> None:
+    with a_home() as where:
+        make_private(where.runtime)
+        for name in (where.socket, f"{where.runtime}/.binding"):
+            with socket.socket(socket.AF_UNIX) as dead:
+                dead.bind(name)
+        door = Door(where.runtime)
+        with knock(door.path):
+            await door.let_in(1)
+        door.close()
+
+
+async def test_a_removed_path_is_noticed_and_can_be_bound_again() -> None:
+    with a_home() as where:
+        door = Door(where.runtime)
+        seen = [door.listener.look()]
+        with knock(door.path):
+            Path(door.path).unlink()
+            seen.append(door.listener.look())
+            door.listener.bind_again()
+            seen.append(door.listener.look())
+            with knock(door.path):
+                await door.let_in(2)
+        assert seen == ["ours", "missing", "ours"]
+        door.close()
+
+
+async def test_the_socket_of_another_is_noticed_and_not_removed() -> None:
+    with a_home() as where:
+        door = Door(where.runtime)
+        Path(door.path).unlink()
+        with socket.socket(socket.AF_UNIX) as another:
+            another.bind(door.path)
+            assert door.listener.look() == "foreign"
+            door.close()
+            assert Path(door.path).is_socket()
+
+
+async def test_a_listener_leaves_when_nobody_is_at_the_door() -> None:
+    with a_home() as where:
+        door = Door(where.runtime)
+        assert door.listener.leave_unless_wanted()
+        assert not Path(door.path).exists()
+
+
+async def test_a_listener_stays_for_whoever_came_at_the_last_moment() -> None:
+    with a_home() as where:
+        door = Door(where.runtime)
+        with knock(door.path):
+            assert not door.listener.leave_unless_wanted()
+            assert len(door.inside) == 1
+        with knock(door.path):
+            await door.let_in(2)
+        door.close()
+
+
+async def test_a_folder_that_is_not_there_is_an_error() -> None:
+    with a_home() as where, pytest.raises(CannotListen):
+        Listener(where.socket, lambda client: client.close())
+
+
+async def test_four_hundred_clients_at_once_are_all_let_in() -> None:
+    with a_home() as where:
+        door = Door(where.runtime)
+        clients = [knock(door.path) for _ in range(400)]
+        await door.let_in(400)
+        for client in clients:
+            client.close()
+        door.close()

@@ -1,0 +1,66 @@
+import logging
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sessiond.server import logfile
+from sessiond.server.logfile import LogFile, logging_to
+
+log = logging.getLogger("sessiond.test")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[Path]:
+    level = logging.getLogger().level
+    yield tmp_path / "sessiond.log"
+    logging.getLogger().setLevel(level)
+
+
+def test_the_log_is_for_its_owner_only(path: Path) -> None:
+    with logging_to(str(path)):
+        log.info("hallo")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.read_text().endswith("INFO sessiond.test: hallo\n")
+
+
+def test_ten_of_a_kind_a_minute_are_enough(path: Path) -> None:
+    with logging_to(str(path)):
+        for n in range(1000):
+            log.warning("refused %d", n)
+        log.warning("something else")
+    assert path.read_text().count("refused") == 10
+    assert "something else" in path.read_text()
+
+
+def test_the_next_minute_tells_how_many_were_left_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with logging_to(str(path)):
+        for _ in range(25):
+            log.warning("refused")
+        now += 61
+        log.warning("refused")
+    assert path.read_text().count("refused") == 11
+    assert "15 more of these" in path.read_text()
+
+
+def test_after_the_file_was_moved_away_a_new_one_is_begun(path: Path) -> None:
+    with logging_to(str(path)) as file:
+        log.info("before")
+        path.rename(path.with_suffix(".old"))
+        file.reopen()
+        log.info("after")
+    assert "after" in path.read_text()
+    assert "before" not in path.read_text()
+
+
+def test_a_full_file_makes_room_and_only_five_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logfile, "_BYTES", 100)
+    file = LogFile(str(path))
+    for n in range(50):
+        file.emit(logging.makeLogRecord({"msg": f"{n} " + "x" * 90, "levelno": logging.INFO}))
+    file.close()
+    assert len(list(path.parent.iterdir())) == 5

@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessiond.config import Config, Drafts, InvalidConfig, Listen, read
+
+
+def written(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
+    assert read(str(tmp_path / "config.toml")) == Config(Listen(idle_exit=1800.0), Drafts(max_age=604_800.0))
+
+
+def test_what_is_written_replaces_a_default_and_leaves_the_others(tmp_path: Path) -> None:
+    assert read(written(tmp_path, '[listen]\nidle_exit = "45s"\n')) == Config(listen=Listen(idle_exit=45.0))
+
+
+def test_never_is_a_length_of_time(tmp_path: Path) -> None:
+    assert read(written(tmp_path, '[drafts]\nmax_age = "never"\n')).drafts.max_age is None
+
+
+@given(st.integers(1, 999_999_999), st.sampled_from([("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)]))
+def test_lengths_of_time_have_one_of_four_units(
+    tmp_path_factory: pytest.TempPathFactory, n: int, unit: tuple[str, int]
+) -> None:
+    path = written(tmp_path_factory.getbasetemp(), f'[drafts]\nmax_age = "{n}{unit[0]}"\n')
+    assert read(path).drafts.max_age == n * unit[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[listen\n",
+        "[liste]\n",
+        "[listen]\nidle_exitt = '1m'\n",
+        "listen = 3\n",
+        "[listen]\nidle_exit = 30\n",
+        "[listen]\nidle_exit = '0m'\n",
+        "[listen]\nidle_exit = 'soon'\n",
+        "[drafts]\nmax_age = ['7d']\n",
+    ],
+)
+def test_anything_else_is_an_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidConfig):
+        read(written(tmp_path, text))
+
+
+def test_an_unreadable_file_is_an_error_and_not_the_defaults(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidConfig):
+        read(str(tmp_path / "config.toml"))
+
+
+def test_a_misspelt_key_is_answered_with_the_right_one(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        read(written(tmp_path, "[listen]\nidle_exitt = '1m'\n"))
+    assert "idle_exit is probably meant" in str(refused.value)
