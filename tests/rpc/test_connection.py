@@ -38,6 +38,7 @@ class Wire(asyncio.Transport):
         super().__init__()
         self.writes: list[bytes] = []
         self.closed = False
+        self.reads = True
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.writes.append(bytes(data))
@@ -52,10 +53,10 @@ class Wire(asyncio.Transport):
         return 0
 
     def pause_reading(self) -> None:
-        pass
+        self.reads = False
 
     def resume_reading(self) -> None:
-        pass
+        self.reads = True
 
 
 def wired(handler: Handler, *, max_frame: int = 1000) -> tuple[Connection, Wire]:
@@ -300,6 +301,59 @@ async def test_a_paused_connection_holds_what_was_already_read_and_keeps_its_ord
         connection.resume()
         await one_tick()
     assert b"".join(wire.writes) == frames(*(encode_result(i, i) for i in range(4)))
+
+
+async def test_nothing_is_read_while_paused_or_while_read_messages_wait() -> None:
+    mine = Recorder()
+    connection, wire = wired(mine)
+    connection.pause()
+    connection.resume()
+    connection.pause()
+    await one_tick()
+    reads = [wire.reads]
+    connection.resume()
+    await one_tick()
+    reads.append(wire.reads)
+    connection.data_received(frames(*[encode_notification("n")] * 1000))
+    while len(mine.notifications) < 1000:
+        reads.append(wire.reads)
+        await asyncio.sleep(0)
+    reads.append(wire.reads)
+    assert reads == [False, True, *[False] * (len(reads) - 3), True]
+    assert len(reads) > 4
+
+
+async def test_a_second_answer_to_one_call_is_a_stray() -> None:
+    mine = Recorder()
+    connection, _ = wired(mine)
+    call = asyncio.ensure_future(connection.call("m"))
+    await one_tick()
+    connection.data_received(frames(encode_result(1, "first"), encode_result(1, "second")))
+    assert await call == Raw(b'"first"')
+    assert mine.strays == [encode_result(1, "second")]
+
+
+async def test_ends_that_close_at_once_both_end_and_hear_nothing_more() -> None:
+    recorders = Recorder(), Recorder()
+    pair = memory_pair(*recorders)
+    for one in pair:
+        one.notify("n")
+        one.close()
+    for one in pair:
+        await one.wait_closed()
+    assert [(recorder.notifications, recorder.ends) for recorder in recorders] == [([], [None])] * 2
+
+
+async def test_a_peer_that_leaves_without_reading_does_not_keep_the_other_end_open() -> None:
+    mine = Recorder()
+    ours, their_end = memory_pair(mine, Recorder())
+    their_end.pause()
+    ours.notify("n", "x" * 100_000)
+    await one_tick()
+    their_end.close()
+    await their_end.wait_closed()
+    await ours.wait_closed()
+    assert mine.ends == [None]
 
 
 async def test_a_flood_of_small_messages_leaves_the_loop_to_others() -> None:

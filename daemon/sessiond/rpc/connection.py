@@ -318,7 +318,7 @@ class Connection(asyncio.Protocol):
                     handler.received(self, head, body)
         finally:
             self._flush()
-        if undelivered and not self._paused:
+        if undelivered and not self._paused and not self.closing:
             self._transport.pause_reading()
             self._loop.call_soon(self._deliver_undelivered)
 
