@@ -1,0 +1,219 @@
+"""A daemon to test against, in three ways: joined in memory, over a real socket in this process, as a process.
+
+`Peer` is a plain JSON-RPC client: dicts in, dicts out, every notification kept. It is what sessions are tested with;
+the convenient client of the package has tests of its own.
+"""
+
+import asyncio
+import contextlib
+import json  # noqa: TID251 - the tests' own reader is not the daemon's
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from sessiond.hub.hub import Hub
+from sessiond.rpc.connection import Connection, Handler, RemoteError
+from sessiond.rpc.memory import memory_pair
+from sessiond.rpc.message import BadMessage, Head
+from sessiond.server.client import Client
+from sessiond.server.listen import Listener
+from sessiond.server.server import Server
+from sessiond.store.files.store import FileStore
+from sessiond.store.memory import MemoryStore
+
+Mode = Literal["memory", "socket", "process"]
+MODES: tuple[Mode, ...] = ("memory", "socket", "process")
+BOUND = 10.0
+"""Seconds within which anything that is awaited must have happened."""
+
+
+class Refused(Exception):
+    """The daemon answered with an error; tests look at `kind`."""
+
+    def __init__(self, error: RemoteError) -> None:
+        self.code = error.code
+        self.data: dict[str, Any] = json.loads(bytes(error.data or b"{}"))
+        self.kind: str = self.data.get("kind", "")
+        super().__init__(f"{self.kind}: {error}")
+
+
+@dataclass
+class Peer(Handler):
+    """One attached client."""
+
+    connection: Connection = field(init=False)
+    notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    is_closed: asyncio.Event = field(default_factory=asyncio.Event)
+    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def call(self, method: str, **params: Any) -> Any:
+        """The result of a request, its params as keywords. Raises `Refused`."""
+        try:
+            return json.loads(bytes(await self.connection.call(method, params, timeout=BOUND)))
+        except RemoteError as error:
+            raise Refused(error) from None
+
+    async def append(self, session_id: str, *entries: dict[str, Any], **params: Any) -> Any:
+        return await self.call("session/append", sessionId=session_id, entries=list(entries), **params)
+
+    async def until(self, enough: Callable[["Peer"], bool]) -> None:
+        """Wait until `enough` holds for what has come in."""
+        async with asyncio.timeout(BOUND):
+            while not enough(self):
+                self._arrived.clear()
+                await self._arrived.wait()
+
+    def told(self, method: str) -> list[dict[str, Any]]:
+        """The params of all notifications of one kind, in order."""
+        return [params for name, params in self.notes if name == method]
+
+    def seqs(self) -> list[int]:
+        """The seqs of all lines that this client was told of, in order of arrival."""
+        return [seq for note in self.told("session/appended") for seq in note["seqs"]]
+
+    def received(self, connection: Connection, head: Head, body: bytes) -> None:
+        message = json.loads(body)
+        self.notes.append((message["method"], message.get("params", {})))
+        self._arrived.set()
+
+    def broken(self, connection: Connection, error: BadMessage) -> None:
+        raise AssertionError(f"the daemon sent something that is no message: {error.message}")
+
+    def opened(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def closed(self, connection: Connection, reason: Exception | None) -> None:
+        self.is_closed.set()
+        self._arrived.set()
+
+
+@dataclass
+class Running:
+    """A daemon that runs, and a home that is only its own."""
+
+    home: Path
+    mode: Mode
+    _connect: Callable[[Peer], Any]
+    _open: list[Peer] = field(default_factory=list)
+
+    async def attach(self) -> Peer:
+        """One more client."""
+        peer = Peer()
+        await self._connect(peer)
+        self._open.append(peer)
+        return peer
+
+    async def detach_all(self) -> None:
+        for peer in self._open:
+            peer.connection.close()
+            await peer.connection.wait_closed()
+
+    def files(self, folder: str = "sessions") -> list[Path]:
+        """The logs in a folder of the data."""
+        return sorted((self.home / "data" / folder).rglob("*.jsonl"))
+
+
+@contextlib.asynccontextmanager
+async def running(home: Path, mode: Mode = "memory") -> AsyncIterator[Running]:
+    """A daemon for the time of the block."""
+    how = {"memory": _in_memory, "socket": _over_a_socket, "process": _as_a_process}[mode]
+    async with how(home) as connect:
+        daemon = Running(home, mode, connect)
+        try:
+            yield daemon
+        finally:
+            await daemon.detach_all()
+
+
+def _server(home: Path, socket_path: str | None) -> Server:
+    hub = Hub(FileStore(home / "data", home / "state"), MemoryStore())
+    return Server(hub, home=str(home), socket_path=socket_path)
+
+
+@contextlib.asynccontextmanager
+async def _in_memory(home: Path) -> AsyncIterator[Callable[[Peer], Any]]:
+    server = _server(home, None)
+
+    async def connect(peer: Peer) -> None:
+        memory_pair(peer, Client(server, framing="memory"))
+
+    try:
+        yield connect
+    finally:
+        await server.close()
+
+
+@contextlib.asynccontextmanager
+async def _over_a_socket(home: Path) -> AsyncIterator[Callable[[Peer], Any]]:
+    path = socket_path(home)
+    server = _server(home, path)
+    listener = Listener(path, server.attach)
+    try:
+        yield _dial(path)
+    finally:
+        listener.close()
+        await server.close()
+
+
+@contextlib.asynccontextmanager
+async def _as_a_process(home: Path) -> AsyncIterator[Callable[[Peer], Any]]:
+    process = await spawn(home)
+    try:
+        yield _dial(socket_path(home))
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        await process.wait()
+
+
+async def spawn(home: Path) -> asyncio.subprocess.Process:
+    """A daemon process under `home`, ready."""
+    ready, ready_end = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "sessiond", "serve", "--ready-fd", str(ready_end),
+        env={**os.environ, "SESSIOND_HOME": str(home)}, pass_fds=[ready_end], stdin=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(ready_end)
+    with open(ready, "rb") as pipe:
+        said = await asyncio.to_thread(pipe.readline)
+    assert said.startswith(b"READY"), f"the daemon did not start: {said!r}"
+    return process
+
+
+def socket_path(home: Path) -> str:
+    """Where a daemon of `home` listens; made if need be."""
+    from sessiond.paths import places
+
+    where = places({"SESSIOND_HOME": str(home)})
+    Path(where.runtime).mkdir(parents=True, exist_ok=True)
+    return where.socket
+
+
+def _dial(path: str) -> Callable[[Peer], Any]:
+    async def connect(peer: Peer) -> None:
+        sock = socket.socket(socket.AF_UNIX)
+        sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(sock, path)
+        await loop.create_connection(lambda: Connection(peer), sock=sock)
+
+    return connect
+
+
+def user(text: str, **more: Any) -> dict[str, Any]:
+    """A draft of a user message."""
+    return {"type": "message", "message": {"role": "user", "content": text}, **more}
+
+
+def assistant(text: str, **more: Any) -> dict[str, Any]:
+    """A draft of an assistant message."""
+    message = {
+        "role": "assistant", "content": [{"type": "text", "text": text}], "provider": "anthropic",
+        "model": "claude-test-1", "stopReason": "stop",
+    }  # fmt: skip
+    return {"type": "message", "message": message, **more}
