@@ -1,0 +1,205 @@
+"""Every recorded answer of pi 1.5.2 and oh-my-pi 18.3.4 that sessiond does not give, with the reason.
+
+This is the one table of intended differences: a difference without a row fails the conformance test, and so
+does a row that no longer differs, or whose answer is another one. Answers are in short: entry ids that speak in a
+context, ids of a path, or the fields that differ.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Difference(NamedTuple):
+    """What we answer instead of one or both peers about a field of a file of tests/data/conformance."""
+
+    peers: tuple[str, ...]
+    case: str
+    field: str
+    answer: str
+    why: str
+
+
+PI: Final = ("pi-1.5.2",)
+OMP: Final = ("omp-18.3.4",)
+BOTH: Final = PI + OMP
+
+ROUND = "Bytes are the truth: a number beyond a double travels as it was written, where JavaScript rounds it."
+BOM = "A byte order mark before the header does no harm."
+RESET = "`reset_boundary` (oh-my-pi) starts the context anew; pi does not know it."
+OMP_TYPES = (
+    "`reset_boundary`, `shortSummary` and `tokensAfter` (oh-my-pi) mean what their owner means; pi does "
+    "not know them."
+)
+DANGLING = "The context is what was said, as in pi. oh-my-pi takes out tool calls without a result."
+FAILED = (
+    "The context is what was said, as in pi. oh-my-pi leaves out turns that failed or were aborted, and "
+    "their results."
+)
+EDIT = "`context_edit` (pi) changes the context, as its owner means it; oh-my-pi does not know it."
+PI_TYPES = (
+    "`context_edit`, `systemMessage` and system messages are treated as pi, their owner, does; and tool "
+    "calls without a result stay."
+)
+CYCLE = (
+    "Entries in a circle of parents are shown, with the first of them as a root; the peers' trees leave "
+    "them out."
+)
+ENDLESS = "A walk ends where it would begin again; pi runs out of memory."
+HUNG = "The tree is finite whatever the ids; both peers never answer."
+TWICE = "Of entries with one id the last one is in the tree; the peers draw it once for each line."
+EMPTY = (
+    "A file without a header is never taken for a session, and no byte of it is changed; this peer "
+    "writes a new header into it."
+)
+TITLE_OMP = (
+    "`title_change` (oh-my-pi) says the title; pi does not know it, and oh-my-pi itself reads only its "
+    "slot and header."
+)
+TITLE_PI = "`session_info` (pi) says the title; oh-my-pi does not know it."
+TITLE_HEADER = "The header's `title` (seed, oh-my-pi) is the title; pi does not know it."
+MODEL_PI = (
+    "A model that was chosen is not overridden by the model of an answer (oh-my-pi #849), both forms of "
+    "`model_change` are read, and only the role `default` is meant; pi takes what it understands of "
+    "either, whichever comes last."
+)
+MODEL_OMP = "`provider` and `modelId` (pi) are a model change too; oh-my-pi does not know them."
+SLOT = "oh-my-pi's title slot is read; pi refuses the file."
+FUSED = (
+    "Two entries fused in one line, or one with something behind it, are a line that is no entry, as in "
+    "pi; oh-my-pi takes the first value and loses the rest at its next rewrite."
+)
+IDS = (
+    "Ids are text, and not empty. A line with another id is reported and kept in the file, but nothing "
+    "can name it."
+)
+OBJECT = "A line that is no entry is reported and kept in the file, but is no row of the tree."
+SLOT_ELSEWHERE = "A title slot anywhere but in the first line is no entry: it has no id."
+THROWS_OPEN = "One bad line does not keep a session shut; oh-my-pi throws."
+THROWS = "An entry without a message says nothing; pi throws."
+NULL = "Null content reads as empty, as in pi; oh-my-pi throws, or passes null on."
+LEAF = (
+    "A `leaf` line moves the leaf for good, and is part of no context; the peers do not know it and "
+    "take the last line for the leaf."
+)
+LEVEL = "Without a level, thinking is off, as in oh-my-pi; pi passes null on."
+HEADERS = "A second header is an entry of a type without meaning, as in oh-my-pi; pi skips it."
+
+DIFFERENCES: Final = (
+    Difference(BOTH, "big-numbers", "messages", "in 3 views, a2: q1 a1 q2 a2", ROUND),
+    Difference(PI, "bom", "opens", "leaf a2", BOM),
+    Difference(PI, "compaction-over-summaries", "messages", "in 2 views, q4: q4", RESET),
+    Difference(PI, "entry-types-omp", "messages", "in 7 views, e24: e23 e24", OMP_TYPES),
+    Difference(OMP, "compactions", "messages", "a1: q1 a1", DANGLING),
+    Difference(OMP, "dangling-tool-call", "messages", "in 5 views, a2: q1 a1 r1 q2 a2", DANGLING),
+    Difference(OMP, "linear", "messages", "a1: q1 a1", DANGLING),
+    Difference(OMP, "failed-turns", "messages", "in 9 views, a4: q1 a1 q2 a2 q3 a3 r3 q4 a4", FAILED),
+    Difference(OMP, "context-edits", "messages", "in 6 views, x4: a1 q2 q3 q4", EDIT),
+    Difference(
+        OMP, "entry-types-pi", "messages", "in 8 views, e22: e20 e08 e09 e10 e14 e19 e21 e22", PI_TYPES
+    ),
+    Difference(BOTH, "cycle-of-two", "roots", "['q1', 'q2']", CYCLE),
+    Difference(BOTH, "cycle-of-two", "parents", "{'q2': None, 'a2': 'q2'}", CYCLE),
+    Difference(BOTH, "cycle-off-the-path", "roots", "['q2', 'q1']", CYCLE),
+    Difference(BOTH, "cycle-off-the-path", "parents", "{'q2': None, 'a2': 'q2'}", CYCLE),
+    Difference(PI, "cycle-of-two", "error", "in 3 views, a2: q2 a2", ENDLESS),
+    Difference(PI, "cycle-off-the-path", "error", "in 2 views, a2: q2 a2", ENDLESS),
+    Difference(PI, "self-parent", "error", "in 2 views, q2: q2", ENDLESS),
+    Difference(BOTH, "duplicate-id-makes-a-cycle", "opens", "leaf q3", HUNG),
+    Difference(BOTH, "duplicate-id-of-the-root", "roots", "['q1']", TWICE),
+    Difference(BOTH, "empty", "opens", "damaged, read-only", EMPTY),
+    Difference(OMP, "only-newlines", "opens", "damaged, read-only", EMPTY),
+    Difference(OMP, "title-slot-alone", "opens", "damaged, read-only", EMPTY),
+    Difference(BOTH, "entry-types-omp", "title", "Clockwork", TITLE_OMP),
+    Difference(OMP, "entry-types-pi", "title", "Clock\nwork", TITLE_PI),
+    Difference(PI, "header-with-unknown-fields", "title", "In the header", TITLE_HEADER),
+    Difference(
+        PI,
+        "entry-types-omp",
+        "settings",
+        "in 22 views, e23: {'model': {'provider': 'anthropic', 'modelId': 'clock-model-1'}}",
+        MODEL_PI,
+    ),
+    Difference(
+        PI,
+        "entry-types-pi",
+        "settings",
+        "in 2 views, e22: {'model': {'provider': 'anthropic', 'modelId': 'clock-model-1'}}",
+        MODEL_PI,
+    ),
+    Difference(
+        PI,
+        "model-changes",
+        "settings",
+        "in 5 views, a3: {'model': {'provider': 'mistral', 'modelId': 'omp-form'}}",
+        MODEL_PI,
+    ),
+    Difference(
+        OMP,
+        "entry-types-pi",
+        "settings",
+        "in 6 views, e22: {'models': {'default': 'anthropic/clock-model-1'}}",
+        MODEL_OMP,
+    ),
+    Difference(
+        OMP,
+        "model-changes",
+        "settings",
+        "in 2 views, q2: {'models': {'default': 'openai/pi-form'}}",
+        MODEL_OMP,
+    ),
+    Difference(PI, "forked-by-omp-side", "opens", "leaf a91e97ae", SLOT),
+    Difference(PI, "forked-by-omp-tip", "opens", "leaf 4756115f", SLOT),
+    Difference(PI, "title-slot", "opens", "leaf a2", SLOT),
+    Difference(OMP, "fused-lines", "entries", "['q1', 'a1', 'q2']", FUSED),
+    Difference(OMP, "fused-lines", "parents", "{}", FUSED),
+    Difference(OMP, "fused-lines", "leaf", "current: q2", FUSED),
+    Difference(OMP, "fused-lines", "path", "current: q1 a1 q2", FUSED),
+    Difference(OMP, "fused-lines", "messages", "current: q1 a1 q2", FUSED),
+    Difference(OMP, "fused-lines", "view", "a2: there is no such entry", FUSED),
+    Difference(BOTH, "ids-of-other-types", "entries", "['q1', 'q2', 'q3']", IDS),
+    Difference(BOTH, "ids-of-other-types", "roots", "['q1', 'q2']", IDS),
+    Difference(BOTH, "ids-of-other-types", "parents", "{'q2': None}", IDS),
+    Difference(BOTH, "ids-of-other-types", "view", "in 2 views, null: there is no such entry", IDS),
+    Difference(BOTH, "ids-of-other-types", "path", "in 3 views, q3: q2 q3", IDS),
+    Difference(BOTH, "ids-of-other-types", "messages", "in 3 views, q3: q2 q3", IDS),
+    Difference(PI, "ids-of-other-types", "settings", "in 3 views, q3: {'model': None}", IDS),
+    Difference(OMP, "ids-of-other-types", "settings", "in 3 views, q3: {'models': {}}", IDS),
+    Difference(
+        BOTH, "ids-with-special-characters", "entries", "['q/1 é', '__proto__', 'constructor', 'q5']", IDS
+    ),
+    Difference(BOTH, "ids-with-special-characters", "roots", "['q/1 é', 'q5']", IDS),
+    Difference(BOTH, "ids-with-special-characters", "parents", "{'__proto__': 'q/1 é', 'q5': None}", IDS),
+    Difference(BOTH, "ids-with-special-characters", "view", ": there is no such entry", IDS),
+    Difference(BOTH, "missing-id", "entries", "['q1', 'q2']", IDS),
+    Difference(BOTH, "missing-id", "parents", "{}", IDS),
+    Difference(BOTH, "missing-id", "view", "undefined: there is no such entry", IDS),
+    Difference(PI, "not-objects", "entries", "['q1', 'a1', 'q2', 'a2']", OBJECT),
+    Difference(PI, "not-objects", "roots", "['q1']", OBJECT),
+    Difference(PI, "not-objects", "parents", "{}", OBJECT),
+    Difference(PI, "not-objects", "view", "undefined: there is no such entry", OBJECT),
+    Difference(BOTH, "title-slot-second", "entries", "['q1', 'a1', 'q2', 'a2']", SLOT_ELSEWHERE),
+    Difference(BOTH, "title-slot-second", "roots", "['q1']", SLOT_ELSEWHERE),
+    Difference(BOTH, "title-slot-second", "parents", "{}", SLOT_ELSEWHERE),
+    Difference(BOTH, "title-slot-second", "view", "undefined: there is no such entry", SLOT_ELSEWHERE),
+    Difference(OMP, "no-message-in-a-message", "opens", "leaf q2", THROWS_OPEN),
+    Difference(OMP, "not-objects", "opens", "leaf a2", THROWS_OPEN),
+    Difference(PI, "no-message-in-a-message", "error", "in 5 views, q2: q1 q2", THROWS),
+    Difference(OMP, "null-content", "error", "in 3 views, q2: q1 a1 q2", NULL),
+    Difference(OMP, "null-content", "messages", "q1: q1", NULL),
+    Difference(BOTH, "leaf-line", "leaf", "current: a1", LEAF),
+    Difference(BOTH, "leaf-line", "path", "current: q1 a1", LEAF),
+    Difference(BOTH, "leaf-line-of-operator", "leaf", "current: a1", LEAF),
+    Difference(BOTH, "leaf-line-of-operator", "path", "current: q1 a1", LEAF),
+    Difference(BOTH, "leaf-line-of-operator", "messages", "current: q1 a1", LEAF),
+    Difference(BOTH, "leaf-line-reset", "leaf", "current: None", LEAF),
+    Difference(BOTH, "leaf-line-reset", "path", "current: empty", LEAF),
+    Difference(PI, "model-from-messages", "settings", "t1: {'thinkingLevel': 'off'}", LEVEL),
+    Difference(
+        PI,
+        "two-headers",
+        "entries",
+        "['q1', 'a1', '5e55104d-0000-4000-8000-000000000002', 'q2', 'a2']",
+        HEADERS,
+    ),
+    Difference(PI, "two-headers", "roots", "['q1', '5e55104d-0000-4000-8000-000000000002']", HEADERS),
+    Difference(PI, "two-headers", "parents", "{'5e55104d-0000-4000-8000-000000000002': None}", HEADERS),
+)
