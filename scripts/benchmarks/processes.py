@@ -67,7 +67,9 @@ def sessiond(home: Path) -> Iterator[Daemon]:
     """A daemon on this home, ended when the block ends."""
     environ = {**os.environ, "SESSIOND_HOME": str(home)}
     command = [sys.executable, "-E", "-P", "-m", "sessiond", "serve"]
-    daemon = subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, cwd="/")
+    daemon = subprocess.Popen(
+        command, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
+    )
     with _ended(daemon):
         path = places({"SESSIOND_HOME": str(home)}).socket
         _until_listening(path, daemon)

@@ -66,6 +66,7 @@ class Terminal:
             "COLUMNS": str(WIDTH - len(name) - 2),
             "FORCE_COLOR": "1" if COLOURS else "0",
         }
+        self._started: list[Running] = []
         self._shell = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
             env=self.environment,
@@ -106,9 +107,16 @@ class Terminal:
     def start(self, command: Sequence[str], shown_as: str) -> "Running":
         """Start a command that goes on while others run."""
         print(f"  {paint(f'{self.name} $', '36')} {paint(shown_as, '1')} {paint('&', '1')}")
-        return Running(command, self.environment)
+        self._started.append(Running(command, shown_as, self.environment))
+        return self._started[-1]
+
+    def background(self) -> str:
+        """What the commands in the background said last, to explain a failure."""
+        return "\n".join(map(str, self._started))
 
     def close(self) -> None:
+        for running in self._started:
+            running.stop()
         entered, printed = self._pipes()
         entered.close()
         self._shell.wait(PATIENCE)
@@ -123,8 +131,9 @@ class Terminal:
 class Running:
     """A command in the background, with the lines that it has printed so far."""
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
+    def __init__(self, command: Sequence[str], shown_as: str, environment: dict[str, str]) -> None:
         self.lines: list[str] = []
+        self._shown_as = shown_as
         self._process = subprocess.Popen(
             command,
             env=environment,
@@ -137,6 +146,9 @@ class Running:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
+    def __str__(self) -> str:
+        return "\n".join([f"The last lines of {self._shown_as}:", *self.lines[-10:]])
+
     def has(self, text: str) -> bool:
         """Whether a line with this text has been printed."""
         return any(text in line for line in self.lines)
@@ -145,6 +157,7 @@ class Running:
         return self._process.poll() is not None
 
     def stop(self) -> None:
+        """End it, if it has not; may be called twice."""
         self._process.terminate()
         self._process.wait(PATIENCE)
         self._reader.join(PATIENCE)

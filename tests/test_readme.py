@@ -1,0 +1,148 @@
+"""Every snippet of README.md does what the page says, one after the other, in a home and a folder of its own.
+
+`console` blocks are typed into a shell and their output compared, apart from what differs each time: ids,
+times, sizes. `python` blocks are run; a `text` block right behind one is its output. `sh` blocks set up a
+machine: scripts/check and scripts/demo do that, so only the files that they name are looked for.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MARK = "--end of output--"
+
+DIFFERS = (  # in this order
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "UUID"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "TIMESTAMP"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8}\b"), "ENTRY"),
+    (re.compile(r"\b[0-9a-f]{8}\b"), "ENTRY"),
+    (re.compile(r"\b\d+(\.\d+)? (B|kB|MB)\b"), "SIZE"),
+    (re.compile(r"\bprocess \d+"), "process PID"),
+    (re.compile(r"\bup \d+ \w+"), "up TIME"),
+    (re.compile(r"(/[\w.-]+)+/atlas\b"), "FOLDER"),
+    (re.compile(r"(~|/[\w.-]+)(/[\w.-]+)+/(data|run)\b"), "HOME"),
+)
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A fenced block of the page."""
+
+    language: str
+    text: str
+    line: int
+
+
+@pytest.mark.slow
+def test_every_snippet_does_what_the_page_says(tmp_path: Path) -> None:
+    folder = tmp_path / "atlas"
+    folder.mkdir()
+    environment = {
+        "HOME": str(tmp_path / "home"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "SESSIOND_HOME": str(tmp_path / "s"),
+        "SESSIOND_TERMINAL": "readme",
+        "PYTHONUTF8": "1",
+    }
+    try:
+        for snippet, output in _with_outputs(list(snippets(ROOT / "README.md"))):
+            _run(snippet, output, folder, environment)
+    finally:
+        subprocess.run(["sessiond", "stop"], env=environment, cwd=folder, check=True, capture_output=True)
+
+
+def test_every_file_that_an_installation_names_is_there() -> None:
+    for snippet in snippets(ROOT / "README.md"):
+        if snippet.language == "sh":
+            for name in re.findall(r"scripts/[\w-]+", snippet.text):
+                assert os.access(ROOT / name, os.X_OK), name
+
+
+def test_every_link_leads_to_a_file() -> None:
+    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "daemon/ARCHITECTURE.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+            assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+
+
+def snippets(page: Path) -> Iterator[Snippet]:
+    language: str | None = None
+    kept: list[str] = []
+    start = 0
+    for number, line in enumerate(page.read_text(encoding="utf-8").split("\n"), 1):
+        if line.startswith("```"):
+            if language is None:
+                language, kept, start = line[3:], [], number + 1
+            else:
+                yield Snippet(language, "\n".join(kept), start)
+                language = None
+        elif language is not None:
+            kept.append(line)
+
+
+def _with_outputs(page: list[Snippet]) -> Iterator[tuple[Snippet, str | None]]:
+    for number, snippet in enumerate(page):
+        following = page[number + 1] if number + 1 < len(page) else None
+        belongs = following is not None and following.language == "text"
+        yield snippet, following.text if following is not None and belongs else None
+
+
+def _run(snippet: Snippet, output: str | None, folder: Path, environment: dict[str, str]) -> None:
+    match snippet.language:
+        case "console":
+            _check_shell(snippet, folder, environment)
+        case "python":
+            done = _finished([sys.executable, "-c", snippet.text], folder, environment)
+            assert done.returncode == 0, f"README.md line {snippet.line}:\n{done.stdout}"
+            if output is not None:
+                assert _steady(done.stdout.rstrip("\n")) == _steady(output), f"README.md line {snippet.line}"
+        case "sh" | "text" | "json":
+            pass
+        case other:
+            raise AssertionError(f"README.md line {snippet.line}: nobody checks snippets of kind {other!r}")
+
+
+def _check_shell(snippet: Snippet, folder: Path, environment: dict[str, str]) -> None:
+    """One shell for the block, so that variables last; the page is what it prints between its prompts."""
+    script = "\n".join(
+        f"{line[2:]}\necho; echo '{MARK}'" for line in snippet.text.split("\n") if line.startswith("$ ")
+    )
+    done = _finished(["bash", "--noprofile", "--norc", "-c", f"set -u\n{script}"], folder, environment)
+    outputs = [part.strip("\n") for part in done.stdout.split(MARK)][:-1]
+    printed = iter(outputs)
+    prompts = [line for line in snippet.text.split("\n") if line.startswith("$ ")]
+    page = ["\n".join(filter(None, (prompt, next(printed, "")))) for prompt in prompts]
+    assert done.returncode == 0, done.stdout
+    assert _steady("\n".join(page)).split("\n") == _steady(snippet.text).split("\n"), (
+        f"README.md line {snippet.line}"
+    )
+
+
+def _finished(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def _steady(text: str) -> str:
+    """The text without what differs from run to run."""
+    for pattern, word in DIFFERS:
+        text = pattern.sub(word, text)
+    return "\n".join(line.rstrip() for line in text.split("\n"))
