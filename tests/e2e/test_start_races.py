@@ -1,0 +1,341 @@
+"""Real processes, started as people and editors start them."""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from sessiond.client.connect import DaemonNotStarted, connect, read_endpoint
+from sessiond.paths import Places, make_private
+from sessiond.server.lock import AnotherRuns, DaemonLock
+from support.homes import a_home, a_stand_in, answers, environment, sessiond, wait_until
+
+CLIENTS = 50
+STATUS = b'{"jsonrpc":"2.0","id":1,"method":"server/status"}\n'
+CLIENT = f"""
+import sys
+from sessiond.client.connect import connect
+from sessiond.paths import places
+sys.stdin.readline()
+with connect(places()) as daemon:
+    daemon.sendall({STATUS!r})
+    sys.stdout.buffer.write(daemon.makefile("rb").readline())
+"""
+
+
+def ask(client: socket.socket) -> int:
+    """The process id that the daemon at the other end gives."""
+    client.settimeout(10)
+    client.sendall(STATUS)
+    with client.makefile("rb") as replies:
+        return pid_in(replies.readline())
+
+
+def pid_in(reply: bytes) -> int:
+    pid = msgspec.json.decode(reply)["result"]["pid"]
+    assert isinstance(pid, int)
+    return pid
+
+
+def pid_of(where: Places) -> int:
+    pid = read_endpoint(where)["pid"]
+    assert isinstance(pid, int)
+    return pid
+
+
+def nobody_runs(where: Places) -> bool:
+    """Whether the lock is free, which is what counts; a dead process may stay in the table."""
+    try:
+        DaemonLock(where.daemon_lock).release()
+    except AnotherRuns:
+        return False
+    return True
+
+
+def run(where: Places, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        sessiond(*words),
+        env=environment(where, **more),
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+
+def test_fifty_clients_at_once_make_one_daemon_and_none_fails() -> None:
+    with a_home() as where:
+        clients = [
+            subprocess.Popen(
+                [sys.executable, "-c", CLIENT],
+                env=environment(where),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            for _ in range(CLIENTS)
+        ]
+        for client in clients:
+            assert client.stdin is not None
+            client.stdin.write(b"go\n")
+            client.stdin.flush()
+        replies = [client.communicate(timeout=30)[0] for client in clients]
+        assert [client.returncode for client in clients] == [0] * CLIENTS
+        assert {pid_in(reply) for reply in replies} == {pid_of(where)}
+        assert Path(where.log).read_text().count("listens at") == 1
+
+
+def test_a_killed_daemon_is_followed_by_another() -> None:
+    with a_home() as where:
+        with connect(where) as client:
+            first = ask(client)
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: nobody_runs(where))
+        assert Path(where.socket).is_socket()
+        with connect(where) as client:
+            assert ask(client) not in (first, os.getpid())
+
+
+def test_a_starter_that_is_killed_does_not_keep_others_from_starting() -> None:
+    with a_home() as where:
+        with subprocess.Popen(
+            [sys.executable, "-c", CLIENT], env=environment(where), stdin=subprocess.PIPE
+        ) as starter:
+            assert starter.stdin is not None
+            starter.stdin.write(b"go\n")
+            starter.stdin.flush()
+            wait_until(Path(where.start_lock).exists)
+            starter.kill()
+        with connect(where) as client:
+            assert ask(client) == pid_of(where)
+
+
+def test_a_removed_socket_does_not_make_a_second_daemon() -> None:
+    with a_home() as where:
+        with connect(where) as client:
+            first = ask(client)
+        Path(where.socket).unlink()
+        with connect(where) as client:
+            assert ask(client) == first
+
+
+def test_a_daemon_that_is_stopping_is_waited_for_and_followed() -> None:
+    with a_home() as where:
+        with connect(where) as client:
+            first = ask(client)
+        os.kill(first, signal.SIGTERM)
+        wait_until(lambda: not Path(where.socket).exists())
+        with connect(where) as client:
+            assert ask(client) != first
+
+
+def test_a_path_too_long_for_a_socket_still_gets_a_daemon(tmp_path: Path) -> None:
+    home = tmp_path / ("x" * 120)
+    told = subprocess.run(
+        sessiond("serve", "--detach"), env={**os.environ, "SESSIOND_HOME": str(home)}, check=True, timeout=20
+    )
+    assert told.returncode == 0
+    here = msgspec.json.decode((home / "state" / "endpoint.json").read_bytes())
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(here["socket"])
+            assert ask(client) == here["pid"]
+    finally:
+        os.kill(here["pid"], signal.SIGTERM)
+        wait_until(lambda: not Path(here["socket"]).exists())
+        Path(here["socket"]).parent.rmdir()
+
+
+def test_a_runtime_folder_that_cannot_be_used_is_the_reason_that_is_told() -> None:
+    with a_home() as where:
+        Path(where.runtime).write_text("a file")
+        with pytest.raises(DaemonNotStarted) as refused:
+            connect(where)
+        assert refused.value.code == 73
+        assert where.runtime in str(refused.value)
+
+
+def test_a_wrong_configuration_is_the_reason_that_is_told() -> None:
+    with a_home() as where:
+        make_private(where.config)
+        Path(where.config_file).write_text("[listen]\nidle_exitt = '1m'\n")
+        with pytest.raises(DaemonNotStarted) as refused:
+            connect(where)
+        assert refused.value.code == 78
+        assert "idle_exit is probably meant" in str(refused.value)
+
+
+def test_a_lock_file_that_is_not_ours_is_the_reason_that_is_told_and_left_alone() -> None:
+    with a_home() as where:
+        make_private(where.state)
+        Path(where.daemon_lock).symlink_to("/etc/hostname")
+        with pytest.raises(DaemonNotStarted) as refused:
+            connect(where)
+        assert refused.value.code == 71
+        assert Path(where.daemon_lock).is_symlink()
+
+
+def test_the_daemon_holds_no_descriptor_of_its_starter() -> None:
+    with a_home() as where:
+        piped = f"{' '.join(sessiond('serve', '--detach'))} 2>&1 | cat"
+        subprocess.run(["/bin/sh", "-c", piped], env=environment(where), check=True, timeout=10)
+        assert pid_of(where)
+
+
+def test_the_daemon_takes_no_environment_of_its_starter_but_what_it_needs() -> None:
+    with a_home() as where:
+        run(where, "serve", "--detach", ANTHROPIC_API_KEY="secret", LC_ALL="C.UTF-8")
+        inherited = Path(f"/proc/{pid_of(where)}/environ").read_bytes().split(b"\0")
+        assert b"LC_ALL=C.UTF-8" in inherited
+        assert not [line for line in inherited if b"secret" in line]
+
+
+def test_the_daemon_has_no_terminal_no_folder_and_no_parent_of_its_starter() -> None:
+    with a_home() as where:
+        run(where, "serve", "--detach")
+        pid = pid_of(where)
+        assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
+        assert os.getsid(pid) != os.getsid(0)
+        assert f"PPid:\t{os.getpid()}\n" not in Path(f"/proc/{pid}/status").read_text()
+
+
+def test_what_the_daemon_makes_is_for_its_owner_only() -> None:
+    with a_home() as where:
+        run(where, "serve", "--detach")
+        for path in (where.state, where.data, where.runtime):
+            assert stat.S_IMODE(Path(path).stat().st_mode) == 0o700
+        for path in (where.socket, where.endpoint, where.log, where.daemon_lock, where.start_lock):
+            assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+
+
+def test_a_second_daemon_says_who_runs_and_exits_with_75() -> None:
+    with a_home() as where, connect(where):
+        second = run(where, "serve")
+        assert second.returncode == 75
+        assert str(pid_of(where)) in second.stderr
+
+
+def test_going_into_the_background_twice_is_no_error() -> None:
+    with a_home() as where:
+        first, second = run(where, "serve", "--detach"), run(where, "serve", "--detach")
+        assert (first.returncode, second.returncode) == (0, 0)
+        assert first.stdout == second.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_daemon_in_order(number: signal.Signals) -> None:
+    with a_home() as where, a_stand_in(where) as daemon:
+        daemon.send_signal(number)
+        assert daemon.wait(10) == 0
+        assert not Path(where.socket).exists()
+        assert not Path(where.endpoint).exists()
+        assert Path(where.daemon_lock).exists()
+
+
+def test_a_daemon_without_clients_ends_by_itself() -> None:
+    with a_home() as where:
+        make_private(where.config)
+        Path(where.config_file).write_text('[listen]\nidle_exit = "1s"\n')
+        with a_stand_in(where) as daemon:
+            assert daemon.wait(10) == 0
+
+
+def test_without_descriptors_clients_wait_and_the_log_stays_short() -> None:
+    with a_home() as where, a_stand_in(where, descriptors=40):
+        clients = [connect(where, autostart=False) for _ in range(60)]
+        wait_until(lambda: "for now" in Path(where.log).read_text())
+        for client in clients[:-1]:
+            client.close()
+        assert answers(clients[-1])
+        clients[-1].close()
+        assert Path(where.log).read_text().count("for now") <= 10
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_client_of_another_user_is_turned_away() -> None:
+    stranger = (
+        "import os,socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print(s.recv(1))"
+    )
+    with a_home() as where, a_stand_in(where):
+        # The rights of the files would stop it before the daemon has to.
+        Path(str(where.home)).chmod(0o755)
+        Path(where.runtime).chmod(0o755)
+        Path(where.socket).chmod(0o666)
+        told = subprocess.run(
+            ["/usr/bin/env", "python3", "-c", stranger, where.socket],
+            user=65_534, capture_output=True, timeout=10, check=False,
+        )  # fmt: skip
+        assert told.stdout == b"b''\n"
+
+
+def test_attach_carries_a_question_and_its_answer_and_starts_the_daemon() -> None:
+    with a_home() as where:
+        told = subprocess.run(
+            sessiond("attach", "--stdio"),
+            input=STATUS,
+            env=environment(where),
+            capture_output=True,
+            timeout=20,
+            check=True,
+        )
+        assert pid_in(told.stdout) == pid_of(where)
+
+
+def test_attach_says_that_the_daemon_went_away() -> None:
+    with (
+        a_home() as where,
+        subprocess.Popen(
+            sessiond("attach", "--stdio"),
+            env=environment(where),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as attached,
+    ):
+        assert attached.stdin is not None
+        assert attached.stdout is not None
+        attached.stdin.write(STATUS)
+        attached.stdin.flush()
+        os.kill(pid_in(attached.stdout.readline()), signal.SIGKILL)
+        assert attached.wait(10) == 1
+        assert attached.stderr is not None
+        assert attached.stderr.read()
+
+
+def test_a_daemon_on_standard_input_listens_like_any_other_and_ends_with_its_input() -> None:
+    with a_home() as where:
+        with subprocess.Popen(
+            sessiond("serve", "--stdio"),
+            env=environment(where),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as daemon:
+            assert daemon.stdin is not None
+            assert daemon.stdout is not None
+            daemon.stdin.write(STATUS)
+            daemon.stdin.flush()
+            assert pid_in(daemon.stdout.readline()) == daemon.pid
+            with connect(where, autostart=False) as another:
+                assert ask(another) == daemon.pid
+            daemon.stdin.close()
+            assert daemon.wait(15) == 0
+        assert nobody_runs(where)
+
+
+def test_standard_input_is_attached_to_a_daemon_that_runs_already() -> None:
+    with a_home() as where, connect(where) as first:
+        told = subprocess.run(
+            sessiond("serve", "--stdio"),
+            input=STATUS,
+            env=environment(where),
+            capture_output=True,
+            timeout=20,
+            check=True,
+        )
+        assert pid_in(told.stdout) == ask(first)
