@@ -1,6 +1,7 @@
 """The entry types of a v3 log and the header: shapes only, for validation, schemas and reading a payload.
 
-Payload structs hold what is special to a type; `id`, `parentId` and `timestamp` are common to all (`EntryBase`).
+Payload structs hold what is special to a type; `id`, `parentId` and `timestamp` are common to all
+(`EntryBase`).
 Fields and types unknown here survive, because lines are kept as bytes and never written from these structs
 (seeds: oh-my-pi storage and tree notes, operator `leaf`; fact: pi-omp §2.1, §2.3).
 """
@@ -69,7 +70,7 @@ class MessageEntry(Payload, tag="message"):
 
 
 class ModelChangeEntry(Payload, tag="model_change"):
-    """A switch of model: `model` is `provider/id` (oh-my-pi); pi says `provider` and `modelId`. We write both."""
+    """A switch of model: oh-my-pi says `model` as `provider/id`, pi `provider` and `modelId`; we write both."""
 
     model: str | None = None
     role: str | None = None
@@ -249,7 +250,7 @@ _payload = msgspec.json.Decoder(AnyPayload)
 
 
 def decode_payload(line: bytes) -> AnyPayload:
-    """The payload of an entry of a known type. Raises `msgspec.ValidationError` that says which field is wrong."""
+    """The payload of an entry of a known type. Raises `msgspec.ValidationError`, which names the field."""
     return _payload.decode(line)
 
 
@@ -258,5 +259,5 @@ class DraftHead(msgspec.Struct, kw_only=True, rename="camel"):
 
     type: str
     id: str | UnsetType = UNSET
-    parent_id: str | None | UnsetType = UNSET
+    parent_id: str | UnsetType | None = UNSET
     timestamp: str | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""Reading single lines: the skim of what a tree needs, the lenient second look, and what is wrong with a line.
+"""Reading single lines: the skim that a tree needs, the lenient second look, what is wrong with a line.
 
 Nothing here raises on content: a line is an entry, or a reason why it is none.
 """
@@ -14,7 +14,7 @@ BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that could not be taken as it is: `line` is the 1-based physical line, `offset` its first byte."""
+    """What could not be taken as it is: `line` is the 1-based physical line, `offset` its first byte."""
 
     line: int
     offset: int
@@ -41,7 +41,7 @@ _decoder = msgspec.json.Decoder(Skim)
 
 
 class NotAnEntry(Exception):
-    """{reason}"""
+    """The line holds no entry; the reason says why."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -59,7 +59,7 @@ def skim(line: bytes) -> Skim:
 def skim_block(block: bytes) -> list[Skim]:
     """The skims of whole lines at once, or an empty list when they must be looked at one by one.
 
-    msgspec reads values, not lines. Where every line ends in `}` and the next begins with `{`, a line's end can only
+    msgspec reads values, not lines. Where each line ends in `}` and the next begins with `{`, its end can only
     be a value's end (inside a value a comma would be missing), so as many values as lines means one each.
     """
     if not block.startswith(b"{") or not block.endswith(b"}\n"):
@@ -75,7 +75,8 @@ def skim_block(block: bytes) -> list[Skim]:
 
 
 def loads(line: bytes) -> dict[str, Any]:
-    """A line as a dict, as leniently as the JavaScript peers read it: bad UTF-8 becomes U+FFFD, lone surrogates stay.
+    """A line as a dict, as leniently as the JavaScript peers read it: bad UTF-8 becomes U+FFFD, and lone
+    surrogates stay.
 
     Raises `NotAnEntry` with the reason.
     """
@@ -107,7 +108,7 @@ def presentable(line: bytes) -> bytes:
 
 
 def well_formed(line: bytes) -> bytes:
-    """An object's line as msgspec takes it: lone surrogates become U+FFFD. Raises `NotAnEntry`, with a reason."""
+    """An object's line as msgspec takes it: lone surrogates become U+FFFD. Raises `NotAnEntry`."""
     try:
         text = json.dumps(loads(line), ensure_ascii=False, separators=(",", ":"))
     except RecursionError:

@@ -1,0 +1,48 @@
+"""What entries say about their session as a whole: labels, title, tags. The last word counts."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from sessiond.session import entries
+from sessiond.session.rows import KIND
+
+SAYING: Final = frozenset(KIND[name] for name in ("label", "session_info", "title_change", "custom"))
+"""The kinds of entries that may say something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A bookmark, and the row of the line that set it."""
+
+    text: str
+    row: int
+
+
+@dataclass(slots=True)
+class Marks:
+    """The last word on each. `labels` goes by the id of the labelled entry."""
+
+    labels: dict[str, Label] = field(default_factory=dict)
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+
+    def take(self, row: int, line: bytes) -> None:
+        """Take in what the entry of a row says; one that cannot be read says nothing."""
+        try:
+            payload = entries.decode_payload(line)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return
+        match payload:
+            case entries.LabelEntry(target_id=target, label=text):
+                if text:
+                    self.labels[target] = Label(text, row)
+                else:
+                    self.labels.pop(target, None)
+            case entries.SessionInfoEntry(name=name):
+                self.title = (name or "").strip() or None
+            case entries.TitleChangeEntry(title=name):
+                self.title = name.strip() or None
+            case entries.CustomEntry(custom_type=entries.TAGS_TYPE, data={"tags": list(tags)}):
+                self.tags = tuple(tag for tag in tags if isinstance(tag, str))
