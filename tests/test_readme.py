@@ -50,6 +50,7 @@ def test_every_snippet_does_what_the_page_says(tmp_path: Path) -> None:
         "SESSIOND_HOME": str(tmp_path / "s"),
         "SESSIOND_TERMINAL": "readme",
         "PYTHONUTF8": "1",
+        "PYTHONUNBUFFERED": "1",  # so that both outputs come in the order in which a terminal shows them
     }
     try:
         for snippet, output in _with_outputs(list(snippets(ROOT / "README.md"))):

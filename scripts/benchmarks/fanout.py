@@ -28,7 +28,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
     cost = middle(costs)
     return [
         Row(
-            f"delivery to one of {SUBSCRIBERS} subscribers, server CPU",
+            f"an entry to one of {SUBSCRIBERS} subscribers, server CPU",
             f"{cost * 1e6:.1f} µs",
             f"{cost / middle(appends_cost):.2f} x an append nobody watches",
             f"<= {LIMIT * 1e6:.0f} µs",

@@ -5,7 +5,8 @@ import time
 from pathlib import Path
 
 import msgspec
-from scripts.benchmarks.processes import sessiond
+from scripts.benchmarks.load import exchange
+from scripts.benchmarks.processes import Process, sessiond
 from scripts.benchmarks.report import Row, at_most, middle, milliseconds
 from scripts.benchmarks.session_files import session_name, write_session
 
@@ -24,15 +25,14 @@ def measure_context(folder: Path, *, quick: bool) -> list[Row]:
         client.call("session/open", {"path": str(path)})
         for _ in range(5 if quick else 15):
             decoded.append(_decode(path))
-            start = time.perf_counter()
-            text = client.call_text("session/context", {"sessionId": session})
-            took.append(time.perf_counter() - start)
-        messages = len(msgspec.json.decode(text)["messages"])
+            seconds, reply = exchange(daemon, "session/context", {"sessionId": session})
+            took.append(seconds)
+        messages = len(msgspec.json.decode(reply)["result"]["messages"])
         if messages != DEPTH:
             raise RuntimeError(f"the context has {messages} messages, not {DEPTH}")
     return [
         Row(
-            f"context of a path of {DEPTH:,} entries ({len(text) / 1e6:.0f} MB), received and parsed",
+            f"context of a path of {DEPTH:,} entries ({len(reply) / 1e6:.0f} MB)",
             milliseconds(middle(took)),
             f"{middle(took) / middle(decoded):.1f} x msgspec decoding it ({milliseconds(middle(decoded))})",
         )
@@ -48,9 +48,9 @@ def measure_list(folder: Path, *, quick: bool) -> list[Row]:
     cold, warm, walked = [], [], []
     for _ in range(3 if quick else 7):
         walked.append(_walk(home / "data/sessions"))
-        with sessiond(home) as daemon, daemon.connect() as client:
-            cold.append(_list(client))
-            warm.append(middle(_list(client) for _ in range(5)))
+        with sessiond(home) as daemon:
+            cold.append(_list(daemon))
+            warm.append(middle(_list(daemon) for _ in range(5)))
     walk = middle(walked)
     return [
         Row(
@@ -74,11 +74,9 @@ def _decode(path: Path) -> float:
     return time.perf_counter() - start
 
 
-def _list(client: object) -> float:
-    start = time.perf_counter()
-    text = client.call_text("session/list", {"all": True, "limit": SESSIONS})  # type: ignore[attr-defined]
-    took = time.perf_counter() - start
-    if len(msgspec.json.decode(text)["sessions"]) != SESSIONS:
+def _list(daemon: Process) -> float:
+    took, reply = exchange(daemon, "session/list", {"all": True, "limit": SESSIONS})
+    if len(msgspec.json.decode(reply)["result"]["sessions"]) != SESSIONS:
         raise RuntimeError("the list is not complete")
     return took
 

@@ -13,7 +13,7 @@ CLIENTS, DEPTH = 8, 32
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
     """`session/unsubscribe` does next to nothing and shows what every request pays; others add their work."""
-    each, rounds = (500, 3) if quick else (2_000, 7)
+    each, rounds = (1_500, 3) if quick else (2_000, 7)
     rows = []
     with sessiond(folder / "home") as daemon, daemon.connect() as client:
         session = client.call("session/create", {"cwd": "/tmp", "ephemeral": True})["session"]["sessionId"]

@@ -1,4 +1,4 @@
-"""For every recorded file, sessiond answers as the peers do, but for differences that are listed and argued."""
+"""For every recorded file, sessiond answers as the peers do, but for differences that a table argues."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Session logs made of short calls, `log(header(), user("hi"), assistant("yo"))`, and a log as the core reads it.
+"""Session logs made of short calls, `log(header(), user("hi"), assistant("yo"))`; a log as the core reads it.
 
 Entries are counted: the first one is `e1`, its child `e2` and so on, each a child of the one before unless it
 says `parent=`. Times count seconds.

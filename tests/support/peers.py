@@ -61,15 +61,17 @@ def available() -> bool:
     return all((folder() / part / "installed.json").exists() for part in ("node", "pi", "omp"))
 
 
-def answers(peer: Peer, file: Path, *, at: Iterable[str | None] | Literal["everywhere"] = ()) -> Answers:
-    """What `peer` finds in `file`; `at` names further leafs to look from. A v1 file is migrated in place."""
+def answers(
+    peer: Peer, file: Path, *, at: Iterable[str | None] | Literal["everywhere"] = ("current",)
+) -> Answers:
+    """What `peer` finds in `file`, seen from the leafs `at`: `current`, ids, null. Opening may change the file."""
     return read_reply(ask(peer, file, at=at))
 
 
 def perform(peer: Peer, file: Path, steps: Sequence[Step]) -> list[Any]:
     """Open `file` with `peer`, call `steps` on its SessionManager, and give what each returned."""
     reply = ask(peer, file, steps=steps)
-    failure = reply.get("openError") or reply.get("stepError")
+    failure = reply.get("openError", reply.get("stepError"))
     if failure:
         raise PeerFailed(f"{peer}: {failure}")
     results: list[Any] = reply["results"]

@@ -43,6 +43,10 @@ _NEXT = {
 }
 
 
+_PASSING = ("overloaded", "draining", "foreignWriter")
+"""Kinds that the very same command may not meet again; a `leafConflict` is retryable too, but not blindly."""
+
+
 def complain(error: Exception) -> int:
     """Say on standard error what went wrong and return the exit code. A defect of ours is raised again."""
     told = describe(error)
@@ -94,4 +98,5 @@ def _next_step(error: RpcError) -> str:
     close = error.data.get("didYouMean")
     if isinstance(close, list) and close:
         return f"Did you mean {listed([one_line(str(name)) for name in close])}?"
-    return _NEXT.get(error.kind, "")
+    # The daemon's sentence often ends in the command that helps; once is enough.
+    return "" if "`sessiond " in error.message else _NEXT.get(error.kind, "")

@@ -175,13 +175,14 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
     from sessiond.cli.columns import aligned
 
     now, home, style = time.time(), os.path.expanduser("~"), style_for(sys.stdout)
+    name_of = _short_ids([session["sessionId"] for session in sessions])
     rows = []
     for session in sessions:
         words = [f"#{one_line(word)}" for word in session.get("tags", [])]
         name = one_line(session.get("title") or session.get("firstPrompt") or "") or "(nothing said yet)"
         marks = [f"({mark})" for mark, there in _marks(session) if there]
         row = [
-            session["sessionId"][:8] if len(sessions) > 1 else session["sessionId"],
+            name_of[session["sessionId"]],
             human.ago(session["updatedAt"], now),
             human.count(session["messageCount"], "message"),
             human.size(session["sizeBytes"]),
@@ -189,20 +190,17 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
         if with_folders:
             row.append(one_line(human.folder(session["cwd"], home)))
         rows.append([*row, " ".join([name, *words, *marks])])
-    _tell_apart(rows, sessions)
     colours = ["yellow", "", "dim", "dim", *(["blue"] if with_folders else [])]
     for line in aligned(rows, style, colours):
         print(line)
 
 
-def _tell_apart(rows: list[list[str]], sessions: Sequence[dict[str, Any]]) -> None:
-    """Lengthen the ids that the list shows until each is unique in it, so that it can be typed."""
-    ids = [one_line(session["sessionId"]) for session in sessions]
+def _short_ids(ids: Sequence[str]) -> dict[str, str]:
+    """Each id cut so that it is still unique in this list, which is what can be typed."""
     length = 8
     while len({name[:length] for name in ids}) < len(set(ids)):
         length += 4
-    for row, name in zip(rows, ids, strict=True):
-        row[0] = name[:length]
+    return {name: one_line(name[:length]) for name in ids}
 
 
 def _marks(session: dict[str, Any]) -> tuple[tuple[str, bool], ...]:

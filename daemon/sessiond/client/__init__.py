@@ -1,22 +1,26 @@
 """For the CLI, scripts and agents: find the daemon, talk to it.
 
-Public names: `connect` (asynchronous, typed), `connect_blocking` (standard library only), `RpcError`,
-`Disconnected`. Each is loaded when it is asked for, so importing this package costs nothing.
+Public names: `connect` (asynchronous, typed), `connect_blocking` (standard library only), and what they raise.
+Each is loaded when it is asked for, so that the one kind of client does not pay for the other.
 """
+
+import sessiond.client.connect  # noqa: F401 - see the end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessiond.client.blocking import connect as connect_blocking
+    from sessiond.client.connect import CannotConnect
     from sessiond.client.daemon import connect
     from sessiond.client.wire import Disconnected, RpcError
 
-__all__ = ["Disconnected", "RpcError", "connect", "connect_blocking"]
+__all__ = ["CannotConnect", "Disconnected", "RpcError", "connect", "connect_blocking"]
 
 _HOMES = {
-    "connect": ("sessiond.client.daemon", "connect"),
-    "connect_blocking": ("sessiond.client.blocking", "connect"),
-    "Disconnected": ("sessiond.client.wire", "Disconnected"),
-    "RpcError": ("sessiond.client.wire", "RpcError"),
+    "CannotConnect": ("connect", "CannotConnect"),
+    "Disconnected": ("wire", "Disconnected"),
+    "RpcError": ("wire", "RpcError"),
+    "connect": ("daemon", "connect"),
+    "connect_blocking": ("blocking", "connect"),
 }
 
 
@@ -26,4 +30,9 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     module, attribute = _HOMES[name]
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(f"{__name__}.{module}"), attribute)
+
+
+# Importing a module binds its name in its package, once. The module `connect` is imported above and its name
+# taken away again, so that no later import of it can take the place of the function.
+globals().pop("connect")

@@ -62,7 +62,7 @@ class Link:
         self._connecting = asyncio.Lock()
 
     async def connect(self) -> Connection:
-        """The living connection, a new one if need be. Raises `CannotConnect`; after `close`, `Disconnected`."""
+        """The living connection, if need be a new one. Raises `CannotConnect`; once closed, `Disconnected`."""
         return await self._living(self._dial)
 
     async def come_back(self) -> None:

@@ -70,7 +70,7 @@ class MessageEntry(Payload, tag="message"):
 
 
 class ModelChangeEntry(Payload, tag="model_change"):
-    """A switch of model: oh-my-pi says `model` as `provider/id`, pi `provider` and `modelId`; we write both."""
+    """A switch of model: oh-my-pi has `model` as `provider/id`, pi `provider` and `modelId`."""
 
     model: str | None = None
     role: str | None = None

@@ -59,7 +59,7 @@ def skim(line: bytes) -> Skim:
 def skim_block(block: bytes) -> list[Skim]:
     """The skims of whole lines at once, or an empty list when they must be looked at one by one.
 
-    msgspec reads values, not lines. Where each line ends in `}` and the next begins with `{`, its end can only
+    msgspec reads values, not lines. Where a line ends in `}` and the next begins with `{`, an end can only
     be a value's end (inside a value a comma would be missing), so as many values as lines means one each.
     """
     if not block.startswith(b"{") or not block.endswith(b"}\n"):
@@ -75,8 +75,9 @@ def skim_block(block: bytes) -> list[Skim]:
 
 
 def loads(line: bytes) -> dict[str, Any]:
-    """A line as a dict, as leniently as the JavaScript peers read it: bad UTF-8 becomes U+FFFD, and lone
-    surrogates stay.
+    """A line as a dict, as leniently as the JavaScript peers read it.
+
+    Bad UTF-8 becomes U+FFFD, lone surrogates stay.
 
     Raises `NotAnEntry` with the reason.
     """

@@ -54,7 +54,7 @@ class NewRow:
 
 
 class Tree(Rows):
-    """The tree of one session. Feed it the log with `read`, then `finish`; grow it with `attach` and `commit`."""
+    """The tree of one session. Feed it with `read`, then `finish`; grow it with `attach` and `commit`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ class Tree(Rows):
         self.end += len(block)
 
     def _take_at_once(self, block: bytes, skims: list[Skim]) -> bool:
-        """Add a block in which nothing is odd, column by column; False, and nothing done, when something is."""
+        """Add a block in which nothing is odd, by columns; False, and nothing done, when something is."""
         names: list[str] = [skim.id for skim in skims]
         types: list[str] = [skim.type for skim in skims]
         first, count, rows = len(self), len(skims), self._rows
@@ -354,7 +354,7 @@ class Tree(Rows):
     # --- growing ---------------------------------------------------------------------------------------
 
     def attach(self, rows: Sequence[NewRow], *, leaf: str | None) -> None:
-        """Add pending rows, whose ids and parents the caller has checked; `leaf` is the session's leaf with them."""
+        """Add pending rows with checked ids and parents; `leaf` is the session's leaf with them."""
         for new in rows:
             kind = KIND.get(new.type, OTHER)
             role = 0 if new.role is None else ROLE.get(new.role, OTHER_ROLE)

@@ -226,7 +226,7 @@ def _nodes(tree: Tree, shape: _Shape, on_path: frozenset[int], read: Read, limit
     return nodes
 
 
-def _indents(shape: _Shape) -> Steps[array[int]]:
+def _indents(shape: _Shape) -> "Steps[array[int]]":
     """Forks above each place."""
     indents = array("i")
     for place, above in enumerate(shape.above):

@@ -171,6 +171,7 @@ class MemoryLog:
         self._content.replace(lines)
 
     async def promote(self) -> None:
+        self._write()
         self.draft = self._content.draft = False
 
     async def close(self) -> None:

@@ -1,13 +1,14 @@
 // What both peers are asked, and how their answers are written down. The two programs differ only in how the real
 // package is loaded: see pi.mjs and omp.ts. One request as JSON on stdin, one reply as JSON on stdout.
 //
-// Request: {file, at?: [id | null, ...] | "everywhere", steps?: [[method, ...arguments], ...], ids?: seed}
-//   steps    methods of the peer's own SessionManager, called in order on the opened file;
+// Request: {file, at?: [id | null | "current", ...] | "everywhere", steps?: [[method, ...arguments], ...], ids?: seed}
+//   at       the leafs to look from: null is before the first entry, "everywhere" is the current one and every entry
+//   steps    methods of the peer's own SessionManager, called in order after looking;
 //            {"result": n} among the arguments stands for what step n returned
-//   at       further leafs to answer for; "everywhere" means every entry
 //   ids      ids and clock of the peer become the same in every run, the ids counted from this number
-// Reply: {openError} or {header, entryIds, leafId, at: {current, <id>...}, roots, parents, labels, sessionName,
-//   results, writtenTo, stepError?}. What is answered for is the file before any step.
+// Reply: {rewroteAtOpen, openError} or {rewroteAtOpen, header, sessionName, entryIds, leafId, roots, parents, labels,
+//   at: {<name>: {leafId, path, messages, settings} | {leafId, error}}} and with steps also {results, written} or
+//   {results, stepError}, where `written` is the text of the session file that the peer then holds.
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -39,21 +40,24 @@ export async function answer(open) {
 function lookAt(manager) {
   const leafId = manager.getLeafId();
   const entryIds = manager.getEntries().map((entry) => entry.id);
-  const seen = { header: manager.getHeader(), entryIds, leafId, at: { current: whatTheModelSees(manager) } };
-  Object.assign(seen, { sessionName: manager.getSessionName() ?? null, ...family(manager) });
-  seen.labels = {};
+  const seen = { header: manager.getHeader(), sessionName: manager.getSessionName() ?? null, entryIds, leafId };
+  Object.assign(seen, family(manager), { labels: {}, at: {} });
   for (const id of entryIds) {
     const label = manager.getLabel(id);
     if (label !== undefined) seen.labels[id] = label;
   }
-  const asked = request.at === "everywhere" ? [...new Set(entryIds)] : (request.at ?? []);
+  const asked = request.at === "everywhere" ? ["current", ...new Set(entryIds)] : (request.at ?? []);
   for (const id of asked) {
-    if (id === null) manager.resetLeaf();
-    else manager.branch(id);
+    moveTo(manager, id === "current" ? leafId : id);
     seen.at[id] = whatTheModelSees(manager);
   }
-  if (asked.length > 0) leafId === null ? manager.resetLeaf() : manager.branch(leafId);
+  if (asked.length > 0) moveTo(manager, leafId);
   return seen;
+}
+
+function moveTo(manager, leafId) {
+  if (leafId === null) manager.resetLeaf();
+  else manager.branch(leafId);
 }
 
 function whatTheModelSees(manager) {
@@ -67,14 +71,15 @@ function whatTheModelSees(manager) {
   }
 }
 
-/** The tree as the peer's getTree has it, walked without recursion because chains can be thousands long. */
+/** The tree as the peer's getTree has it. Chains can be thousands long, and with damaged files it may be no tree. */
 function family(manager) {
   try {
     const trees = manager.getTree();
-    const parents = {};
+    const parents = Object.create(null);
     const waiting = trees.map((node) => [node, null]);
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const [node, parent] = next;
+      if (Object.hasOwn(parents, node.entry.id)) continue;
       parents[node.entry.id] = parent;
       for (const child of node.children) waiting.push([child, node.entry.id]);
     }
@@ -94,7 +99,7 @@ async function perform(manager, steps) {
   } catch (error) {
     return { results, stepError: withoutPaths(error) };
   }
-  return { results: results.map((value) => value ?? null), writtenTo: manager.getSessionFile() ?? null };
+  return { results: results.map((value) => value ?? null), written: readFileSync(manager.getSessionFile(), "utf8") };
 }
 
 function filledIn(value, results) {

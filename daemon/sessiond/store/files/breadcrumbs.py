@@ -12,23 +12,22 @@ from sessiond.store.files import paths
 from sessiond.store.files.folders import make_folder, new_file, sync_folder, temporary
 from sessiond.store.files.syscalls import Syscalls, refusals_of
 
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LONGEST = 64 * 1024  # bytes; two paths and an id are far shorter
 
 
 def read_breadcrumb(folder: Path, terminal_id: str) -> Breadcrumb | None:
     """What a terminal had last, None when nothing is known or the file is garbage."""
     try:
-        fd = os.open(
-            folder / paths.terminal_name(terminal_id),
-            os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
-        )
+        fd = os.open(folder / paths.terminal_name(terminal_id), _FLAGS)
     except OSError:
         return None
-    with open(fd, "rb") as file:
-        try:
-            lines = file.read(_LONGEST).split(b"\n")
-        except OSError:
-            return None
+    try:
+        lines = os.read(fd, _LONGEST).split(b"\n")
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
     if len(lines) < 2 or not all(line.startswith(b"/") and b"\0" not in line for line in lines[:2]):
         return None
     session_id = os.fsdecode(lines[2]) if len(lines) > 2 else ""

@@ -69,18 +69,11 @@ class LogFile:
         A file that was once shorter stays replaced, whatever is written to it later. One that grew must still
         have our last bytes in their place: a rewrite in place looks like growth otherwise.
         """
-        try:
-            named = self.path.stat(follow_symlinks=False)
-        except FileNotFoundError:
-            raise LogReplaced(str(self.path)) from None
-        held = os.fstat(self._fd)
-        if (named.st_dev, named.st_ino) != (held.st_dev, held.st_ino):
+        present = self._size_under_our_name()
+        if present > self.size and self._read_tail(self.size) != self._tail:
+            self._cut_short = True
             raise LogReplaced(str(self.path))
-        grown_elsewhere = held.st_size > self.size and self._read_tail(self.size) != self._tail
-        self._cut_short = self._cut_short or held.st_size < self.size or grown_elsewhere
-        if self._cut_short:
-            raise LogReplaced(str(self.path))
-        return held.st_size
+        return present
 
     def set_size(self, size: int) -> None:
         """Call the first `size` bytes ours: more when another program added them, fewer after a failure."""
@@ -90,20 +83,24 @@ class LogFile:
     def put(self, data: bytes) -> Placed:
         """Write whole lines at the end, on a line of their own.
 
+        A program that is just writing may be seen in the middle of its line; the newline that we then write first
+        makes a blank line, which every reader skips (facts: pi-omp §2.6).
+
         On an error what was written is cut away again, when the tail is provably ours; where it is not, the
         next `put` starts a new line.
         """
+        expected = self.size + len(data)
         present = self.present()
         tail = self._tail if present == self.size else self._read_tail(present)
         if present and not tail.endswith(b"\n") and not data.startswith(b"\n"):
             data = b"\n" + data
         end = self._write_at(present, data)
-        known, self.size = self.size, os.fstat(self._fd).st_size
+        self.size = os.fstat(self._fd).st_size
         if self.size == end == present + len(data):
             self._tail = (tail + data)[-_KNOWN_TAIL:]
         else:
             self._tail = self._read_tail(self.size)
-        return Placed(end - len(data), data, drifted=not known == present == self.size - len(data))
+        return Placed(end - len(data), data, drifted=self.size != expected)
 
     def sync(self) -> None:
         """Make what is written durable. After an `OSError` only `renew` may try again, never this."""
@@ -116,8 +113,9 @@ class LogFile:
         bytes come from `unsynced` (offset and data, ascending), all others from the file (facts: daemons
         C6).
         """
-        end = self.present()
+        end = self._size_under_our_name()
         self._replace(self._patched(unsynced, end), end)
+        self.set_size(self.size)
 
     def cut(self, size: int) -> None:
         """Cut away the bytes from `size`, which are all ours; where that is refused they count as foreign."""
@@ -166,6 +164,18 @@ class LogFile:
         fd, self._fd = self._fd, -1
         os.close(fd)
 
+    def _size_under_our_name(self) -> int:
+        try:
+            named = self.path.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            raise LogReplaced(str(self.path)) from None
+        held = os.fstat(self._fd)
+        if held.st_size < self.size:
+            self._cut_short = True
+        if self._cut_short or (named.st_dev, named.st_ino) != (held.st_dev, held.st_ino):
+            raise LogReplaced(str(self.path))
+        return held.st_size
+
     def _write_at(self, start: int, data: bytes) -> int:
         """Append; returns the offset behind our last byte."""
         view = memoryview(data)
@@ -200,6 +210,9 @@ class LogFile:
     def _patched(self, unsynced: Iterable[tuple[int, bytes]], end: int) -> Iterator[bytes]:
         at = 0
         for offset, data in unsynced:
+            if offset > at and not data.startswith(b"\n"):
+                # `put` saw a newline there, but it may be among what the system dropped.
+                offset, data = offset - 1, b"\n" + data
             yield from self._exactly(at, offset)
             yield data
             at = offset + len(data)
