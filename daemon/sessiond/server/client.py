@@ -143,12 +143,14 @@ class Client(Handler):
                     params = route.decode(b"{}" if head.params is UNSET else head.params)
                 except msgspec.DecodeError as error:
                     raise errors.InvalidParams(str(head.method), str(error)) from None
+                except RecursionError:
+                    raise errors.InvalidParams(str(head.method), "they are nested too deeply") from None
                 answer = route.call(self, params)
             except Exception as error:  # noqa: BLE001 - the one place where everything becomes an answer
                 self._answer(request_id, error)
             else:
                 if isinstance(answer, t.Wire):
-                    connection.reply(request_id, answer)
+                    self._answer(request_id, answer)
                 elif isinstance(answer, Pending):
                     answer.then(partial(self._answer, request_id))
                 else:
@@ -175,11 +177,15 @@ class Client(Handler):
     def _answer(self, request_id: RequestId, answer: object) -> None:
         if self.connection.closing:
             return
-        if isinstance(answer, Exception):
-            code, message, data = errors.explain(answer)
-            self.connection.fail(request_id, code, message, data)
-        else:
-            self.connection.reply(request_id, answer)
+        if not isinstance(answer, Exception):
+            try:
+                self.connection.reply(request_id, answer)
+            except UnicodeEncodeError as error:  # a file name that is no text
+                answer = error
+            else:
+                return
+        code, message, data = errors.explain(answer)
+        self.connection.fail(request_id, code, message, data)
 
     def _answer_later(self, request_id: RequestId, work: Coroutine[Any, Any, t.Wire]) -> None:
         async def run() -> None:

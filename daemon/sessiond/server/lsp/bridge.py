@@ -4,6 +4,7 @@ pygls keeps what it is good at: the life cycle, capabilities, features and the L
 loop, its `exit` and its namedtuples are not used (facts: stack §1.5 lists why, as fourteen defects).
 """
 
+import contextlib
 import logging
 from collections.abc import Generator
 from typing import Any, Final
@@ -16,6 +17,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 import sessiond
 from sessiond.protocol import errors as wire
+from sessiond.rpc.connection import NotAwaited
 from sessiond.server.client import Client
 from sessiond.server.lsp import symbols
 
@@ -79,7 +81,9 @@ class _Protocol(LanguageServerProtocol):
         if "method" in message:
             self.client.connection.send_body(body)
         else:
-            self.client.connection.reply_body(message["id"], body)
+            # A request that was cancelled may be answered twice by pygls; the second answer goes nowhere.
+            with contextlib.suppress(NotAwaited):
+                self.client.connection.reply_body(message["id"], body)
 
     def _send_response(
         self, msg_id: str | int, result: Any | None = None, error: types.ResponseError | None = None
