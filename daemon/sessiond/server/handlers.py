@@ -38,7 +38,7 @@ PAGE_BYTES = 8 * 1024 * 1024
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
     live = await client.hub.create(params)
-    await _hold(client, live, params.terminal)
+    await _hold(client, live, params.terminal, cwd=params.cwd)
     info = client.hub.info(live)
     client.server.tell_all(m.CREATED, t.CreatedNote(session=info, origin=client.origin))
     return t.SessionResult(session=info, problems=[])
