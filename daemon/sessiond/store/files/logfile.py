@@ -83,8 +83,8 @@ class LogFile:
     def put(self, data: bytes) -> Placed:
         """Write whole lines at the end, on a line of their own.
 
-        A program that is just writing may be seen in the middle of its line; the newline that we then write first
-        makes a blank line, which every reader skips (facts: pi-omp §2.6).
+        A program that is just writing may be seen in the middle of its line; the newline that we then write
+        first makes a blank line, which every reader skips (facts: pi-omp §2.6).
 
         On an error what was written is cut away again, when the tail is provably ours; where it is not, the
         next `put` starts a new line.
