@@ -38,12 +38,11 @@ _NEXT = {
     "invalidParams": "sessiond schema shows what each method takes.",
     "draining": "The daemon is about to stop. Try again in a moment.",
     "overloaded": "The daemon is busy. Try again in a moment.",
-    "foreignWriter": "Another program writes to this file. Try again in a moment.",
     "storageFull": "Free some space, then send the same again.",
 }
 
 
-_PASSING = ("overloaded", "draining", "foreignWriter")
+_PASSING = ("overloaded", "draining")
 """Kinds that the very same command may not meet again; a `leafConflict` is retryable too, but not blindly."""
 
 
@@ -69,7 +68,7 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
             return (
                 one_line(error.message) or "the daemon refused without saying why",
                 _next_step(error),
-                (TRY_AGAIN if error.retryable else REFUSED),
+                TRY_AGAIN if error.kind in _PASSING else REFUSED,
             )
         case DaemonNotRunning():
             return (

@@ -1,6 +1,6 @@
 """For the CLI, scripts and agents: find the daemon, talk to it.
 
-Public names: `connect` (asynchronous, typed), `connect_blocking` (standard library only), and what they raise.
+Public names: `connect` (asynchronous, typed), `connect_blocking` (standard library only), what they raise.
 Each is loaded when it is asked for, so that the one kind of client does not pay for the other.
 """
 

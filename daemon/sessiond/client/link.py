@@ -62,7 +62,7 @@ class Link:
         self._connecting = asyncio.Lock()
 
     async def connect(self) -> Connection:
-        """The living connection, if need be a new one. Raises `CannotConnect`; once closed, `Disconnected`."""
+        """The living connection, or a new one. Raises `CannotConnect`; once closed, `Disconnected`."""
         return await self._living(self._dial)
 
     async def come_back(self) -> None:

@@ -133,10 +133,11 @@ def members(text: str) -> dict[str, tuple[Any, int, int]]:
         at = _skip(text, 0)
         opening = "{"
         while text[at] == opening:
-            name, at = _decoder.raw_decode(text, _skip(text, at + 1))
+            start = _skip(text, at + 1)
+            name, at = _decoder.raw_decode(text, start)
             at = _skip(text, at)
-            if text[at] != ":":
-                break
+            if text[start] != '"' or text[at] != ":":
+                raise BadReply("a message that is not an object")
             start = _skip(text, at + 1)
             value, at = _decoder.raw_decode(text, start)
             found[name] = (value, start, at)

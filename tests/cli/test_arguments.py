@@ -1,0 +1,67 @@
+"""The command line, sorted into what a verb takes."""
+
+import pytest
+
+from sessiond.cli.arguments import Given, HelpAsked, Option, Usage, Verb, parse
+from sessiond.cli.help import _GROUPS
+from sessiond.cli.main import _load
+from sessiond.cli.verbs import VERBS
+
+VERB = Verb(
+    "Do it",
+    "x:y",
+    ("[ID]", "ENTRY"),
+    (Option("title", "TEXT", ""), Option("all", "", "", short="a"), Option("limit", "N", "", short="n")),
+)
+
+
+def test_options_stand_anywhere_and_take_values_both_ways() -> None:
+    given = read("--title=a b", "s1", "-a", "e1", "-n", "5")
+    assert (given.text("title"), given.flag("all"), given.number("limit")) == ("a b", True, 5)
+    assert (given.text("ID"), given.needed("ENTRY")) == ("s1", "e1")
+
+
+def test_a_place_in_brackets_is_left_out_first() -> None:
+    given = read("e1")
+    assert (given.text("ID"), given.needed("ENTRY")) == (None, "e1")
+
+
+def test_a_value_may_look_like_an_option_and_two_dashes_end_them() -> None:
+    assert read("--title", "--all", "--", "-e").text("title") == "--all"
+    assert read("--", "-e").needed("ENTRY") == "-e"
+
+
+def test_the_last_of_several_values_wins_and_all_can_be_had_in_order() -> None:
+    given = read("--title", "a", "--title", "b", "-a", "e")
+    assert given.text("title") == "b"
+    assert given.many("title", "all") == [("title", "a"), ("title", "b"), ("all", "")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["a", "b", "c"], ["e", "--titel", "x"], ["e", "--title"], ["e", "--all=1"], ["e", "-x"], ["--=x"]],
+)
+def test_what_cannot_be_understood_is_refused(words: list[str]) -> None:
+    with pytest.raises(Usage):
+        read(*words)
+
+
+def test_a_number_is_a_number() -> None:
+    with pytest.raises(Usage):
+        read("e", "-n", "five").number("limit")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["e", "-h"]])
+def test_help_is_asked_for_anywhere_but_in_a_value(words: list[str]) -> None:
+    with pytest.raises(HelpAsked):
+        read(*words)
+    assert read("--title", "--help", "e").text("title") == "--help"
+
+
+def test_every_verb_is_implemented_and_listed_in_the_help() -> None:
+    assert all(callable(_load(verb.run)) for verb in VERBS.values())
+    assert sorted(name for _, names in _GROUPS for name in names) == sorted(VERBS)
+
+
+def read(*words: str) -> Given:
+    return parse("verb", VERB, words)

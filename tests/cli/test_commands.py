@@ -1,0 +1,240 @@
+"""Every verb against the real daemon, as a user types it."""
+
+import json  # noqa: TID251 - what a reader of --json would use
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from support.commands import Shell, a_shell
+from support.homes import sessiond, wait_until
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with a_shell(tmp_path) as shell:
+        yield shell
+
+
+def told(shell: Shell) -> tuple[str, str, str]:
+    """A session with a question and an answer: its id, and theirs."""
+    session = shell("new", "--title", "Flaky test", "--tag", "ci").lines[0]
+    question = shell("append", session, "--user", "Fix it").lines[0]
+    answer = shell("append", session, "--assistant", "A race", "--model", "acme/one").lines[0]
+    return session, question, answer
+
+
+def test_a_session_is_made_filled_listed_and_shown(shell: Shell) -> None:
+    session, _, answer = told(shell)
+    (line,) = shell("list").lines
+    assert line.split("  ")[0] == session[:8]
+    assert line.endswith("Flaky test #ci")
+    shown = dict(line.split(maxsplit=1) for line in shell("show", session[:8]).lines)
+    assert (shown["id"], shown["leaf"], shown["tags"]) == (session, answer, "#ci")
+
+
+def test_json_is_what_the_daemon_sent_and_nothing_else(shell: Shell) -> None:
+    session, question, answer = told(shell)
+    for words, field in [
+        (("list",), "sessions"), (("show", session), "session"), (("context", session), "messages"),
+        (("status",), "pid"), (("clients",), "clients"), (("new",), "session"), (("continue",), "because"),
+        (("append", session, "--user", "x"), "entries"), (("branch", session, answer), "leafId"),
+        (("label", session, question, "here"), "entryId"), (("rename", session, "t"), "session"),
+        (("tag", session, "--add", "x"), "session"), (("show", session, "--entry", question), "entries"),
+    ]:  # fmt: skip
+        ran = shell(*words, "--json")
+        assert field in ran.json, words
+        assert len(ran.lines) == 1, words
+
+
+def test_the_tree_is_drawn_with_branches_labels_and_the_leaf(shell: Shell) -> None:
+    session, question, answer = told(shell)
+    first = shell("append", session, "--user", "With a lock").lines[0]
+    shell("label", session, first, "first try")
+    shell("branch", session, answer)
+    second = shell("append", session, "--user", "Without").lines[0]
+    assert shell("tree", session).lines == [
+        f"● {question}  user       Fix it",
+        f"● {answer}  assistant  A race",
+        f"├─○ {first}  user       With a lock  [first try]",
+        f"└─● {second}  user       Without  ◀ leaf",
+    ]
+    assert shell("tree", session, "--ascii").out.isascii()
+    assert shell("tree", session, PYTHONUTF8="0", PYTHONIOENCODING="ascii").out.isascii()
+
+
+def test_a_path_is_cut_into_a_session_of_its_own(shell: Shell) -> None:
+    session, question, _ = told(shell)
+    fork = shell("fork", session, "--at", question, "--title", "again").lines[0]
+    assert fork != session
+    assert [line.split("  ")[-1] for line in shell("tree", fork).lines] == ["◀ leaf"]
+
+
+def test_each_terminal_goes_on_with_its_own_session_and_is_told_why(shell: Shell) -> None:
+    other = replace(shell, terminal="two")
+    session, _, _ = told(shell)
+    ran = shell("continue")
+    assert ran.lines == [session]
+    assert ran.err.strip()
+    told(other)
+    assert other("continue").lines != [session]
+    assert shell("continue").lines == [session]
+
+
+def test_without_an_id_it_is_this_terminals_session_and_that_is_said(shell: Shell) -> None:
+    session, _, _ = told(shell)
+    ran = shell("show")
+    assert session in ran.out
+    assert session in ran.err
+
+
+def test_a_file_can_be_named_instead_of_an_id(shell: Shell) -> None:
+    session, question, _ = told(shell)
+    path = shell("show", session, "--json").json["session"]["path"]
+    assert question in shell("tree", path).out
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        '{"type":"custom","customType":"x"}',
+        '[{"type":"custom","customType":"x"}]',
+        '\n{"type":"custom","customType":"x"}\n\n',
+    ],
+)
+def test_drafts_come_from_standard_input_in_every_form(shell: Shell, stdin: str) -> None:
+    session, _, _ = told(shell)
+    (entry,) = shell("append", session, "-", stdin=stdin).lines
+    assert shell("show", session, "--entry", entry, "--json").json["entries"][0]["customType"] == "x"
+
+
+def test_several_entries_go_in_the_order_of_the_command_line(shell: Shell) -> None:
+    session = shell("new").lines[0]
+    shell(
+        "append",
+        session,
+        "--user",
+        "1",
+        "--assistant",
+        "2",
+        "--json-entry",
+        '{"type":"custom","customType":"3"}',
+        "--user",
+        "4",
+    )
+    entries = shell("rpc", "session/path", json.dumps({"sessionId": session})).json["entries"]
+    assert [entry.get("customType") or entry["message"]["role"] for entry in entries] == [
+        "user",
+        "assistant",
+        "3",
+        "user",
+    ]
+
+
+def test_an_expected_leaf_that_moved_is_refused_or_makes_a_branch(shell: Shell) -> None:
+    session, question, _ = told(shell)
+    refused = shell.run("append", session, "--user", "late", "--expect", question)
+    assert refused.code == 1
+    shell("append", session, "--user", "late", "--expect", question, "--or-branch")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("show", "no-such-session"), 1),
+        (("tree", "--filter", "nonsense"), 1),
+        (("frobnicate",), 2),
+        (("append", "--user"), 2),
+        (("append", "-"), 2),
+        (("rpc", "session/list", "[]"), 2),
+        (("rpc", "session/list", "{"), 2),
+        (("rpc", "no/such"), 1),
+        (("tag",), 2),
+    ],
+)
+def test_refusals_and_mistakes_have_their_exit_codes(shell: Shell, words: tuple[str, ...], code: int) -> None:
+    told(shell)
+    ran = shell.run(*words)
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.startswith("sessiond: ") or "sessiond: " in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_asking_for_a_daemon_that_is_not_there_starts_none(shell: Shell) -> None:
+    assert shell.run("status").code == 69
+    assert shell.run("clients").code == 69
+    assert shell.run("stop").code == 0
+    assert not Path(shell.where.socket).exists()
+
+
+def test_stop_returns_when_the_daemon_is_gone(shell: Shell) -> None:
+    pid = _daemon(shell, start=True)
+    shell("stop")
+    wait_until(lambda: not _lives(pid), 2)
+    assert shell.run("status").code == 69
+
+
+def test_a_draft_outlives_the_command_that_made_it(shell: Shell) -> None:
+    session = shell("new").lines[0]
+    assert shell("list").out == ""
+    assert session[:8] in shell("list", "--drafts").out
+
+
+def test_a_closed_pipe_ends_a_command_quietly(shell: Shell) -> None:
+    told(shell)
+    with subprocess.Popen(
+        sessiond("schema"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=shell.environment()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(10) == 141
+
+
+def test_watching_shows_entries_as_they_arrive_over_a_crash_of_the_daemon(shell: Shell) -> None:
+    session, _, answer = told(shell)
+    with shell.start("watch", session, "--last", "1") as watcher:
+        assert watcher.stdout is not None
+        assert watcher.stderr is not None
+        try:
+            assert answer in watcher.stdout.readline()
+            live = shell("append", session, "--user", "live").lines[0]
+            assert live in watcher.stdout.readline()
+            os.kill(_daemon(shell), signal.SIGKILL)
+            assert "Watching" in watcher.stderr.readline()
+            assert watcher.stderr.readline()
+            later = shell("append", session, "--user", "later").lines[0]
+            assert later in watcher.stdout.readline()
+            watcher.send_signal(signal.SIGINT)
+            assert watcher.wait(10) == 130
+            assert (watcher.stdout.read(), watcher.stderr.read()) == ("", "")
+        finally:
+            watcher.kill()
+
+
+def test_help_and_version_need_no_daemon(shell: Shell) -> None:
+    assert "append" in shell("--help").out
+    assert "--json-entry" in shell("append", "--help").out
+    assert shell("--version").out.startswith("sessiond ")
+    assert shell("schema").json["methods"]
+    assert not Path(shell.where.socket).exists()
+
+
+def _daemon(shell: Shell, *, start: bool = False) -> int:
+    if start:
+        shell("list")
+    pid: int = shell("rpc", "server/status").json["pid"]
+    return pid
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,69 @@
+"""Failures in words and exit codes."""
+
+import pytest
+
+from sessiond.cli import errors
+from sessiond.cli.arguments import Usage
+from sessiond.client.connect import DaemonBusy, DaemonNotRunning, DaemonNotStarted, SocketRefused
+from sessiond.client.wire import BadReply, Disconnected, RpcError, Unread
+from sessiond.paths import UnsafeFolder
+from sessiond.protocol.errors import CODES
+
+
+def refused(kind: str, **data: object) -> RpcError:
+    return RpcError(CODES[kind], "No.", {"kind": kind, "retryable": False, **data})
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (refused("sessionNotFound"), 1),
+        (refused("leafConflict", retryable=True), 1),
+        (refused("overloaded", retryable=True), 75),
+        (RpcError(-32603, "", None), 1),
+        (Usage("no"), 2),
+        (DaemonNotRunning(), 69),
+        (DaemonNotStarted("no", "/log", ["line"]), 69),
+        (SocketRefused("/s", "no"), 69),
+        (UnsafeFolder("/f", "no", "do"), 69),
+        (Disconnected(), 69),
+        (BadReply("no"), 70),
+        (DaemonBusy("/s", 15), 75),
+        (Unread(), 75),
+        (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "no"), 2),
+    ],
+)
+def test_each_failure_has_its_words_and_its_code(error: Exception, code: int) -> None:
+    told = errors.describe(error)
+    assert told is not None
+    what, then, found = told
+    assert found == code
+    assert what
+    assert "\n" not in what
+    assert "\n" not in then or isinstance(error, DaemonNotStarted)
+
+
+def test_a_defect_of_ours_is_not_dressed_up() -> None:
+    with pytest.raises(ZeroDivisionError):
+        errors.complain(ZeroDivisionError())
+
+
+def test_what_was_perhaps_meant_is_offered_first() -> None:
+    told = errors.describe(refused("sessionNotFound", didYouMean=["a1\x1b[2J", "a2"]))
+    assert told is not None
+    assert told[1] == "Did you mean a1 or a2?"
+
+
+def test_a_daemons_sentence_that_names_a_command_is_not_repeated() -> None:
+    error = RpcError(1404, "There is none. `sessiond list` shows them.", {"kind": "sessionNotFound"})
+    told = errors.describe(error)
+    assert told is not None
+    assert told[1] == ""
+
+
+def test_every_command_in_a_hint_exists() -> None:
+    from sessiond.cli.verbs import VERBS
+
+    words = " ".join(errors._NEXT.values()).split()
+    named = [words[at + 1].strip(".,;") for at, word in enumerate(words[:-1]) if word == "sessiond"]
+    assert set(named) <= set(VERBS)

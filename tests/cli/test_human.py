@@ -1,0 +1,52 @@
+"""Numbers and times as people read them."""
+
+import pytest
+
+from sessiond.cli import human
+
+NOW = 1_750_000_000.0  # 2025-06-15T15:06:40Z
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "shown"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1_440_000, "1.4 MB"), (53_000_000, "53 MB"),
+     (999_600, "1.0 MB"),
+     (4_200_000_000_000, "4.2 TB")],
+)  # fmt: skip
+def test_sizes(bytes_: int, shown: str) -> None:
+    assert human.size(bytes_) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.4, "0 s"), (59, "59 s"), (61, "1 min"), (3600, "1 h"), (3900, "1 h 5 min"), (200_000, "2 d 7 h")],
+)
+def test_durations(seconds: float, shown: str) -> None:
+    assert human.duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "shown"),
+    [
+        ("2025-06-15T15:06:30.000Z", "now"),
+        ("2025-06-15T15:03:40Z", "3 min ago"),
+        ("2025-06-15T17:06:40+04:00", "2 h ago"),
+        ("2025-06-12T15:06:40", "3 d ago"),
+        ("2025-06-01T15:06:40.000Z", "2 wk ago"),
+        ("2024-06-15T15:06:40.000Z", "2024-06-15"),
+        ("2031-01-01T00:00:00.000Z", "2031-01-01"),
+        ("yesterday", "?"),
+        ("", "?"),
+    ],
+)
+def test_times_are_told_from_now(timestamp: str, shown: str) -> None:
+    assert human.ago(timestamp, NOW) == shown
+
+
+def test_counts_folders_and_choices() -> None:
+    assert human.count(1, "entry", "entries") == "1 entry"
+    assert human.count(1200, "message") == "1,200 messages"
+    assert human.folder("/home/dev/work", "/home/dev") == "~/work"
+    assert human.folder("/home/developer", "/home/dev") == "/home/developer"
+    assert human.listed(["a", "b", "c"]) == "a, b or c"
+    assert human.listed(["a"]) == "a"

@@ -1,0 +1,60 @@
+"""A command loads only what it needs: modules cost more than the round trip (design §8)."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.commands import a_shell
+
+TOO_DEAR = {
+    "argparse", "asyncio", "ast", "concurrent.futures", "dataclasses", "difflib", "inspect",
+    "importlib.metadata", "logging", "lsprotocol", "msgspec", "pathlib", "platformdirs", "pygls", "shutil", "sqlite3", "subprocess",
+    "tempfile", "typing", "unicodedata", "uuid",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["status"], ["list", "--all"], ["continue"], ["new"], ["append", "--user", "hello"], ["show"], ["tree"]],
+)
+def test_a_command_does_not_load_what_takes_longer_than_its_work(words: list[str], tmp_path: Path) -> None:
+    with a_shell(tmp_path) as shell:
+        shell("append", shell("new").lines[0], "--user", "hello", "--assistant", "hello")
+        program = (
+            "import sys; from sessiond.cli.main import main; code = main(sys.argv[1:])\n"
+            "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+        )
+        # -S: what the site packages of this machine load at the start is not ours.
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{program}", *words],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=shell.environment(),
+        )
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert "sessiond.client.wire" in loaded
+    assert loaded & TOO_DEAR == set()
+    assert not {
+        name for name in loaded if name.startswith(("sessiond.server", "sessiond.hub", "sessiond.protocol"))
+    }
+
+
+def test_importing_the_client_package_loads_neither_client() -> None:
+    program = "import sys, sessiond.client; print('asyncio' in sys.modules, 'msgspec' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_connect_is_the_function_however_its_module_was_imported() -> None:
+    program = (
+        "import sessiond.client.connect, sessiond.client.blocking\n"
+        "from sessiond.client import connect, connect_blocking\n"
+        "from sessiond.client.connect import connect as way\n"
+        "print(callable(connect), connect is not way, callable(connect_blocking))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "True"]

@@ -1,0 +1,101 @@
+"""The asynchronous and the blocking client against the real daemon."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sessiond.client import CannotConnect, RpcError, connect, connect_blocking
+from sessiond.paths import Places
+from support.homes import a_home
+from support.scripted import taken
+
+
+@pytest.fixture
+def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
+    with a_home() as where:
+        monkeypatch.setenv("SESSIOND_HOME", str(where.home))
+        monkeypatch.setenv("SESSIOND_TERMINAL", "one")
+        yield where
+
+
+def said(role: str, text: str) -> dict[str, object]:
+    return {"type": "message", "message": {"role": role, "content": [{"type": "text", "text": text}]}}
+
+
+async def test_a_script_writes_reads_and_branches(where: Places, tmp_path: Path) -> None:
+    async with connect(where=where) as daemon:
+        session = (await daemon.create(str(tmp_path), title="t", tags=["x"])).session.session_id
+        done = await daemon.append(session, [said("user", "1"), said("assistant", "2")])
+        first, second = (entry.id for entry in done.entries)
+        assert [entry["id"] for entry in (await daemon.path(session)).entries] == [first, second]
+        assert (await daemon.entries(session, after=1)).seqs == [2]
+        assert [message["role"] for message in (await daemon.context(session)).messages] == [
+            "user",
+            "assistant",
+        ]
+        assert (await daemon.branch(session, first)).leaf_id == first
+        await daemon.append(session, [said("user", "3")], expected_leaf=first)
+        await daemon.label(session, second, "here")
+        tree = await daemon.tree(session)
+        assert [(node.depth, node.label) for node in tree.nodes] == [(0, None), (1, "here"), (1, None)]
+        fork = (await daemon.fork(session, leaf_id=second)).session
+        assert fork.parent_session is not None
+        assert (await daemon.rename(session, "new")).session.title == "new"
+        assert (await daemon.tag(session, add=["y"])).session.tags == ["x", "y"]
+        assert {found.session_id for found in (await daemon.list_sessions(str(tmp_path))).sessions} >= {
+            session
+        }
+        assert (await daemon.continue_session(str(tmp_path))).session.session_id in (session, fork.session_id)
+        assert (await daemon.info(session[:8])).session.session_id == session
+        assert (await daemon.open(session)).session.session_id == session
+        await daemon.flush()
+        assert (await daemon.status()).open_sessions >= 1
+        me = next(client for client in (await daemon.clients()).clients if client.name == "python")
+        assert me.terminal is not None
+        assert me.terminal.id == "one"
+        assert (await daemon.close(fork.session_id)).clients == 0
+
+
+async def test_a_refusal_has_its_kind(where: Places) -> None:
+    async with connect(where=where) as daemon:
+        with pytest.raises(RpcError) as raised:
+            await daemon.info("no-such-session")
+    assert raised.value.kind == "sessionNotFound"
+
+
+async def test_a_subscription_and_a_script_survive_the_death_of_the_daemon(
+    where: Places, tmp_path: Path
+) -> None:
+    async with connect(where=where) as reader, connect(where=where) as writer:
+        session = (await writer.create(str(tmp_path))).session.session_id
+        wanted: list[str] = []
+        async with reader.subscribe(session) as entries:
+            for number in range(4):
+                done = await writer.append(
+                    session, [said("user", str(number)), said("assistant", str(number))]
+                )
+                wanted += [entry.id for entry in done.entries]
+                if number in (0, 2):  # whoever appends next starts another
+                    os.kill((await writer.status()).pid, signal.SIGKILL)
+            assert await taken(entries, len(wanted)) == wanted
+
+
+async def test_none_is_started_when_that_is_not_wanted(where: Places) -> None:
+    with pytest.raises(CannotConnect):
+        async with connect(where=where, autostart=False):
+            pass
+    with pytest.raises(CannotConnect):
+        connect_blocking(where=where, autostart=False)
+
+
+def test_the_blocking_client_hears_of_what_another_does(where: Places, tmp_path: Path) -> None:
+    with connect_blocking(where=where) as watcher, connect_blocking(where=where) as writer:
+        session = writer.call("session/create", {"cwd": str(tmp_path)})["session"]["sessionId"]
+        watcher.call("session/subscribe", {"sessionId": session})
+        entries = [{"type": "message", "message": {"role": "user", "content": "hi"}}]
+        added = writer.call("session/append", {"sessionId": session, "entries": entries})
+        heard = next(params for method, params in watcher.notifications() if method == "session/appended")
+        assert heard["seqs"] == [added["seq"]]

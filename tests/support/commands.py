@@ -1,0 +1,85 @@
+"""The command line as a user runs it: real processes against a daemon of their own."""
+
+import contextlib
+import json  # noqa: TID251 - what a reader of --json would use
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sessiond.paths import Places
+from support.homes import a_home, environment, sessiond
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A terminal: its name, its folder and its daemon's home."""
+
+    where: Places
+    folder: Path
+    terminal: str = "one"
+
+    def run(self, *words: str, stdin: str = "", **more: str) -> Ran:
+        """A command, whatever its exit code."""
+        done = subprocess.run(
+            sessiond(*words),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            cwd=self.folder,
+            env=self.environment(**more),
+            timeout=30,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def __call__(self, *words: str, stdin: str = "", **more: str) -> Ran:
+        """A command that has to succeed."""
+        ran = self.run(*words, stdin=stdin, **more)
+        assert ran.code == 0, ran
+        return ran
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """What commands of this terminal find in the environment."""
+        kept = {
+            name: value
+            for name, value in environment(self.where).items()
+            if name not in ("COLUMNS", "FORCE_COLOR")
+        }
+        return {**kept, "SESSIOND_TERMINAL": self.terminal, "PYTHONUTF8": "1", **more}
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """A command that goes on running; its output can be read line by line."""
+        return subprocess.Popen(
+            sessiond(*words),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env=self.environment(),
+        )
+
+
+@contextlib.contextmanager
+def a_shell(folder: Path) -> Iterator[Shell]:
+    """A terminal in `folder`, with a home of its own; no daemon runs yet."""
+    with a_home() as where:
+        yield Shell(where, folder)

@@ -1,0 +1,144 @@
+"""A daemon with one session and moods: it loses connections and answers, lags, and answers with snapshots.
+
+For what the real one does too seldom to be waited for. It keeps a log and gives the n-th entry the seq n.
+"""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from sessiond.client.connect import DaemonNotRunning
+from sessiond.client.daemon import Daemon
+from sessiond.rpc.connection import Connection, Handler
+from sessiond.rpc.memory import memory_pair
+from sessiond.rpc.message import Head
+from support.rpc_peers import Recorder
+
+SESSION = "the-session"
+_LIMITS = {"maxFrameBytes": 1, "maxPage": 1, "maxBatch": 1, "maxInFlight": 1}
+
+
+class Scripted(Recorder):
+    """Serves `client()`; the public attributes are its moods."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[dict[str, Any]] = []
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.away = False
+        self.snapshots = False
+        self.loses_answer_to: str | None = None
+        self.before_ack: list[tuple[str, dict[str, Any]]] = []
+        self.connection: Connection | None = None
+
+    def client(self) -> Daemon:
+        return Daemon(self._dial, self._dial)
+
+    async def _dial(self, handler: Handler) -> Connection:
+        if self.away:
+            raise DaemonNotRunning
+        theirs, self.connection = memory_pair(handler, self)
+        return theirs
+
+    def add(self, count: int, *, tell: bool = True) -> None:
+        """New entries from somebody else."""
+        for _ in range(count):
+            seq = len(self.log) + 1
+            self.log.append({"type": "custom", "id": f"e{seq}"})
+            if tell:
+                self.tell([seq])
+
+    def tell(self, seqs: list[int], **more: Any) -> None:
+        self.send("session/appended", self.note(seqs, **more))
+
+    def note(self, seqs: list[int], **more: Any) -> dict[str, Any]:
+        entries = [self.log[seq - 1] for seq in seqs]
+        return {
+            "sessionId": SESSION,
+            "entries": entries,
+            "seqs": seqs,
+            "seq": seqs[-1],
+            "leafId": None,
+            **more,
+        }
+
+    def send(self, method: str, params: dict[str, Any]) -> None:
+        if self.connection is not None:
+            self.connection.notify(method, params)
+
+    def crash(self) -> None:
+        """End the connection without a word."""
+        assert self.connection is not None
+        self.connection.abort()
+        self.connection = None
+
+    def count(self, method: str) -> int:
+        """How often it was asked for this."""
+        return sum(name == method for name, _ in self.asked)
+
+    def received(self, connection: Connection, head: Head, body: bytes) -> None:
+        method = str(head.method)
+        if not isinstance(head.id, int | str):
+            return
+        params = msgspec.json.decode(b"{}" if head.params is UNSET else head.params)
+        self.asked.append((method, params))
+        result = getattr(self, "_" + method.replace("/", "_"))(params)
+        if self.loses_answer_to == method:
+            self.loses_answer_to = None
+            self.crash()
+            return
+        for note in self.before_ack if method == "session/subscribe" else ():
+            connection.notify(*note)
+        connection.reply(head.id, result)
+        if method == "session/subscribe" and result["mode"] == "replay":
+            seqs = list(range(result["fromSeq"], len(self.log) + 1))
+            if seqs:
+                connection.notify("session/appended", self.note(seqs, replay=True))
+
+    def closed(self, connection: Connection, reason: Exception | None) -> None:
+        if connection is self.connection:
+            self.connection = None
+
+    def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        shake = {"protocolVersion": 1, "epoch": "e", "clientId": "c", "methods": [], "limits": _LIMITS}
+        return {"capabilities": {"experimental": {"sessiond": shake}}}
+
+    def _session_subscribe(self, params: dict[str, Any]) -> dict[str, Any]:
+        to = len(self.log)
+        after = params.get("after", {"seq": to})["seq"]
+        mode = "snapshot" if self.snapshots and after < to else "replay"
+        return {"mode": mode, "fromSeq": after + 1, "toSeq": to, "session": _info(to)}
+
+    def _session_unsubscribe(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"wasSubscribed": True}
+
+    def _session_entries(self, params: dict[str, Any]) -> dict[str, Any]:
+        seqs = list(range(params["after"] + 1, min(params["after"] + 3, len(self.log)) + 1))
+        return {"entries": [self.log[seq - 1] for seq in seqs], "seqs": seqs}
+
+    def _session_append(self, params: dict[str, Any]) -> dict[str, Any]:
+        known = {entry["id"] for entry in self.log}
+        self.log += [draft for draft in params["entries"] if draft["id"] not in known]
+        statuses = ["duplicate" if draft["id"] in known else "created" for draft in params["entries"]]
+        entries = [
+            {"id": draft["id"], "seq": 1, "status": status}
+            for draft, status in zip(params["entries"], statuses, strict=True)
+        ]
+        return {"leafId": None, "seq": len(self.log), "entries": entries}
+
+    def _session_rename(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"entryId": "x", "seq": 1, "session": _info(1)}
+
+
+async def taken(entries: Any, count: int) -> list[str]:
+    """The ids of the next `count` entries of a subscription."""
+    async with asyncio.timeout(5):
+        return [(await anext(entries))["id"] for _ in range(count)]
+
+
+def _info(seq: int) -> dict[str, Any]:
+    nothing: dict[str, Any] = {"path": None, "title": None, "firstPrompt": None, "leafId": None, "tags": []}
+    counts = {"messageCount": 0, "entryCount": 0, "sizeBytes": 0, "seq": seq}
+    return {"sessionId": SESSION, "cwd": "/", "createdAt": "", "updatedAt": "", **nothing, **counts}
