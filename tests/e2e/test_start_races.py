@@ -6,12 +6,14 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from sessiond.client.connect import DaemonNotStarted, connect, read_endpoint
+from sessiond.client.start import start
 from sessiond.paths import Places, make_private
 from sessiond.server.lock import AnotherRuns, DaemonLock
 from support.homes import a_home, a_stand_in, answers, environment, sessiond, wait_until
@@ -20,6 +22,7 @@ CLIENTS = 50
 STATUS = b'{"jsonrpc":"2.0","id":1,"method":"server/status"}\n'
 CLIENT = f"""
 import sys
+import time
 from sessiond.client.connect import connect
 from sessiond.paths import places
 sys.stdin.readline()
@@ -180,6 +183,28 @@ def test_a_lock_file_that_is_not_ours_is_the_reason_that_is_told_and_left_alone(
         assert Path(where.daemon_lock).is_symlink()
 
 
+@pytest.mark.parametrize("name", ["endpoint.json.new", "sessiond.log", "start.lock"])
+def test_a_file_that_cannot_be_written_is_the_reason_that_is_told(name: str) -> None:
+    with a_home() as where:
+        make_private(f"{where.state}/{name}")
+        with pytest.raises(DaemonNotStarted) as refused:
+            connect(where)
+        assert where.state in str(refused.value)
+        assert nobody_runs(where)
+
+
+def test_a_lock_that_nobody_listens_behind_is_the_reason_that_is_told_in_time() -> None:
+    with a_home() as where:
+        make_private(where.state)
+        lock = DaemonLock(where.daemon_lock)
+        began = time.monotonic()
+        with pytest.raises(DaemonNotStarted) as refused:
+            start(where, began + 1.0)
+        assert where.daemon_lock in str(refused.value)
+        assert time.monotonic() - began < 5
+        lock.release()
+
+
 def test_the_daemon_holds_no_descriptor_of_its_starter() -> None:
     with a_home() as where:
         piped = f"{' '.join(sessiond('serve', '--detach'))} 2>&1 | cat"
@@ -248,7 +273,9 @@ def test_a_daemon_without_clients_ends_by_itself() -> None:
 def test_without_descriptors_clients_wait_and_the_log_stays_short() -> None:
     with a_home() as where, a_stand_in(where, descriptors=40):
         clients = [connect(where, autostart=False) for _ in range(60)]
-        wait_until(lambda: "for now" in Path(where.log).read_text())
+        refused = time.monotonic()
+        wait_until(lambda: Path(where.log).read_text().count("for now") >= 4)
+        assert time.monotonic() - refused > 0.4  # it pauses, and does not ask the system on and on
         for client in clients[:-1]:
             client.close()
         assert answers(clients[-1])

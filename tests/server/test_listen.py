@@ -111,6 +111,26 @@ async def test_a_listener_stays_for_whoever_came_at_the_last_moment() -> None:
         door.close()
 
 
+async def test_a_listener_stays_for_whoever_came_while_its_path_was_removed() -> None:
+    with a_home() as where:
+        door = Door(where.runtime)
+        late: list[socket.socket] = []
+        remove = door.listener._remove_path
+
+        def remove_too_late() -> None:
+            if not late:
+                late.append(knock(door.path))
+            remove()
+
+        # The moment is too short to hit it from outside.
+        door.listener._remove_path = remove_too_late  # type: ignore[method-assign]
+        assert not door.listener.leave_unless_wanted()
+        assert len(door.inside) == 1
+        assert door.listener.look() == "ours"
+        late[0].close()
+        door.close()
+
+
 async def test_a_folder_that_is_not_there_is_an_error() -> None:
     with a_home() as where, pytest.raises(CannotListen):
         Listener(where.socket, lambda client: client.close())

@@ -13,22 +13,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sessiond.paths import Places, places
-from sessiond.server import endpoint
 
 TESTS = Path(__file__).parent.parent
 
 
 @contextlib.contextmanager
 def a_home(**environment: str) -> Iterator[Places]:
-    """An empty SESSIOND_HOME with a short path; a daemon that runs there at the end is killed."""
+    """An empty SESSIOND_HOME with a short path; what still runs there at the end is killed."""
     folder = tempfile.mkdtemp(prefix="sd-")
     where = places({"SESSIOND_HOME": folder, **environment})
     try:
         yield where
     finally:
-        told = endpoint.read(where.endpoint)
-        if told is not None and told.pid != os.getpid() and endpoint.is_alive(told):
-            os.kill(told.pid, signal.SIGKILL)
+        # A daemon that is only just starting has no endpoint yet, and would make the folder anew.
+        while left := _processes_in(folder):
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -50,6 +52,20 @@ def a_stand_in(where: Places, *, descriptors: int | None = None) -> Iterator[sub
             yield process
         finally:
             process.kill()
+
+
+def _processes_in(folder: str) -> list[int]:
+    """The processes whose environment names exactly this home, which is new for every test."""
+    wanted = f"SESSIOND_HOME={folder}".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            inherited = (process / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if wanted in inherited and int(process.name) != os.getpid():
+            found.append(int(process.name))
+    return found
 
 
 def environment(where: Places, **more: str) -> dict[str, str]:

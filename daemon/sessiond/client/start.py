@@ -28,10 +28,19 @@ _LAST_LINES = 20
 def start(places: Places, deadline: float) -> socket.socket:
     """Start the daemon, or wait for whoever starts it, and return a blocking socket to it.
 
-    `deadline` is a time of `time.monotonic`. Raises `DaemonNotStarted` with the reason that the daemon gave.
+    `deadline` is a time of `time.monotonic`. Raises `DaemonNotStarted` with the reason that the daemon gave,
+    and `UnsafeFolder`.
     """
     make_private(places.state)
-    pause = 0.005
+    try:
+        return _started(places, deadline)
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise DaemonNotStarted(reason, places.log, []) from error
+
+
+def _started(places: Places, deadline: float) -> socket.socket:
+    pause, reason = 0.005, ""
     while True:
         found = knock(places, deadline)
         if found is not None:
@@ -42,14 +51,16 @@ def start(places: Places, deadline: float) -> socket.socket:
                 found = knock(places, deadline)
                 if found is not None:
                     return found
-                _spawn(places, deadline)
-                continue
+                reason = _spawn(places, deadline)
+                if not reason:
+                    continue
         finally:
             os.close(lock)
         if time.monotonic() + pause > deadline:
-            raise DaemonNotStarted("nothing listened in time", places.log, [])
+            raise DaemonNotStarted(reason or "whoever was starting it did not get ready", places.log, [])
         time.sleep(pause)
-        pause = min(pause * 2, 0.1)
+        # To look again costs little, but to start again and find another daemon in the way costs a process.
+        pause = min(pause * 2, 0.5 if reason else 0.1)
 
 
 def _taken(lock: int) -> bool:
@@ -60,8 +71,8 @@ def _taken(lock: int) -> bool:
     return True
 
 
-def _spawn(places: Places, deadline: float) -> None:
-    """Start a daemon and wait for its word. Returns when there is one to connect to, this or another."""
+def _spawn(places: Places, deadline: float) -> str:
+    """Start a daemon and wait for its word: empty when it is ready, else what it says of the one in its way."""
     log = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     told, telling = os.pipe()
     try:
@@ -88,10 +99,12 @@ def _spawn(places: Places, deadline: float) -> None:
     finally:
         os.close(told)
         os.close(log)
-    if word == "READY" or word.startswith(f"FAIL {ANOTHER_RUNS} "):
-        return
+    if word == "READY":
+        return ""
     if word.startswith("FAIL "):
         _, code, reason = word.split(" ", 2)
+        if int(code) == ANOTHER_RUNS:
+            return reason
         raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size), int(code))
     reason = word or f"it ended without a word (status {status})"
     raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size))

@@ -92,7 +92,11 @@ async def live(
 
     listener = Listener(where.socket, server.attach)
     told = endpoint.describe(where.socket, server.epoch)
-    endpoint.publish(where.endpoint, told)
+    try:
+        endpoint.publish(where.endpoint, told)
+    except OSError as error:
+        listener.close()
+        raise CannotListen(where.endpoint, error.strerror or str(error)) from error
     log.info("sessiond %s listens at %s (process %d)", told.build, told.socket, told.pid)
     ready(stop)
 

@@ -22,10 +22,10 @@ log = logging.getLogger(__name__)
 
 
 class CannotListen(Exception):
-    """The daemon cannot listen at {path}: {reason}."""
+    """The daemon cannot be reached by way of {path}: {reason}."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"The daemon cannot listen at {path}: {reason}.")
+        super().__init__(f"The daemon cannot be reached by way of {path}: {reason}.")
         self.path = path
 
 

@@ -19,6 +19,14 @@ _PER_MINUTE: Final = 10
 _KINDS: Final = 1_000  # remembered at a time
 
 
+class CannotLog(Exception):
+    """The log {path} cannot be written: {reason}."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"The log {path} cannot be written: {reason}.")
+        self.path = path
+
+
 class LogFile(RotatingFileHandler):
     """The rotating file. Where standard error is that file already, it moves along to each new one."""
 
@@ -68,8 +76,14 @@ class RateLimit(logging.Filter):
 
 @contextmanager
 def logging_to(path: str) -> Iterator[LogFile]:
-    """Send this process's records to the file, and to standard error where that goes elsewhere."""
-    file = LogFile(path)
+    """Send this process's records to the file, and to standard error where that goes elsewhere.
+
+    Raises `CannotLog`.
+    """
+    try:
+        file = LogFile(path)
+    except OSError as error:
+        raise CannotLog(path, error.strerror or str(error)) from error
     handlers: list[logging.Handler] = [file]
     if not file.is_standard_error:
         handlers.append(logging.StreamHandler())

@@ -14,10 +14,16 @@ from sessiond import config, paths
 from sessiond.server import endpoint, life
 from sessiond.server.listen import CannotListen
 from sessiond.server.lock import AnotherRuns, DaemonLock, LockRefused
-from sessiond.server.logfile import LogFile, logging_to
+from sessiond.server.logfile import CannotLog, LogFile, logging_to
 
 ANOTHER_RUNS: Final = 75
-_STATUS: Final = {LockRefused: 71, CannotListen: 73, paths.UnsafeFolder: 73, config.InvalidConfig: 78}
+_STATUS: Final = {
+    LockRefused: 71,
+    CannotListen: 73,
+    CannotLog: 73,
+    paths.UnsafeFolder: 73,
+    config.InvalidConfig: 78,
+}
 
 _DESCRIPTORS: Final = 65_536
 
@@ -75,7 +81,7 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
                 logging.shutdown()
                 os._exit(status)
         return status
-    except (CannotListen, config.InvalidConfig) as error:
+    except (CannotListen, CannotLog, config.InvalidConfig) as error:
         raise CannotServe(str(error), _STATUS[type(error)]) from error
     finally:
         lock.release()
