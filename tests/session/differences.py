@@ -1,7 +1,7 @@
 """Every recorded answer of pi 1.5.2 and oh-my-pi 18.3.4 that sessiond does not give, with the reason.
 
-This is the one table of intended differences: a difference without a row fails the conformance test. So does a
-row that no longer differs, or whose answer is another one. Answers are in short: entry ids that speak in a
+This is the one table of intended differences: a difference without a row fails the conformance test. So does
+a row that no longer differs, or whose answer is another one. Answers are in short: entry ids that speak in a
 context, ids of a path, or the fields that differ.
 """
 
