@@ -64,7 +64,7 @@ def available() -> bool:
 def answers(
     peer: Peer, file: Path, *, at: Iterable[str | None] | Literal["everywhere"] = ("current",)
 ) -> Answers:
-    """What `peer` finds in `file`, seen from the leafs `at`: `current`, ids, null. Opening may change the file."""
+    """What `peer` finds in `file`, seen from `at`: `current`, ids, or null. This may change the file."""
     return read_reply(ask(peer, file, at=at))
 
 
