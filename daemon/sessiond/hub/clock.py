@@ -4,18 +4,18 @@ import datetime
 import os
 import time
 import uuid
-from collections.abc import Callable
 
 
 def timestamp() -> str:
     """Now, as the logs write it: ISO 8601, UTC, milliseconds."""
-    nanoseconds = time.time_ns()
-    seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    moment = time.gmtime(seconds)
-    return (
-        f"{moment.tm_year:04}-{moment.tm_mon:02}-{moment.tm_mday:02}"
-        f"T{moment.tm_hour:02}:{moment.tm_min:02}:{moment.tm_sec:02}.{rest // 1_000_000:03}Z"
-    )
+    global _millisecond, _text
+    millisecond = time.time_ns() // 1_000_000
+    if millisecond != _millisecond:
+        _millisecond, _text = millisecond, iso(millisecond * 1_000_000)
+    return _text
+
+
+_millisecond, _text = -1, ""
 
 
 def session_id() -> str:
@@ -23,12 +23,15 @@ def session_id() -> str:
     return str(uuid.uuid4())
 
 
-def entry_id(taken: Callable[[str], bool]) -> str:
-    """A new entry id: 8 hex characters that are not taken in this session."""
-    while True:
-        candidate = os.urandom(4).hex()
-        if not taken(candidate):
-            return candidate
+def entry_id() -> str:
+    """8 hex characters; whether they are taken in a session the caller sees."""
+    if not _ids:
+        drawn = os.urandom(4 * 256).hex()
+        _ids.extend(drawn[at : at + 8] for at in range(0, len(drawn), 8))
+    return _ids.pop()
+
+
+_ids: list[str] = []
 
 
 def iso(nanoseconds: int) -> str:

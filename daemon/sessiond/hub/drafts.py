@@ -3,9 +3,8 @@
 Bodies are spliced, never re-encoded, so what is stored is what was sent.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Container, Sequence
+from typing import Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -18,31 +17,36 @@ from sessiond.session.tree import NONE, NewRow, Tree
 MAX_ENTRY_BYTES: Final = 48 * 1024 * 1024
 """One entry must fit into a frame again when it is read."""
 
-_head = msgspec.json.Decoder(entries.DraftHead)
-_fields = msgspec.json.Decoder(dict[str, Raw])
-_encode = msgspec.json.encode
+_head = msgspec.json.Decoder(entries.DraftHead).decode
+_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_message = msgspec.json.Decoder(entries.MessageHead).decode
+_value = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+_MESSAGE: Final = Raw(b'"message"')
+_PLAIN_MESSAGE: Final = entries.DraftHead(type="message")
 _KNOWN = frozenset(entries.TYPES)
 _POINTERS = frozenset(("leaf", "label"))
 _OURS = frozenset(("type", "id", "parentId", "timestamp"))
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True, gc=False):
     """Where a batch goes: see `session/append`."""
 
-    parent_id: str | None | UnsetType = UNSET
-    expected_leaf: str | None | UnsetType = UNSET
+    parent_id: str | UnsetType | None = UNSET
+    expected_leaf: str | UnsetType | None = UNSET
     branch_on_conflict: bool = False
     advance: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+AT_THE_LEAF: Final = Placement()
+
+
+class Prepared(msgspec.Struct, frozen=True, gc=False):
     """A batch ready to be queued: new rows, all ids in the order of the request, and the leaf afterwards."""
 
-    rows: tuple[NewRow, ...]
-    ids: tuple[str, ...]
-    created: frozenset[str]
+    rows: list[NewRow]
+    ids: list[str]
+    created: set[str]
     leaf: str | None
     branched: bool
 
@@ -52,64 +56,47 @@ def prepare(
 ) -> Prepared:
     """Turn drafts into rows for `tree`, without changing it. Raises a `HubError` when one cannot be stored."""
     checked = [_check(index, bytes(draft)) for index, draft in enumerate(drafts)]
+    stored = {draft.index for draft in checked if draft.id is not None and _is_retry(tree, draft, read)}
     leaf = tree.pending_leaf_id
-    known = [_stored_before(tree, draft, read) for draft in checked]
     parent, branched = leaf, False
-    if not all(known):
+    if len(stored) < len(checked) and placement is not AT_THE_LEAF:
         parent, branched = _place(tree, placement, leaf)
     rows: list[NewRow] = []
     ids: list[str] = []
-    batch: set[str] = set()
-    for index, (draft, stored) in enumerate(zip(checked, known, strict=True)):
-        if stored:
-            entry_id = str(draft.id)
+    created: set[str] = set()
+    for draft in checked:
+        if draft.index in stored:
+            entry_id = draft.id or ""
         else:
+            entry_id = draft.id or free_id(tree, created)
+            if entry_id in created:
+                raise InvalidEntry(draft.index, f"the id {entry_id} stands twice in the batch")
             if draft.parent_id is not UNSET:
-                parent = draft.parent_id
-                if parent is not None and parent not in batch and tree.any_row(parent) is None:
-                    raise EntryNotFound(parent)
-            entry_id = draft.id or clock.entry_id(
-                lambda name: tree.any_row(name) is not None or name in batch
-            )  # noqa: B023
-            if entry_id in batch:
-                raise InvalidEntry(index, f"the id {entry_id} stands twice in the batch")
+                parent = _existing(tree, created, draft.parent_id)
             if draft.type in _POINTERS:
-                target = _target(draft)
-                if target is not None and target not in batch and tree.any_row(target) is None:
-                    raise EntryNotFound(target)
+                target = _existing(tree, created, _target(draft))
                 parent = target if draft.type == "leaf" else parent
             new = _row(draft, entry_id, parent)
             if draft.type == "compaction":
                 safety.check_compaction(safety.steps(tree, rows, parent, read), new.line, entry_id)
             rows.append(new)
-            batch.add(entry_id)
+            created.add(entry_id)
         ids.append(entry_id)
         if draft.type != "leaf":
             parent = entry_id
-    if rows and not placement.advance:
-        rows.append(leaf_row(tree, leaf, taken=batch))
-    elif rows:
-        leaf = parent
-    return Prepared(tuple(rows), tuple(ids), frozenset(batch), leaf, branched)
+    if rows:
+        if placement.advance:
+            leaf = parent
+        else:
+            rows.append(_leaf_row(tree, leaf, created))
+    return Prepared(rows, ids, created, leaf, branched)
 
 
-def leaf_row(tree: Tree, target: str | None, *, taken: frozenset[str] | set[str] = frozenset()) -> NewRow:
-    """The line that says where the leaf is. Its parent is its target, so that programs which take the last line
-    as the tip still walk the right path (design §3.1)."""
-    entry_id = clock.entry_id(lambda name: tree.any_row(name) is not None or name in taken)
-    where = _encode(target)
-    line = b'{"type":"leaf","id":"%b","parentId":%b,"timestamp":"%b","targetId":%b}\n' % (
-        entry_id.encode(), where, clock.timestamp().encode(), where,
-    )  # fmt: skip
-    return NewRow(line, "leaf", entry_id, target)
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(msgspec.Struct, frozen=True, gc=False):
     index: int
     type: str
     id: str | None
-    parent_id: str | None | UnsetType
+    parent_id: str | UnsetType | None
     timestamp: str | None
     role: str | None
     fields: dict[str, Raw]
@@ -120,83 +107,92 @@ def _check(index: int, raw: bytes) -> _Draft:
         raise InvalidEntry(
             index, f"it has {len(raw):,} bytes, more than the {MAX_ENTRY_BYTES:,} an entry may have"
         )
-    if b"\n" in raw:
-        raw = msgspec.json.format(raw, indent=-1)
     try:
-        if not raw.isascii():
-            raw.decode()
-        head = _head.decode(raw)
+        if b"\n" in raw:
+            raw = msgspec.json.format(raw, indent=-1)
+        fields = _fields(raw)
+        head = _plain_message(fields) or _head(raw)
         role = None
-        if head.type in _KNOWN:
-            payload = entries.decode_payload(raw)
-            if isinstance(payload, entries.MessageEntry):
-                role = payload.message.role
-        fields = _fields.decode(raw)
-    except UnicodeDecodeError:
-        raise InvalidEntry(index, "it is not valid UTF-8") from None
+        if head.type == "message":
+            role = _message(fields["message"]).role
+        elif head.type in _KNOWN:
+            entries.decode_payload(raw)
     except RecursionError:
         raise InvalidEntry(index, "it is nested too deeply") from None
+    except KeyError:
+        raise InvalidEntry(index, "it is a message without `message`") from None
     except msgspec.DecodeError as error:
         raise InvalidEntry(index, str(error)) from None
+    entry_id = None if head.id is UNSET else head.id
+    if entry_id is not None and not entries.valid_entry_id(entry_id):
+        raise InvalidEntry(index, "its id is not 1 to 64 characters of A-Z a-z 0-9 _ -")
     if head.type == "session":
         raise InvalidEntry(index, "`session` is the type of the header; `session/create` writes that")
     if not head.type:
         raise InvalidEntry(index, "its type is empty")
-    if head.id is not UNSET and not entries.valid_entry_id(head.id):
-        raise InvalidEntry(index, "its id is not 1 to 64 characters of A-Z a-z 0-9 _ -")
-    return _Draft(
-        index, head.type, None if head.id is UNSET else head.id, head.parent_id,
-        None if head.timestamp is UNSET else head.timestamp, role, fields,
-    )  # fmt: skip
+    timestamp = None if head.timestamp is UNSET else head.timestamp
+    return _Draft(index, head.type, entry_id, head.parent_id, timestamp, role, fields)
+
+
+def _plain_message(fields: dict[str, Raw]) -> entries.DraftHead | None:
+    """The head of the commonest draft, for which the whole need not be read a second time."""
+    return (
+        _PLAIN_MESSAGE
+        if len(fields) == 2 and "message" in fields and fields.get("type") == _MESSAGE
+        else None
+    )
 
 
 def _place(tree: Tree, placement: Placement, leaf: str | None) -> tuple[str | None, bool]:
     """The parent of the first new entry, and whether it became a sibling because the leaf had moved."""
     expected = placement.expected_leaf
     moved = expected is not UNSET and expected != leaf
-    if moved:
-        row = NONE if expected is None else tree.any_row(str(expected))
+    if moved and expected is not UNSET:
+        row = NONE if expected is None else tree.any_row(expected)
         if row is None:
             raise EntryNotFound(str(expected))
         if not placement.branch_on_conflict:
-            raise LeafConflict(
-                None if expected is None else str(expected),
-                leaf,
-                seq=len(tree) - 1,
-                missing=len(tree) - 1 - max(row, 0),
-            )
-    if placement.parent_id is UNSET:
-        return (expected if moved else leaf), moved  # type: ignore[return-value]
-    parent = placement.parent_id
-    if parent is not None and tree.any_row(str(parent)) is None:
-        raise EntryNotFound(str(parent))
-    return parent, moved
+            last = len(tree) - 1
+            raise LeafConflict(expected, leaf, seq=last, missing=last - max(row, 0))
+        leaf = expected
+    if placement.parent_id is not UNSET:
+        return _existing(tree, set(), placement.parent_id), moved
+    return leaf, moved
 
 
-def _stored_before(tree: Tree, draft: _Draft, read: Callable[[int], bytes]) -> bool:
+def _existing(tree: Tree, created: set[str], entry_id: str | None) -> str | None:
+    """The id of an entry that is there, or null. Raises `EntryNotFound`."""
+    if entry_id is not None and entry_id not in created and tree.any_row(entry_id) is None:
+        raise EntryNotFound(entry_id)
+    return entry_id
+
+
+def free_id(tree: Tree, created: Container[str] = ()) -> str:
+    """A new entry id that is not taken in the tree, nor among `created`."""
+    while True:
+        entry_id = clock.entry_id()
+        if entry_id not in created and tree.any_row(entry_id) is None:
+            return entry_id
+
+
+def _is_retry(tree: Tree, draft: _Draft, read: Callable[[int], bytes]) -> bool:
     """Whether this is a retry of an entry that is stored. Raises `IdReused` when its content is another."""
-    row = None if draft.id is None else tree.any_row(draft.id)
-    if row is None or draft.id is None:
+    row = tree.any_row(draft.id or "")
+    if row is None:
         return False
     stored = lines.loads(read(row))
-    for name, value in draft.fields.items():
-        if name not in stored or stored[name] != _loads(value):
-            raise IdReused(draft.id, row)
-    if any(name not in draft.fields for name in stored if name not in _OURS):
-        raise IdReused(draft.id, row)
+    same = all(name in stored and stored[name] == _value(value) for name, value in draft.fields.items())
+    if not same or not stored.keys() - _OURS <= draft.fields.keys():
+        raise IdReused(draft.id or "", row)
     return True
 
 
 def _target(draft: _Draft) -> str | None:
-    return msgspec.json.decode(draft.fields["targetId"])  # type: ignore[no-any-return]  # checked by decode_payload
-
-
-def _loads(value: Raw) -> Any:
-    return msgspec.json.decode(value)
+    return _value(draft.fields["targetId"])  # type: ignore[no-any-return]  # checked by decode_payload
 
 
 def _row(draft: _Draft, entry_id: str, parent_id: str | None) -> NewRow:
-    parts = [
+    parts: list[bytes] = [
         b'{"type":', _encode(draft.type),
         b',"id":"', entry_id.encode(),
         b'","parentId":', _encode(parent_id),
@@ -204,6 +200,16 @@ def _row(draft: _Draft, entry_id: str, parent_id: str | None) -> NewRow:
     ]  # fmt: skip
     for name, value in draft.fields.items():
         if name not in _OURS:
-            parts += (b",", _encode(name), b":", bytes(value))
+            parts += (b",", _encode(name), b":", value)
     parts.append(b"}\n")
     return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role)
+
+
+def _leaf_row(tree: Tree, target: str | None, created: set[str]) -> NewRow:
+    """The line that says where the leaf is. Its parent is its target, so that programs which take the last line
+    as the tip still walk the right path (design §3.1)."""
+    entry_id, where = free_id(tree, created), _encode(target)
+    line = b'{"type":"leaf","id":"%b","parentId":%b,"timestamp":"%b","targetId":%b}\n' % (
+        entry_id.encode(), where, clock.timestamp().encode(), where,
+    )  # fmt: skip
+    return NewRow(line, "leaf", entry_id, target)

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from sessiond.hub import catalogue, clock, recent
+from sessiond.hub import catalogue, clock, drafts, recent
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
@@ -169,7 +169,7 @@ class Hub:
         forked = await source.drive(
             fork.fork_lines(
                 tree, row, source.read_rows, header=msgspec.json.encode(header),
-                new_id=lambda: clock.entry_id(lambda name: tree.any_row(name) is not None),
+                new_id=lambda: drafts.free_id(tree),
             )
         )  # fmt: skip
         lines = b"".join(forked)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 
 from sessiond.hub import drafts
 from sessiond.hub.drafts import Placement, Prepared
@@ -34,12 +36,11 @@ SETTLE_SECONDS: Final = 0.3
 """How long a foreign program's half line must have stood still before it counts as torn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """A committed batch."""
 
     prepared: Prepared
-    seqs: tuple[int, ...]
+    seqs: list[int]
     leaf_id: str | None
     seq: int
 
@@ -69,6 +70,7 @@ class LiveSession:
         self._waiting = 0
         self._writable = False  # tail, version and place have been seen to
         self._drifted = False
+        self._watched: asyncio.Future[bool] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -230,7 +232,7 @@ class LiveSession:
             else:
                 future.set_result(outcome)
 
-        self.append(raw, placement or Placement(), durability, origin, done)
+        self.append(raw, placement or drafts.AT_THE_LEAF, durability, origin, done)
         return await future
 
     async def move_leaf(self, target_id: str | None, *, expected: object, origin: t.Origin) -> Outcome:
@@ -242,7 +244,8 @@ class LiveSession:
         return await self.commit([raw], placement, origin=origin)
 
     def _ready_to_write(self) -> bool:
-        self._settle()
+        if self._batches and self._batches[0].future.done():
+            self._settle()
         if not self._writable or self._drifted:
             return False
         # Between batches a foreign program may have written; while ours are under way the log itself looks.
@@ -323,8 +326,9 @@ class LiveSession:
         else:
             future = asyncio.get_running_loop().create_task(self._barrier(durability))
         self._batches.append(_Batch(prepared, future, origin, done))
-        self._idle.clear()
-        future.add_done_callback(self._settle)
+        if len(self._batches) == 1:
+            self._idle.clear()
+            self._watch()
 
     async def _barrier(self, durability: Durability) -> bool:
         """A retry adds nothing, but is answered no sooner than what it repeats has its level."""
@@ -338,7 +342,8 @@ class LiveSession:
         """Take in what the log has finished, in its order."""
         batches = self._batches
         if self._drifted:
-            if all(batch.future.done() for batch in batches):
+            self._watch()
+            if self._watched is None:
                 self._resync()
             return
         while batches and batches[0].future.done():
@@ -351,22 +356,29 @@ class LiveSession:
                 self._settle()
                 return
             batches.popleft()
-            previous = self.tree.leaf_id
             first = self.tree.committed
             self.tree.commit(len(batch.prepared.rows), leaf=batch.prepared.leaf)
             batch.done(self._outcome(batch.prepared))
-            self._publish(batch, first, previous)
-        if not batches:
+            if len(self.watchers):
+                self._publish(batch, first)
+        if batches:
+            self._watch()
+        else:
             self._idle.set()
 
+    def _watch(self) -> None:
+        """Have `_settle` called when the next batch is done: the log finishes them in order, so one watch will do."""
+        waiting = next((batch.future for batch in self._batches if not batch.future.done()), None)
+        if waiting is not None and waiting is not self._watched:
+            waiting.add_done_callback(self._settle)
+        self._watched = waiting
+
     def _outcome(self, prepared: Prepared) -> Outcome:
-        seqs = tuple(self.tree.row(name) or 0 for name in prepared.ids)
+        seqs = [self.tree.row(name) or 0 for name in prepared.ids]
         return Outcome(prepared, seqs, self.tree.leaf_id, self.tree.seq)
 
-    def _publish(self, batch: _Batch, first: int, previous: str | None) -> None:
+    def _publish(self, batch: _Batch, first: int) -> None:
         rows = batch.prepared.rows
-        if not rows or not len(self.watchers):
-            return
         self.watchers.appended([row.line[:-1] for row in rows], range(first, first + len(rows)), batch.origin)
 
     def _fail_all(self) -> None:

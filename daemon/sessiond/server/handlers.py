@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 import sessiond
 from sessiond.hub import catalogue, clock
-from sessiond.hub.drafts import Placement
+from sessiond.hub.drafts import AT_THE_LEAF, Placement
 from sessiond.hub.errors import CursorExpired, InvalidRequest
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.watch import REPLAY_LIMIT
@@ -164,9 +164,11 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
     def done(outcome: Outcome | Exception) -> None:
         pending.resolve(outcome if isinstance(outcome, Exception) else _appended(outcome))
 
-    placement = Placement(
-        params.parent_id, params.expected_leaf, params.on_conflict == "branch", params.advance
-    )
+    if params.parent_id is UNSET and params.expected_leaf is UNSET and params.advance:
+        placement = AT_THE_LEAF
+    else:
+        branch_on_conflict = params.on_conflict == "branch"
+        placement = Placement(params.parent_id, params.expected_leaf, branch_on_conflict, params.advance)
     live.append(params.entries, placement, params.durability, client.origin, done)
 
 

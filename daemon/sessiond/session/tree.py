@@ -6,7 +6,6 @@ are committed: they may be parents, but nobody is shown them.
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import ge
 from typing import Literal
 
@@ -42,8 +41,7 @@ _SPOKEN = bytes(sorted(SAYING | {LEAF}))
 _SILENT = bytes(code for code in range(256) if code not in _SPOKEN)
 
 
-@dataclass(frozen=True, slots=True)
-class NewRow:
+class NewRow(msgspec.Struct, frozen=True, gc=False):
     """A line that is about to be added: the bytes (with newline) and what the tree needs of it."""
 
     line: bytes
