@@ -23,6 +23,7 @@ ANOTHER_RUNS = 75
 _PASSED_ON = ("HOME", "PATH", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL")
 _PASSED_ON_BY_PREFIX = ("LC_", "XDG_", "SESSIOND_")
 _LAST_LINES = 20
+_A_START = 2.0  # seconds that must be left to try once more; with less, the reason known so far is told
 
 
 def start(places: Places, deadline: float) -> socket.socket:
@@ -56,7 +57,7 @@ def _started(places: Places, deadline: float) -> socket.socket:
                     continue
         finally:
             os.close(lock)
-        if time.monotonic() + pause > deadline:
+        if time.monotonic() + (_A_START if reason else pause) > deadline:
             raise DaemonNotStarted(reason or "whoever was starting it did not get ready", places.log, [])
         time.sleep(pause)
         # To look again costs little, but to start again and find another daemon in the way costs a process.
@@ -72,7 +73,7 @@ def _taken(lock: int) -> bool:
 
 
 def _spawn(places: Places, deadline: float) -> str:
-    """Start a daemon and wait for its word: empty when it is ready, else what it says of the one in its way."""
+    """Start a daemon and wait for its word; empty when it is ready, else who is in its way."""
     log = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     told, telling = os.pipe()
     try:
@@ -95,7 +96,7 @@ def _spawn(places: Places, deadline: float) -> str:
             os.close(telling)
         word = _word(told, deadline)
         # The child has made the daemon a process of its own and is gone, so there is nobody to wait for long.
-        status = process.wait()
+        process.wait()
     finally:
         os.close(told)
         os.close(log)
@@ -106,7 +107,7 @@ def _spawn(places: Places, deadline: float) -> str:
         if int(code) == ANOTHER_RUNS:
             return reason
         raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size), int(code))
-    reason = word or f"it ended without a word (status {status})"
+    reason = word or "it ended without a word"
     raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size))
 
 
