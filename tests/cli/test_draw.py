@@ -36,6 +36,15 @@ def test_a_chain_is_not_indented_and_a_branch_is() -> None:
     ]
 
 
+def test_a_leaf_that_a_filter_hides_is_marked_at_the_last_row_before_it() -> None:
+    assert drawn(rows("a user x\n  b user y\n  c user z", path="a b"), "hidden") == [
+        "● a  user       x",
+        "├─● b  user       y  ◀ leaf",
+        "└─○ c  user       z",
+    ]
+    assert "leaf" not in "".join(drawn(rows("a user x"), None))
+
+
 def test_the_same_tree_in_plain_characters() -> None:
     assert drawn(FORKED, "d2", Style(boxes=False)) == [
         "* a1  user       Fix it",

@@ -9,9 +9,9 @@ import pytest
 from support.commands import a_shell
 
 TOO_DEAR = {
-    "argparse", "asyncio", "ast", "concurrent.futures", "dataclasses", "difflib", "inspect",
-    "importlib.metadata", "logging", "lsprotocol", "msgspec", "pathlib", "platformdirs", "pygls", "shutil", "sqlite3", "subprocess",
-    "tempfile", "typing", "unicodedata", "uuid",
+    "argparse", "asyncio", "ast", "concurrent.futures", "dataclasses", "difflib", "importlib.metadata",
+    "inspect", "logging", "lsprotocol", "msgspec", "pathlib", "platformdirs", "pygls", "shutil", "sqlite3",
+    "subprocess", "tempfile", "typing", "unicodedata", "uuid",
 }  # fmt: skip
 
 
@@ -23,7 +23,7 @@ def test_a_command_does_not_load_what_takes_longer_than_its_work(words: list[str
     with a_shell(tmp_path) as shell:
         shell("append", shell("new").lines[0], "--user", "hello", "--assistant", "hello")
         program = (
-            "import sys; from sessiond.cli.main import main; code = main(sys.argv[1:])\n"
+            "import sys; from sessiond.cli.main import run; code = run(sys.argv[1:])\n"
             "print(*sys.modules, file=sys.stderr); sys.exit(code)"
         )
         # -S: what the site packages of this machine load at the start is not ours.

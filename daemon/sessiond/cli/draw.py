@@ -17,7 +17,7 @@ from sessiond.cli.text import fit, one_line, pad, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from sessiond.cli.style import Style
@@ -29,9 +29,13 @@ _NARROWEST_TEXT = 20
 _WIDEST_GUTTER = 120  # columns, where the terminal sets no limit
 
 
-def draw(rows: Iterable[dict[str, Any]], leaf_id: str | None, style: Style) -> Iterator[str]:
-    """One line of text for each row, without its newline."""
+def draw(rows: Sequence[dict[str, Any]], leaf_id: str | None, style: Style) -> Iterator[str]:
+    """One line of text for each row, without its newline.
+
+    A leaf that is not among the rows (a filter hides it) is marked at its nearest ancestor that is.
+    """
     signs = _BOXES if style.boxes else _ASCII
+    tip = _tip(rows, leaf_id)
     # For each row that may still get children: the columns that its children start with, and whether it
     # forks.
     open_rows: list[tuple[str | None, str, bool]] = []
@@ -47,16 +51,23 @@ def draw(rows: Iterable[dict[str, Any]], leaf_id: str | None, style: Style) -> I
         if forks:
             before += signs["last"] if last else signs["fork"]
             below += "  " if last else signs["bar"]
-        yield _line(row, before, leaf_id, style, signs)
+        yield _line(row, before, tip, style, signs)
         # Only the end of a deep gutter is ever shown, so no more than that is kept for ten thousand nested
         # forks.
         open_rows.append((row["id"], below[-2 * _WIDEST_GUTTER :], row.get("childCount", 0) > 1))
 
 
-def _line(row: dict[str, Any], gutter: str, leaf_id: str | None, style: Style, signs: dict[str, str]) -> str:
+def _tip(rows: Sequence[dict[str, Any]], leaf_id: str | None) -> str | None:
+    if leaf_id is None:
+        return None
+    on_path = [row["id"] for row in rows if row["onPath"]]  # root first, as in any preorder
+    return on_path[-1] if on_path else None
+
+
+def _line(row: dict[str, Any], gutter: str, tip: str | None, style: Style, signs: dict[str, str]) -> str:
     on_path = row["onPath"]
     role = one_line(str(row.get("role") or row["type"]))
-    end = _end(row, leaf_id, style, signs)
+    end = _end(row, tip, style, signs)
     gutter = _shallow(gutter, style, signs)
     name = one_line(row["id"])
     start = f"{gutter}{signs['on' if on_path else 'off']} {name}  {pad(role, 9)}  "
@@ -78,14 +89,12 @@ def _line(row: dict[str, Any], gutter: str, leaf_id: str | None, style: Style, s
     return "".join(parts).rstrip()
 
 
-def _end(
-    row: dict[str, Any], leaf_id: str | None, style: Style, signs: dict[str, str]
-) -> list[tuple[str, str]]:
+def _end(row: dict[str, Any], tip: str | None, style: Style, signs: dict[str, str]) -> list[tuple[str, str]]:
     marks = []
     if label := one_line(row.get("label") or ""):
         longest = _NARROWEST_TEXT if style.columns is None else max(_NARROWEST_TEXT, style.columns // 4)
         marks.append((f"[{fit(label, longest, style.ellipsis) if style.columns else label}]", "yellow"))
-    if row["id"] == leaf_id:
+    if row["id"] == tip:
         marks.append((signs["leaf"], "bold"))
     return marks
 

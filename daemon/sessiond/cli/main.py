@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from io import TextIOWrapper
@@ -18,15 +19,29 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
+_LASTING = ("serve", "attach", "watch")
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code (see `cli/errors.py` and `sessiond --help`)."""
+
+def main() -> int:
+    """Be the process: run what the command line says. Only a command that lasts returns from here."""
+    words = sys.argv[1:]
+    if words[:1] and words[0] in _LASTING:
+        return run(words)
+    # A command lives for 25 ms; looking for garbage and taking the interpreter apart would be a sixth of it.
+    gc.disable()
+    code = run(words)
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command and return its exit code (see `cli/errors.py`); by then its output is written."""
     # A transcript may hold what the terminal's encoding cannot; a question mark is better than no output.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        code = _run(sys.argv[1:] if words is None else words)
+        code = _dispatch(words)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -41,7 +56,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(words: Sequence[str]) -> int:
+def _dispatch(words: Sequence[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         from sessiond.cli.help import overview
 
