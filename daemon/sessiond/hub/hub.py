@@ -230,6 +230,13 @@ class Hub:
 
     def info(self, live: LiveSession) -> t.SessionInfo:
         """What the wire says of an open session."""
+        tree = live.tree
+        key = (id(tree), tree.committed, tree.leaf, tree.end, live.log.draft)
+        if live.known_info is None or live.known_info[0] != key:
+            live.known_info = key, self._info(live)
+        return live.known_info[1]
+
+    def _info(self, live: LiveSession) -> t.SessionInfo:
         return catalogue.session_info(
             live.tree, live.read_rows, session_id=live.session_id, path=live.log.path,
             draft=live.log.draft and not live.tree.has_assistant(), size=live.tree.end,

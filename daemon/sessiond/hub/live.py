@@ -32,6 +32,8 @@ Done = Callable[["Outcome | Exception"], None]
 FOREIGN_SLICE: Final = 256 * 1024
 STEP_SECONDS: Final = 0.002
 """How long one step of long work may hold the loop."""
+SETTLE_AT_ONCE: Final = 100
+"""Batches answered in one turn of the loop."""
 SETTLE_SECONDS: Final = 0.3
 """How long a foreign program's half line must have stood still before it counts as torn."""
 
@@ -63,6 +65,7 @@ class LiveSession:
         self.outline = Outline()
         self.session_id = log.session_id
         self.holders: set[str] = set()
+        self.known_info: tuple[object, t.SessionInfo] | None = None
         self.watchers = Watchers(self.session_id, self._rows, self.page, lambda: self.tree.leaf_id)
         self.used_at = time.monotonic()
         self._batches: deque[_Batch] = deque()
@@ -346,7 +349,9 @@ class LiveSession:
             if self._watched is None:
                 self._resync()
             return
-        while batches and batches[0].future.done():
+        for _ in range(SETTLE_AT_ONCE):
+            if not batches or not batches[0].future.done():
+                break
             batch = batches[0]
             if batch.future.cancelled() or batch.future.exception() is not None:
                 self._fail_all()
@@ -361,10 +366,12 @@ class LiveSession:
             batch.done(self._outcome(batch.prepared))
             if len(self.watchers):
                 self._publish(batch, first)
-        if batches:
-            self._watch()
-        else:
+        if not batches:
             self._idle.set()
+        elif batches[0].future.done():
+            asyncio.get_running_loop().call_soon(self._settle)
+        else:
+            self._watch()
 
     def _watch(self) -> None:
         """Have `_settle` called when the next batch is done: the log finishes them in order, so one watch will do."""

@@ -124,7 +124,8 @@ class Connection(asyncio.Protocol):
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
         self._flush_is_due = False
-        self._full = False
+        self.full = False
+        """Whether the transport has enough for now: see `queued_bytes`."""
         self._drained: list[asyncio.Future[None]] = []
 
     # Sending
@@ -196,7 +197,7 @@ class Connection(asyncio.Protocol):
         self._flush()
         if self._lost.done():
             raise self._closed()
-        if self._full:
+        if self.full:
             waiter: asyncio.Future[None] = self._loop.create_future()
             self._drained.append(waiter)
             await waiter
@@ -279,10 +280,10 @@ class Connection(asyncio.Protocol):
             self._lost.set_result(None)
 
     def pause_writing(self) -> None:
-        self._full = True
+        self.full = True
 
     def resume_writing(self) -> None:
-        self._full = False
+        self.full = False
         for waiter in self._drained:
             if not waiter.done():
                 waiter.set_result(None)

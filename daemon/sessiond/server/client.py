@@ -155,7 +155,9 @@ class Client(Handler):
                     answer.then(partial(self._answer, request_id))
                 else:
                     self._answer_later(request_id, answer)
-        if connection.unanswered > MAX_IN_FLIGHT or connection.queued_bytes > QUEUE_SOFT:
+        if connection.unanswered > MAX_IN_FLIGHT or (
+            connection.full and connection.queued_bytes > QUEUE_SOFT
+        ):
             self._hold_back()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:

@@ -29,8 +29,8 @@ P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
 Answer: TypeAlias = R | Pending | Coroutine[Any, Any, R]
 
-PAGE_BYTES = 8 * 1024 * 1024
-"""A page of entries ends here, whatever its limit."""
+PAGE_BYTES = 2 * 1024 * 1024
+"""A page of entries ends here, whatever its limit: reading more at once would hold the loop."""
 
 
 # --- sessions ----------------------------------------------------------------------------------------------
@@ -56,8 +56,7 @@ async def open_(client: Client, params: t.OpenParams) -> t.SessionResult:
     return _session(client, live)
 
 
-async def close(client: Client, params: t.CloseParams) -> t.CloseResult:
-    live = await client.hub.session(params.session_id)
+async def close(client: Client, live: LiveSession, params: t.CloseParams) -> t.CloseResult:
     trashed = await client.hub.release(live, client.client_id)
     if trashed is not None:
         note = t.DeletedNote(session_id=live.session_id, trashed=trashed, origin=client.origin)
@@ -81,13 +80,8 @@ async def list_(client: Client, params: t.ListParams) -> t.ListResult:
     return catalogue.page(await client.hub.sessions(), params)
 
 
-def info(client: Client, params: t.InfoParams) -> Answer[t.SessionResult]:
-    live = client.hub.cached(params.session_id)
-    return _session(client, live) if live is not None else _info_later(client, params)
-
-
-async def _info_later(client: Client, params: t.InfoParams) -> t.SessionResult:
-    return _session(client, await client.hub.session(params.session_id))
+def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:
+    return _session(client, live)
 
 
 async def fork(client: Client, params: t.ForkParams) -> t.SessionResult:
@@ -185,8 +179,7 @@ def _appended(outcome: Outcome) -> t.AppendResult:
     )
 
 
-async def entries_(client: Client, params: t.EntriesParams) -> t.EntriesResult:
-    live = await client.hub.session(params.session_id)
+def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> t.EntriesResult:
     if params.ids is not None:
         rows = [live.row(name) for name in params.ids]
         return t.EntriesResult(entries=_raw(live.read_rows(rows)), seqs=rows)
@@ -201,8 +194,7 @@ async def entries_(client: Client, params: t.EntriesParams) -> t.EntriesResult:
     return t.EntriesResult(entries=_raw(found), seqs=seqs, next_cursor=str(seqs[-1] + 1) if more else None)
 
 
-async def path(client: Client, params: t.PathParams) -> t.EntriesResult:
-    live = await client.hub.session(params.session_id)
+def path(_client: Client, live: LiveSession, params: t.PathParams) -> t.EntriesResult:
     tip = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
     if params.cursor is not None:
         start, tip = (_row_of(part) for part in _pair(params.cursor))
@@ -221,8 +213,7 @@ async def path(client: Client, params: t.PathParams) -> t.EntriesResult:
     return t.EntriesResult(entries=_raw(live.read_rows(rows)), seqs=rows, next_cursor=more)
 
 
-async def tree(client: Client, params: t.TreeParams) -> t.TreeResult:
-    live = await client.hub.session(params.session_id)
+async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.TreeResult:
     root = NONE if params.root_id is None else live.row(params.root_id)
     after = NONE if params.cursor is None else _row_of(params.cursor)
     page = await live.drive(
@@ -239,8 +230,7 @@ async def tree(client: Client, params: t.TreeParams) -> t.TreeResult:
     )
 
 
-async def context_(client: Client, params: t.ContextParams) -> t.ContextResult:
-    live = await client.hub.session(params.session_id)
+async def context_(_client: Client, live: LiveSession, params: t.ContextParams) -> t.ContextResult:
     leaf = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
     seen = await live.drive(context.build_context(live.tree, leaf, live.read_rows))
     return t.ContextResult(
@@ -251,8 +241,7 @@ async def context_(client: Client, params: t.ContextParams) -> t.ContextResult:
     )  # fmt: skip
 
 
-async def branch(client: Client, params: t.BranchParams) -> t.BranchResult:
-    live = await client.hub.session(params.session_id)
+async def branch(client: Client, live: LiveSession, params: t.BranchParams) -> t.BranchResult:
     previous = live.tree.leaf_id
     if params.summary is None:
         outcome = await live.move_leaf(params.target_id, expected=params.expected_leaf, origin=client.origin)
@@ -276,23 +265,20 @@ async def branch(client: Client, params: t.BranchParams) -> t.BranchResult:
     return t.BranchResult(leaf_id=outcome.leaf_id, seq=outcome.seq, entry_id=entry_id)
 
 
-async def label(client: Client, params: t.LabelParams) -> t.ChangeResult:
-    live = await client.hub.session(params.session_id)
+async def label(client: Client, live: LiveSession, params: t.LabelParams) -> t.ChangeResult:
     draft: dict[str, object] = {"type": "label", "targetId": live.tree.id(live.row(params.target_id))}
     if params.label:
         draft["label"] = params.label
     return await _change(client, live, draft, "labels")
 
 
-async def rename(client: Client, params: t.RenameParams) -> t.ChangeResult:
-    live = await client.hub.session(params.session_id)
+async def rename(client: Client, live: LiveSession, params: t.RenameParams) -> t.ChangeResult:
     return await _change(
         client, live, {"type": "session_info", "name": " ".join(params.title.split())}, "title"
     )
 
 
-async def tag(client: Client, params: t.TagParams) -> t.ChangeResult:
-    live = await client.hub.session(params.session_id)
+async def tag(client: Client, live: LiveSession, params: t.TagParams) -> t.ChangeResult:
     if params.add is None and params.remove is None and params.set is None:
         raise InvalidRequest("say what to add, to remove or to set")
     tags = list(live.tree.tags if params.set is None else params.set)
@@ -340,8 +326,7 @@ def _pair(cursor: str) -> tuple[str, str]:
 # --- watching ----------------------------------------------------------------------------------------------
 
 
-async def subscribe(client: Client, params: t.SubscribeParams) -> t.SubscribeResult:
-    live = await client.hub.session(params.session_id)
+def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t.SubscribeResult:
     last = live.tree.seq
     after = _seq(params.after)
     reason = None
@@ -421,25 +406,41 @@ def _route(method: m.Method[P, R], call: Callable[[Client, P], Answer[R]]) -> tu
     return method.name, Route(msgspec.json.Decoder(method.params).decode, call)
 
 
+def _on_session(
+    method: m.Method[P, R], call: Callable[[Client, LiveSession, P], Answer[R]]
+) -> tuple[str, Route]:
+    """A route whose handler works on the session that `sessionId` names: at once when that is open."""
+
+    def answer(client: Client, params: Any) -> Answer[R]:
+        live = client.hub.cached(params.session_id)
+        return call(client, live, params) if live is not None else later(client, params)
+
+    async def later(client: Client, params: Any) -> Any:
+        answered = call(client, await client.hub.session(params.session_id), params)
+        return await answered if isinstance(answered, Coroutine) else answered
+
+    return _route(method, answer)
+
+
 ROUTES: dict[str, Route] = dict(
     [
         _route(m.CREATE, create),
         _route(m.OPEN, open_),
-        _route(m.CLOSE, close),
+        _on_session(m.CLOSE, close),
         _route(m.CONTINUE, continue_),
         _route(m.LIST, list_),
-        _route(m.INFO, info),
+        _on_session(m.INFO, info),
         _route(m.FORK, fork),
         _route(m.APPEND, append),
-        _route(m.ENTRIES, entries_),
-        _route(m.PATH, path),
-        _route(m.TREE, tree),
-        _route(m.CONTEXT, context_),
-        _route(m.BRANCH, branch),
-        _route(m.LABEL, label),
-        _route(m.RENAME, rename),
-        _route(m.TAG, tag),
-        _route(m.SUBSCRIBE, subscribe),
+        _on_session(m.ENTRIES, entries_),
+        _on_session(m.PATH, path),
+        _on_session(m.TREE, tree),
+        _on_session(m.CONTEXT, context_),
+        _on_session(m.BRANCH, branch),
+        _on_session(m.LABEL, label),
+        _on_session(m.RENAME, rename),
+        _on_session(m.TAG, tag),
+        _on_session(m.SUBSCRIBE, subscribe),
         _route(m.UNSUBSCRIBE, unsubscribe),
         _route(m.FLUSH, flush),
         _route(m.STATUS, status),
