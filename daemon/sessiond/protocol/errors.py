@@ -56,7 +56,7 @@ class ErrorData(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True
     retryable: bool
     id: str | None = None
     did_you_mean: list[str] | None = None
-    current_leaf: str | None | msgspec.UnsetType = msgspec.UNSET
+    current_leaf: str | msgspec.UnsetType | None = msgspec.UNSET
     seq: int | None = None
     missing: int | None = None
     path: str | None = None

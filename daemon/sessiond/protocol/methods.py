@@ -1,4 +1,4 @@
-"""The declarative table of methods and notifications: the source for routing, documents, TypeScript, Lua and CLI."""
+"""The declarative table of methods and notifications: routes, documents, TypeScript and Lua come from it."""
 
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar

@@ -18,7 +18,7 @@ Entry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Entry"})]
 """One entry as its line has it: any JSON object with `type`, `id`, `parentId`, `timestamp`."""
 
 Draft = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Draft"})]
-"""An entry before it has an id, a parent and a timestamp; it may bring its own `id`, `parentId`, `timestamp`."""
+"""An entry before it has an id, a parent and a timestamp; it may bring its own."""
 
 Message = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
 """A message in the shape that the context's format names."""
@@ -69,7 +69,7 @@ class Problem(Wire, frozen=True):
 
 
 class Terminal(Wire, frozen=True):
-    """Where a client sits: what continue-recent is scoped to. The daemon has no terminal, so the client says."""
+    """Where a client sits: what continue-recent is scoped to. The client says, the daemon has no terminal."""
 
     id: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._%@+:-]+$")]
     kind: str = "tty"
@@ -144,8 +144,8 @@ class CloseResult(Wire, frozen=True):
 class ContinueParams(Wire, frozen=True):
     """Find the session that this terminal should go on with, and open it.
 
-    First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds, then
-    a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+    First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds,
+    then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
     """
 
     cwd: str
@@ -172,7 +172,7 @@ class ContinueResult(Wire, frozen=True):
 class ListParams(Wire, frozen=True):
     """List sessions, newest first, a page at a time.
 
-    `cwd` limits the list to one folder, unless `all` is true. `query` matches id, title, first prompt and cwd.
+    `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
     Drafts are left out unless `drafts` is true.
     """
 
@@ -220,15 +220,15 @@ class AppendParams(Wire, frozen=True):
     """Add entries to a session: all of them, or none.
 
     Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an entry's
-    own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another,
-    or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the leaf of the session
+    own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another, or
+    with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the session's leaf
     where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
     """
 
     session_id: SessionId
     entries: Annotated[list[Draft], Meta(min_length=1, max_length=10_000)]
-    parent_id: EntryId | None | UnsetType = UNSET
-    expected_leaf: EntryId | None | UnsetType = UNSET
+    parent_id: EntryId | UnsetType | None = UNSET
+    expected_leaf: EntryId | UnsetType | None = UNSET
     on_conflict: Literal["reject", "branch"] = "reject"
     advance: bool = True
     durability: Durability = "synced"
@@ -280,10 +280,10 @@ class PathParams(Wire, frozen=True):
 
 
 class TreeParams(Wire, frozen=True):
-    """Read the tree as rows in preorder, children in log order. Flat, so that a chain of 100,000 does not nest.
+    """Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
 
-    `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand their
-    children to the nearest visible ancestor.
+    `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
+    their children to the nearest visible ancestor.
     """
 
     session_id: SessionId
@@ -349,7 +349,7 @@ class ContextResult(Wire, frozen=True):
 
 
 class BranchParams(Wire, frozen=True):
-    """Move the leaf to an entry, or with null to before the first. With `summary`, say there what was left behind.
+    """Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
 
     The move is a line of the log, so it survives a restart; nothing is removed.
     """
@@ -359,7 +359,7 @@ class BranchParams(Wire, frozen=True):
     summary: str | None = None
     details: Json | None = None
     from_extension: bool | None = None
-    expected_leaf: EntryId | None | UnsetType = UNSET
+    expected_leaf: EntryId | UnsetType | None = UNSET
 
 
 class BranchResult(Wire, frozen=True):
@@ -408,8 +408,8 @@ class ChangeResult(Wire, frozen=True):
 class SubscribeParams(Wire, frozen=True):
     """Hear of every change of a session from now on, and with `after` of what was missed since.
 
-    Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would be
-    too much, `mode` is `snapshot` and says so: read the tree anew.
+    Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would
+    be too much, `mode` is `snapshot` and says so: read the tree anew.
     """
 
     session_id: SessionId
@@ -499,7 +499,7 @@ class ClientsResult(Wire, frozen=True):
 
 
 class StopParams(Wire, frozen=True):
-    """Stop the daemon after everything acknowledged is on disk. Other clients are cut off and may start it again."""
+    """Stop the daemon once all is on disk. Other clients are cut off, and may start it again."""
 
 
 class StopResult(Wire, frozen=True):
@@ -557,7 +557,7 @@ class DeletedNote(Wire, frozen=True):
 
 
 class LaggedNote(Wire, frozen=True):
-    """This client read too slowly and was unsubscribed: subscribe again after `lastSeq`."""
+    """The client read too slowly and was unsubscribed: subscribe again after `lastSeq`."""
 
     session_id: str
     last_seq: int
@@ -567,7 +567,7 @@ class LaggedNote(Wire, frozen=True):
 
 
 class InitializeOptions(Wire, frozen=True):
-    """`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants of us."""
+    """`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants."""
 
     protocol_versions: list[int] = msgspec.field(default_factory=lambda: [1])
     client_id: Annotated[str, Meta(min_length=1, max_length=128)] | None = None

@@ -21,7 +21,7 @@ export interface CreateParams {
   terminal?: Terminal | null;
 }
 
-/** Where a client sits: what continue-recent is scoped to. The daemon has no terminal, so the client says. */
+/** Where a client sits: what continue-recent is scoped to. The client says, the daemon has no terminal. */
 export interface Terminal {
   /** 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`. */
   id: string;
@@ -108,8 +108,8 @@ export interface CloseResult {
 /**
  * Find the session that this terminal should go on with, and open it.
  *
- * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds, then
- * a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+ * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds,
+ * then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
  */
 export interface ContinueParams {
   cwd: string;
@@ -137,7 +137,7 @@ export interface Because {
 /**
  * List sessions, newest first, a page at a time.
  *
- * `cwd` limits the list to one folder, unless `all` is true. `query` matches id, title, first prompt and cwd.
+ * `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
  * Drafts are left out unless `drafts` is true.
  */
 export interface ListParams {
@@ -171,8 +171,8 @@ export interface InfoParams {
  * Add entries to a session: all of them, or none.
  *
  * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an entry's
- * own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another,
- * or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the leaf of the session
+ * own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another, or
+ * with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the session's leaf
  * where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
  */
 export interface AppendParams {
@@ -247,10 +247,10 @@ export interface PathParams {
 }
 
 /**
- * Read the tree as rows in preorder, children in log order. Flat, so that a chain of 100,000 does not nest.
+ * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
  *
- * `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand their
- * children to the nearest visible ancestor.
+ * `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
+ * their children to the nearest visible ancestor.
  */
 export interface TreeParams {
   /** 1 to 128 characters. */
@@ -329,7 +329,7 @@ export interface ContextResult {
 }
 
 /**
- * Move the leaf to an entry, or with null to before the first. With `summary`, say there what was left behind.
+ * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
  *
  * The move is a line of the log, so it survives a restart; nothing is removed.
  */
@@ -406,8 +406,8 @@ export interface TagParams {
 /**
  * Hear of every change of a session from now on, and with `after` of what was missed since.
  *
- * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would be
- * too much, `mode` is `snapshot` and says so: read the tree anew.
+ * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would
+ * be too much, `mode` is `snapshot` and says so: read the tree anew.
  */
 export interface SubscribeParams {
   /** 1 to 128 characters. */
@@ -488,7 +488,7 @@ export interface ClientInfo {
   terminal?: Terminal | null;
 }
 
-/** Stop the daemon after everything acknowledged is on disk. Other clients are cut off and may start it again. */
+/** Stop the daemon once all is on disk. Other clients are cut off, and may start it again. */
 export type StopParams = Record<string, never>;
 
 /** The process that is about to end. */
@@ -544,13 +544,13 @@ export interface DeletedNote {
   origin: Origin;
 }
 
-/** This client read too slowly and was unsubscribed: subscribe again after `lastSeq`. */
+/** The client read too slowly and was unsubscribed: subscribe again after `lastSeq`. */
 export interface LaggedNote {
   sessionId: string;
   lastSeq: number;
 }
 
-/** `initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants of us. */
+/** `initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants. */
 export interface InitializeOptions {
   protocolVersions?: number[];
   /** 1 to 128 characters. */
@@ -619,7 +619,7 @@ export interface MessageHead {
   [field: string]: unknown;
 }
 
-/** A switch of model: `model` is `provider/id` (oh-my-pi); pi says `provider` and `modelId`. We write both. */
+/** A switch of model: oh-my-pi has `model` as `provider/id`, pi `provider` and `modelId`. */
 export interface ModelChangeEntry {
   type: "model_change";
   id: string;
@@ -897,14 +897,14 @@ export interface Requests {
   /**
    * Find the session that this terminal should go on with, and open it.
    *
-   * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds, then
-   * a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+   * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds,
+   * then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "draining" };
   /**
    * List sessions, newest first, a page at a time.
    *
-   * `cwd` limits the list to one folder, unless `all` is true. `query` matches id, title, first prompt and cwd.
+   * `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
    * Drafts are left out unless `drafts` is true.
    */
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
@@ -914,8 +914,8 @@ export interface Requests {
    * Add entries to a session: all of them, or none.
    *
    * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an entry's
-   * own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another,
-   * or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the leaf of the session
+   * own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another, or
+   * with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the session's leaf
    * where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
    */
   "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
@@ -924,10 +924,10 @@ export interface Requests {
   /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
   "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
   /**
-   * Read the tree as rows in preorder, children in log order. Flat, so that a chain of 100,000 does not nest.
+   * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
    *
-   * `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand their
-   * children to the nearest visible ancestor.
+   * `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
+   * their children to the nearest visible ancestor.
    */
   "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
   /**
@@ -938,7 +938,7 @@ export interface Requests {
    */
   "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
   /**
-   * Move the leaf to an entry, or with null to before the first. With `summary`, say there what was left behind.
+   * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
    *
    * The move is a line of the log, so it survives a restart; nothing is removed.
    */
@@ -958,8 +958,8 @@ export interface Requests {
   /**
    * Hear of every change of a session from now on, and with `after` of what was missed since.
    *
-   * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would be
-   * too much, `mode` is `snapshot` and says so: read the tree anew.
+   * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would
+   * be too much, `mode` is `snapshot` and says so: read the tree anew.
    */
   "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" };
   /** Hear no more of a session; it stays open for this client. */
@@ -970,7 +970,7 @@ export interface Requests {
   "server/status": { params: StatusParams; result: StatusResult; errors: never };
   /** Who is attached. */
   "server/clients": { params: ClientsParams; result: ClientsResult; errors: never };
-  /** Stop the daemon after everything acknowledged is on disk. Other clients are cut off and may start it again. */
+  /** Stop the daemon once all is on disk. Other clients are cut off, and may start it again. */
   "server/stop": { params: StopParams; result: StopResult; errors: never };
 }
 
@@ -986,7 +986,7 @@ export interface Notifications {
   "session/changed": { params: ChangedNote };
   /** A session left the list: its draft went to the trash. */
   "session/deleted": { params: DeletedNote };
-  /** This client read too slowly and was unsubscribed: subscribe again after `lastSeq`. */
+  /** The client read too slowly and was unsubscribed: subscribe again after `lastSeq`. */
   "session/lagged": { params: LaggedNote };
 }
 

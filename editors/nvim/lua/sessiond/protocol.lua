@@ -14,7 +14,7 @@
 ---@field ephemeral? boolean Default `false`.
 ---@field terminal? sessiond.Terminal
 
----Where a client sits: what continue-recent is scoped to. The daemon has no terminal, so the client says.
+---Where a client sits: what continue-recent is scoped to. The client says, the daemon has no terminal.
 ---@class (exact) sessiond.Terminal
 ---@field id string 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`.
 ---@field kind? string Default `"tty"`.
@@ -73,8 +73,8 @@
 
 ---Find the session that this terminal should go on with, and open it.
 ---
----First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds, then
----a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+---First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds,
+---then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
 ---@class (exact) sessiond.ContinueParams
 ---@field cwd string
 ---@field terminal? sessiond.Terminal
@@ -94,7 +94,7 @@
 
 ---List sessions, newest first, a page at a time.
 ---
----`cwd` limits the list to one folder, unless `all` is true. `query` matches id, title, first prompt and cwd.
+---`cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
 ---Drafts are left out unless `drafts` is true.
 ---@class (exact) sessiond.ListParams
 ---@field cwd? string
@@ -118,8 +118,8 @@
 ---Add entries to a session: all of them, or none.
 ---
 ---Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an entry's
----own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another,
----or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the leaf of the session
+---own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another, or
+---with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the session's leaf
 ---where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
 ---@class (exact) sessiond.AppendParams
 ---@field sessionId string 1 to 128 characters.
@@ -169,10 +169,10 @@
 ---@field cursor? string
 ---@field limit? integer 1 to 10000. Default `10000`.
 
----Read the tree as rows in preorder, children in log order. Flat, so that a chain of 100,000 does not nest.
+---Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
 ---
----`filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand their
----children to the nearest visible ancestor.
+---`filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
+---their children to the nearest visible ancestor.
 ---@class (exact) sessiond.TreeParams
 ---@field sessionId string 1 to 128 characters.
 ---@field filter? "all"|"default"|"labeled-only"|"no-tools"|"user-only" Default `"default"`.
@@ -226,7 +226,7 @@
 ---@field configuredThinkingLevel? string
 ---@field serviceTier? any
 
----Move the leaf to an entry, or with null to before the first. With `summary`, say there what was left behind.
+---Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
 ---
 ---The move is a line of the log, so it survives a restart; nothing is removed.
 ---@class (exact) sessiond.BranchParams
@@ -280,8 +280,8 @@
 
 ---Hear of every change of a session from now on, and with `after` of what was missed since.
 ---
----Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would be
----too much, `mode` is `snapshot` and says so: read the tree anew.
+---Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would
+---be too much, `mode` is `snapshot` and says so: read the tree anew.
 ---@class (exact) sessiond.SubscribeParams
 ---@field sessionId string 1 to 128 characters.
 ---@field after? integer|sessiond.After At least 0.
@@ -347,7 +347,7 @@
 ---@field queuedBytes integer
 ---@field terminal? sessiond.Terminal
 
----Stop the daemon after everything acknowledged is on disk. Other clients are cut off and may start it again.
+---Stop the daemon once all is on disk. Other clients are cut off, and may start it again.
 ---@class (exact) sessiond.StopParams
 
 ---The process that is about to end.
@@ -394,12 +394,12 @@
 ---@field trashed? string
 ---@field origin sessiond.Origin
 
----This client read too slowly and was unsubscribed: subscribe again after `lastSeq`.
+---The client read too slowly and was unsubscribed: subscribe again after `lastSeq`.
 ---@class (exact) sessiond.LaggedNote
 ---@field sessionId string
 ---@field lastSeq integer
 
----`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants of us.
+---`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants.
 ---@class (exact) sessiond.InitializeOptions
 ---@field protocolVersions? integer[]
 ---@field clientId? string 1 to 128 characters.
@@ -458,7 +458,7 @@
 ---@field role string
 ---@field [string] any
 
----A switch of model: `model` is `provider/id` (oh-my-pi); pi says `provider` and `modelId`. We write both.
+---A switch of model: oh-my-pi has `model` as `provider/id`, pi `provider` and `modelId`.
 ---@class (exact) sessiond.ModelChangeEntry
 ---@field type "model_change"
 ---@field id string
