@@ -200,6 +200,7 @@ def test_a_leaf_line_moves_the_leaf_until_something_is_appended() -> None:
     assert loaded(*moved, user("r", parent="e1")).tree.leaf_id == "e4"
     lost = loaded(*moved, leaf("nowhere"))
     assert lost.tree.problems
+    assert loaded(*moved, entry("leaf")).tree.id(4) == "e4"
 
 
 def test_parents_that_come_later_are_found_and_missing_ones_are_problems() -> None:

@@ -185,6 +185,14 @@ def test_entries_of_a_circle_are_shown_once_with_its_first_as_a_root() -> None:
     assert rows == [("e1", None), ("e2", "e1"), ("e3", "e1"), ("e4", None), ("e5", None)]
 
 
+def test_a_long_tree_whose_parents_come_later_is_worked_off_in_steps() -> None:
+    backwards = [user("q", parent=f"e{number + 1}") for number in range(1, 9_000)]
+    session, children = loaded(header(), *backwards, user("root", parent=None)), Children()
+    assert len(list(children.extend(session.tree))) >= 6
+    assert list(children.extend(session.tree)) == []
+    assert children.first(NONE) == session.row("e9000")
+
+
 def test_of_entries_with_one_id_the_last_one_is_shown() -> None:
     session = loaded(
         header(), user("q"), user("old", id="x"), user("new", id="x", parent="e1"), user("on", parent="x")

@@ -20,16 +20,14 @@ def derived_id(row: int) -> str:
 
 
 def upgrade(line: bytes, version: int, place: tuple[str | None, str | None], id_at: IdAt) -> bytes:
-    """An entry of an older version as v3 has it. A line that is no entry stays as it is."""
+    """An entry of version 1 or 2 as v3 has it. A line that is no entry stays as it is."""
     try:
         entry = lines.loads(line)
     except lines.NotAnEntry:
         return line
     if version < 2:
         entry = to_v2(entry, place, id_at)
-    if version < 3:
-        entry = to_v3(entry)
-    return lines.dumps(entry)
+    return lines.dumps(to_v3(entry))
 
 
 def upgrade_header(line: bytes) -> bytes:

@@ -38,7 +38,7 @@ class Settings(msgspec.Struct, kw_only=True):
 
 
 class _Change(msgspec.Struct, rename="camel"):
-    type: str
+    type: str = ""
     model: Any = None
     role: Any = None
     provider: Any = None
@@ -73,9 +73,7 @@ def settings(tree: Tree, path: Sequence[int], read: Read) -> Steps[Settings]:
         yield
     for batch in steps.batches(tree, rows):
         for entry in read(batch):
-            change = payloads.part(_change, entry)
-            if change is not None:
-                _take(answer, change)
+            _take(answer, payloads.part(_change, entry) or _Change())
         yield
     if "default" not in answer.models:
         speaker = yield from _last_speaker(tree, path, read)

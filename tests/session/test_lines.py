@@ -1,0 +1,118 @@
+"""Single lines, and the ids that clients may bring."""
+
+import msgspec
+import pytest
+
+from sessiond.session import entries, lines, messages, migrate, payloads
+from sessiond.session.tree import NewRow
+from support.logs import Loaded, header, loaded, log, user
+
+DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b" \t\r", b"{", b"[1]", b"null", b'{"a":NaN}', b'{"a":Infinity}', b"{}\0", b'{"a":1}{"b":2}', DEEP],
+)
+def test_a_line_that_is_no_object_is_no_entry(line: bytes) -> None:
+    with pytest.raises(lines.NotAnEntry):
+        lines.loads(line)
+    with pytest.raises(lines.NotAnEntry):
+        lines.skim(line)
+
+
+def test_bad_utf8_is_read_as_replacement_characters_and_shown_so() -> None:
+    assert lines.loads(b'{"a":"\xff"}') == {"a": "\ufffd"}
+    assert lines.presentable(b'{"a":"\xff"}\r\n') == '{"a":"\ufffd"}'.encode()
+    assert lines.presentable('{"a":"é"}\n'.encode()) == '{"a":"é"}'.encode()
+
+
+def test_lone_surrogates_stay_as_escapes_or_become_replacement_characters() -> None:
+    assert lines.dumps({"a": "\ud83d"}) == b'{"a":"\\ud83d"}'
+    assert lines.well_formed(b'{"a":"\\ud83d","b":"\\ud83d\\ude00"}') == '{"a":"\ufffd","b":"😀"}'.encode()
+
+
+def test_a_message_nested_too_deeply_says_nothing() -> None:
+    assert messages.of_message(DEEP) is None
+
+
+def test_a_block_of_odd_lines_is_left_to_be_read_one_by_one() -> None:
+    whole = b'{"type":"a","id":"1"}\n{"type":"b","id":"2"}\n'
+    assert [skim.id for skim in lines.skim_block(whole)] == ["1", "2"]
+    for odd in (b"", b"\n", whole[:-1], whole + b"\n", whole.replace(b"}\n{", b"} \n{"), b'{"a":1}{"b":2}\n'):
+        assert lines.skim_block(odd) == []
+    assert lines.skim_block(b'{"a":"\\ud83d"}\n') == []
+
+
+def test_a_part_that_is_not_there_as_asked_is_absent() -> None:
+    decoder = msgspec.json.Decoder(dict[str, int])
+    assert payloads.part(decoder, b'{"a":1}') == {"a": 1}
+    assert payloads.part(decoder, b'{"a":"text"}') is None
+    assert payloads.part(decoder, b"garbage") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "session"),
+    [
+        ("a", True, False),
+        ("A-b_9", True, False),
+        ("x" * 64, True, True),
+        ("x" * 65, False, True),
+        ("x" * 128, False, True),
+        ("x" * 129, False, False),
+        ("", False, False),
+        ("../../etc/passwd", False, False),
+        ("eight/chars", False, False),
+        ("eight.chars", False, False),
+        ("newline-end\n", False, False),
+        ("ünïcödeünïcöde", False, False),
+        ("nul\0nul\0nul\0", False, False),
+    ],
+)
+def test_ids_that_clients_may_bring(text: str, entry: bool, session: bool) -> None:
+    assert entries.valid_entry_id(text) is entry
+    assert entries.valid_session_id(text) is session
+
+
+@pytest.mark.parametrize("type_", entries.TYPES)
+def test_a_payload_that_lacks_what_its_type_needs_is_named_invalid(type_: str) -> None:
+    lenient = {
+        "model_change",
+        "thinking_level_change",
+        "session_info",
+        "reset_boundary",
+        "service_tier_change",
+    }
+    line = msgspec.json.encode({"type": type_, "id": "x", "parentId": None, "future": 1})
+    if type_ in lenient:
+        assert entries.decode_payload(line) is not None
+    else:
+        with pytest.raises(msgspec.ValidationError):
+            entries.decode_payload(line)
+
+
+def test_an_old_header_is_upgraded_with_everything_it_has() -> None:
+    line = b'{"type":"session","id":"old","timestamp":"t","provider":"a","version":1,"title":"\\ud83d"}\n'
+    assert lines.loads(migrate.upgrade_header(line)) == {
+        "type": "session", "version": 3, "id": "old", "timestamp": "t", "provider": "a", "title": "\ud83d",
+    }  # fmt: skip
+
+
+def test_a_line_that_is_no_entry_is_not_upgraded() -> None:
+    session = Loaded(log(header(version=1)) + b"garbage\n")
+    assert session.read([1]) == [b"garbage"]
+
+
+def test_a_pending_row_has_its_line() -> None:
+    session = loaded(header(), user("q"))
+    session.tree.attach([NewRow(b'{"id":"n"}\n', "custom", "n", "e1")], leaf="n")
+    assert session.tree.pending_line(2) == b'{"id":"n"}'
+
+
+def test_a_tail_is_completed_or_dropped() -> None:
+    whole = log(header(), user("q"))
+    lacking, torn = Loaded(whole[:-1]).tree, Loaded(whole + b"{torn").tree
+    lacking.complete_tail()
+    assert (lacking.tail_is_entry, lacking.end, lacking.span(1)[1]) == (False, len(whole), len(whole))
+    torn.drop_tail()
+    assert (torn.tail, torn.problems, torn.end) == (b"", [], len(whole))
