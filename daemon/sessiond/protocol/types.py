@@ -144,8 +144,8 @@ class CloseResult(Wire, frozen=True):
 class ContinueParams(Wire, frozen=True):
     """Find the session that this terminal should go on with, and open it.
 
-    First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds,
-    then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+    First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
+    holds, then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
     """
 
     cwd: str
@@ -219,10 +219,10 @@ class ForkParams(Wire, frozen=True):
 class AppendParams(Wire, frozen=True):
     """Add entries to a session: all of them, or none.
 
-    Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an entry's
-    own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another, or
-    with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the session's leaf
-    where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
+    Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
+    entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
+    another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
+    session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
     """
 
     session_id: SessionId
@@ -408,8 +408,8 @@ class ChangeResult(Wire, frozen=True):
 class SubscribeParams(Wire, frozen=True):
     """Hear of every change of a session from now on, and with `after` of what was missed since.
 
-    Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would
-    be too much, `mode` is `snapshot` and says so: read the tree anew.
+    Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
+    would be too much, `mode` is `snapshot` and says so: read the tree anew.
     """
 
     session_id: SessionId

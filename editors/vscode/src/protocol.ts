@@ -108,8 +108,8 @@ export interface CloseResult {
 /**
  * Find the session that this terminal should go on with, and open it.
  *
- * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds,
- * then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+ * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
+ * holds, then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
  */
 export interface ContinueParams {
   cwd: string;
@@ -170,10 +170,10 @@ export interface InfoParams {
 /**
  * Add entries to a session: all of them, or none.
  *
- * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an entry's
- * own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another, or
- * with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the session's leaf
- * where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
+ * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
+ * entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
+ * another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
+ * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
  */
 export interface AppendParams {
   /** 1 to 128 characters. */
@@ -406,8 +406,8 @@ export interface TagParams {
 /**
  * Hear of every change of a session from now on, and with `after` of what was missed since.
  *
- * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would
- * be too much, `mode` is `snapshot` and says so: read the tree anew.
+ * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
+ * would be too much, `mode` is `snapshot` and says so: read the tree anew.
  */
 export interface SubscribeParams {
   /** 1 to 128 characters. */
@@ -897,8 +897,8 @@ export interface Requests {
   /**
    * Find the session that this terminal should go on with, and open it.
    *
-   * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal holds,
-   * then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+   * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
+   * holds, then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "draining" };
   /**
@@ -913,10 +913,10 @@ export interface Requests {
   /**
    * Add entries to a session: all of them, or none.
    *
-   * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an entry's
-   * own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is another, or
-   * with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the session's leaf
-   * where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
+   * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
+   * entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
+   * another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
+   * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
    */
   "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
   /** Read entries in log order: after a seq, around an entry, or exactly the given ids. */
@@ -958,8 +958,8 @@ export interface Requests {
   /**
    * Hear of every change of a session from now on, and with `after` of what was missed since.
    *
-   * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that would
-   * be too much, `mode` is `snapshot` and says so: read the tree anew.
+   * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
+   * would be too much, `mode` is `snapshot` and says so: read the tree anew.
    */
   "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" };
   /** Hear no more of a session; it stays open for this client. */
