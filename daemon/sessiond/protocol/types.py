@@ -145,7 +145,8 @@ class ContinueParams(Wire, frozen=True):
     """Find the session that this terminal should go on with, and open it.
 
     First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
-    holds, then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+    holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
+    says why.
     """
 
     cwd: str
@@ -222,7 +223,8 @@ class AppendParams(Wire, frozen=True):
     Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
     entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
     another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
-    session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
+    session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
+    being doubled.
     """
 
     session_id: SessionId

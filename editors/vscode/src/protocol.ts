@@ -109,7 +109,8 @@ export interface CloseResult {
  * Find the session that this terminal should go on with, and open it.
  *
  * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
- * holds, then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+ * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
+ * says why.
  */
 export interface ContinueParams {
   cwd: string;
@@ -173,7 +174,8 @@ export interface InfoParams {
  * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
  * entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
  * another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
- * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
+ * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
+ * being doubled.
  */
 export interface AppendParams {
   /** 1 to 128 characters. */
@@ -898,7 +900,8 @@ export interface Requests {
    * Find the session that this terminal should go on with, and open it.
    *
    * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
-   * holds, then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+   * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
+   * says why.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "draining" };
   /**
@@ -916,7 +919,8 @@ export interface Requests {
    * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
    * entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
    * another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
-   * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
+   * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
+   * being doubled.
    */
   "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
   /** Read entries in log order: after a seq, around an entry, or exactly the given ids. */

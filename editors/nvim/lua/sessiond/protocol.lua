@@ -74,7 +74,8 @@
 ---Find the session that this terminal should go on with, and open it.
 ---
 ---First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
----holds, then a new one. With `create` false no session is made: a held one is better than none. `because` says why.
+---holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
+---says why.
 ---@class (exact) sessiond.ContinueParams
 ---@field cwd string
 ---@field terminal? sessiond.Terminal
@@ -120,7 +121,8 @@
 ---Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
 ---entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
 ---another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
----session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without being doubled.
+---session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
+---being doubled.
 ---@class (exact) sessiond.AppendParams
 ---@field sessionId string 1 to 128 characters.
 ---@field entries sessiond.Draft[] 1 to 10000 items.
