@@ -130,7 +130,7 @@ def read_reply(reply: Mapping[str, Any]) -> Answers:
         views=tuple(
             View(
                 name,
-                view["leafId"],
+                view.get("leafId"),
                 tuple(view.get("path", ())),
                 tuple(view.get("messages", ())),
                 view.get("settings", {}),

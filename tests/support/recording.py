@@ -20,7 +20,7 @@ by the interop tests.
 import json  # noqa: TID251  (answers hold lone surrogates, which msgspec refuses)
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,12 @@ def fork(peer: Peer, file: Path, leaf_id: str) -> str:
     return "\n".join(lines)
 
 
+def ids_are_made_up(entry_ids: Iterable[Any], content: bytes) -> bool:
+    """Whether a peer gave entries ids that do not stand in the file."""
+    ids = [id for id in entry_ids if isinstance(id, str)]
+    return any(json.dumps(id, ensure_ascii=False).encode() not in content for id in ids)
+
+
 def _seen(reply: Mapping[str, Any], content: bytes) -> dict[str, Any]:
     if "openError" in reply:
         return {"openError": reply["openError"]}
@@ -88,14 +94,11 @@ def _seen(reply: Mapping[str, Any], content: bytes) -> dict[str, Any]:
             if message not in pool:
                 pool.append(message)
         views[name] = {**view, "messages": [pool.index(message) for message in view["messages"]]}
-    generated = any(
-        isinstance(id, str) and id and f'"{id}"'.encode() not in content for id in reply["entryIds"]
-    )
     kept = ("header", "sessionName", "entryIds", "roots", "parents", "treeError", "labels")
     seen: dict[str, Any] = {key: reply[key] for key in kept if key in reply}
     if b'"session"' not in content:
         seen["header"] = "new"  # the file had none, so the peer wrote one, with an id and a folder of its own
-    if generated:
+    if ids_are_made_up(reply["entryIds"], content):
         seen["generatedIds"] = True
     return {**seen, "messages": pool, "views": views}
 
@@ -165,7 +168,7 @@ def answers_of(recorded: Mapping[str, Any]) -> Answers:
         views=tuple(
             View(
                 name,
-                view["leafId"],
+                view.get("leafId"),
                 tuple(view.get("path", ())),
                 tuple(pool[position] for position in view.get("messages", ())),
                 view.get("settings", {}),
