@@ -2,18 +2,15 @@
 
 import json  # noqa: TID251  (answers hold lone surrogates, which msgspec refuses)
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from sessiond.session import steps
 from sessiond.session.children import Children
 from sessiond.session.context import Context, build_context
 from sessiond.session.tree import NONE
+from support.answers import Answers, View
+from support.golden import GoldenCase
 from support.logs import Loaded
-
-FOLDER = Path(__file__).parents[1] / "data" / "conformance"
-PEERS = ("pi-1.5.2", "omp-18.3.4")
-CASES = sorted(file.stem for file in FOLDER.glob("*.jsonl"))
 
 
 class Unequal(NamedTuple):
@@ -23,77 +20,71 @@ class Unequal(NamedTuple):
     answer: str
 
 
-def unequal(case: str, peer: str) -> list[Unequal]:
+def unequal(case: GoldenCase) -> list[Unequal]:
     """Where our answer about a file differs from the recorded one."""
-    recorded = json.loads((FOLDER / f"{case}.{peer}.json").read_bytes())
-    ours = Loaded((FOLDER / f"{case}.jsonl").read_bytes())
-    opens = "openError" not in recorded and not recorded.get("hung", False)
+    theirs, ours = case.answers, Loaded(case.file.read_bytes())
+    opens = theirs.open_error is None and not case.hung
     if not opens or ours.tree.damaged:
         answer = "damaged, read-only" if ours.tree.damaged else f"leaf {ours.tree.leaf_id}"
         return [Unequal("opens", answer)] if opens == ours.tree.damaged else []
-    return [*_unequal_trees(recorded, ours), *_unequal_views(recorded, ours, peer)]
-
-
-def _unequal_trees(recorded: Mapping[str, Any], ours: Loaded) -> Iterator[Unequal]:
-    name = _names(recorded, ours)
-    parents = _parents(ours)
     ids = [entry["id"] for entry in ours.entries()]
+    names = dict(zip(ids, theirs.entry_ids, strict=False)) if case.generated_ids else {}
+    return [*_unequal_trees(theirs, ours, names), *_unequal_views(case, ours, names)]
+
+
+def _unequal_trees(theirs: Answers, ours: Loaded, names: Mapping[Any, Any]) -> Iterator[Unequal]:
+    parents = {names.get(id, id): names.get(parent, parent) for id, parent in _parents(ours).items()}
+    labels = {id: label.text for id, label in ours.tree.labels.items() if ours.tree.row(id) is not None}
+    ids = [names.get(entry["id"], entry["id"]) for entry in ours.entries()]
     answers: dict[str, tuple[Any, Any]] = {
-        "entries": (recorded["entryIds"], [name.get(id, id) for id in ids]),
-        "roots": (recorded["roots"], [name.get(id, id) for id, parent in parents.items() if parent is None]),
-        "parents": (
-            recorded["parents"],
-            {name.get(id, id): name.get(parent, parent) for id, parent in parents.items()},
-        ),
-        "labels": (
-            recorded["labels"],
-            {id: label.text for id, label in ours.tree.labels.items() if ours.tree.row(id) is not None},
-        ),
-        "title": (recorded["sessionName"], ours.tree.title),
+        "entries": (list(theirs.entry_ids), ids),
+        "roots": (list(theirs.roots), [id for id, parent in parents.items() if parent is None]),
+        "labels": (theirs.labels, labels),
+        "title": (theirs.session_name, ours.tree.title),
     }
-    for field, (theirs, answer) in answers.items():
-        if theirs != answer:
-            yield Unequal(field, str(answer) if field != "parents" else _where_other(theirs, answer))
+    for field, (their_answer, answer) in answers.items():
+        if their_answer != answer:
+            yield Unequal(field, str(answer))
+    if theirs.parents != parents:
+        yield Unequal("parents", _where_other(theirs.parents, parents))
 
 
-def _unequal_views(recorded: Mapping[str, Any], ours: Loaded, peer: str) -> Iterator[Unequal]:
+def _unequal_views(case: GoldenCase, ours: Loaded, names: Mapping[Any, Any]) -> Iterator[Unequal]:
     """One row a field: in how many views it differs, and our answer in the last of them."""
-    name = _names(recorded, ours)
-    row_of = {name.get(id, id): ours.row(id) for id in ours.ids(range(1, len(ours.tree))) if id is not None}
+    entries = [id for id in ours.ids(range(1, len(ours.tree))) if id is not None]
+    row_of: dict[Any, int] = {names.get(id, id): ours.row(id) for id in entries}
     found: dict[str, list[str]] = {}
-    for view_name, view in recorded["views"].items():
-        row = ours.tree.leaf if view_name == "current" else row_of.get(view.get("leafId"))
+    for view in case.answers.views:
+        row = ours.tree.leaf if view.name == "current" else row_of.get(view.leaf_id)
+        if view.leaf_id is None and view.name == "null_leaf":
+            row = NONE
         if row is None:
-            found.setdefault("view", []).append(f"{view_name}: there is no such entry")
+            found.setdefault("view", []).append(f"{view.name}: there is no such entry")
             continue
-        context = steps.run(build_context(ours.tree, row, ours.read))
-        for field, answer in _unequal_view(
-            view_name, view, context, ours, row, name, recorded["messages"], peer
-        ):
-            found.setdefault(field, []).append(f"{view_name}: {answer}")
+        for field, answer in _unequal_view(view, ours, row, names, case.peer.name):
+            found.setdefault(field, []).append(f"{view.name}: {answer}")
     for field, answers in found.items():
         yield Unequal(field, answers[-1] if len(answers) == 1 else f"in {len(answers)} views, {answers[-1]}")
 
 
 def _unequal_view(
-    view_name: str, view: Mapping[str, Any], context: Context, ours: Loaded, row: int,
-    name: Mapping[Any, Any], pool: list[Any], peer: str,
-) -> Iterator[tuple[str, str]]:  # fmt: skip
-    spoken = " ".join(context.entry_ids) or "nothing"
-    if "error" in view:
+    view: View, ours: Loaded, row: int, names: Mapping[Any, Any], peer: str
+) -> Iterator[tuple[str, str]]:
+    context = steps.run(build_context(ours.tree, row, ours.read))
+    spoken = " ".join(context.entry_ids[-9:]) or "nothing"
+    if view.error is not None:
         yield "error", spoken
         return
-    if view_name == "current" and view["leafId"] != name.get(context.leaf_id, context.leaf_id):
+    if view.name == "current" and view.leaf_id != names.get(context.leaf_id, context.leaf_id):
         yield "leaf", str(context.leaf_id)
-    path = [name.get(id, id) for id in ours.ids(ours.tree.path(row))]
-    if view["path"] != path:
+    path = [names.get(id, id) for id in ours.ids(ours.tree.path(row))] if row != NONE else []
+    if list(view.path) != path:
         yield "path", " ".join(map(str, path)) or "empty"
-    messages = [json.loads(bytes(message)) for message in context.messages]
-    if [pool[place] for place in view["messages"]] != messages:
+    if list(view.messages) != [json.loads(bytes(message)) for message in context.messages]:
         yield "messages", spoken
-    settings = _settings(context) if peer.startswith("omp") else _settings_of_pi(context)
-    if view["settings"] != settings:
-        yield "settings", _where_other(view["settings"], settings)
+    settings = _settings(context) if peer == "omp" else _settings_of_pi(context)
+    if view.settings != settings:
+        yield "settings", _where_other(view.settings, settings)
 
 
 def _parents(ours: Loaded) -> dict[Any, Any]:
@@ -108,13 +99,6 @@ def _parents(ours: Loaded) -> dict[Any, Any]:
             to_visit += [(children.next(row), parent), (children.first(row), tree.id(row))]
             parents[tree.id(row)] = parent
     return parents
-
-
-def _names(recorded: Mapping[str, Any], ours: Loaded) -> dict[Any, Any]:
-    """Our ids -> the peer's, for files without ids, for which the peer made some up."""
-    if not recorded.get("generatedIds"):
-        return {}
-    return dict(zip((entry["id"] for entry in ours.entries()), recorded["entryIds"], strict=False))
 
 
 def _settings(context: Context) -> dict[str, Any]:

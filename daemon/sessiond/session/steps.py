@@ -17,7 +17,7 @@ Steps: TypeAlias = Generator[None, None, T]
 Read: TypeAlias = Callable[[Sequence[int]], list[bytes]]
 """The entries of rows as everybody sees them (`Tree.entry`): v3, valid UTF-8, no newline."""
 
-ROWS_A_STEP: Final = 4_000
+ROWS_A_STEP: Final = 2_000
 """Rows to look at in one step when only columns are read."""
 
 _LINES_A_STEP: Final = 256

@@ -77,8 +77,8 @@ def tree_rows(
     yield from outline.extend(tree, read)
     visible = yield from _visible(tree, outline, read, filter, query)
     shape = yield from _arrange(tree, outline.children, visible, root_row, after_row)
-    on_path = yield from steps.path(tree, tree.leaf)
-    nodes = yield from _nodes(tree, shape, frozenset(on_path), read, limit)
+    on_path = yield from _on_path(tree, len(visible))
+    nodes = yield from _nodes(tree, shape, on_path, read, limit)
     end = shape.start + len(nodes)
     return Page(nodes, shape.rows[end - 1] if end < len(shape.rows) else NONE, tree.count_entries())
 
@@ -214,14 +214,26 @@ def _arrange(
     return shape
 
 
-def _nodes(tree: Tree, shape: _Shape, on_path: frozenset[int], read: Read, limit: int) -> Steps[list[Node]]:
+def _on_path(tree: Tree, end: int) -> Steps[bytearray]:
+    """One byte a row: whether it lies on the path to the leaf."""
+    marks = bytearray(end)
+    path = yield from steps.path(tree, tree.leaf)
+    for start in range(0, len(path), ROWS_A_STEP):
+        for row in path[start : start + ROWS_A_STEP]:
+            if row < end:
+                marks[row] = 1
+        yield
+    return marks
+
+
+def _nodes(tree: Tree, shape: _Shape, on_path: bytearray, read: Read, limit: int) -> Steps[list[Node]]:
     indents = yield from _indents(shape)
     nodes: list[Node] = []
     page = shape.rows[shape.start : shape.start + limit]
     for batch in steps.batches(tree, page):
         for row, entry in zip(batch, read(batch), strict=True):
             place = shape.start + len(nodes)
-            nodes.append(_node(tree, shape, place, indents[place], row in on_path, entry))
+            nodes.append(_node(tree, shape, place, indents[place], bool(on_path[row]), entry))
         yield
     return nodes
 
