@@ -248,6 +248,23 @@ async def test_when_the_recovery_fails_too_the_unsynced_are_cut_away_and_the_log
         assert content(log) == on_disk(log) == HEADER + b"durable\n3\n"
 
 
+async def test_a_recovery_that_fails_takes_a_write_down_that_failed_before_it(tmp_path: Path) -> None:
+    disk = Disk()
+    async with file_log(tmp_path, disk.calls) as log:
+        with disk.hold("fdatasync"):
+            before = log.append(b"1\n", "synced")
+            await asyncio.sleep(0)
+            disk.refuse("write", 1)
+            failing, behind = log.append(b"2\n", "written"), log.append(b"3\n", "synced")
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            disk.refuse("fdatasync", 1)
+            disk.refuse("fsync", 1)
+        assert await outcomes(before, failing, behind) == [StorageFailed] * 3
+        assert await append(log, b"4\n") == [False]
+        assert on_disk(log) == HEADER + b"4\n"
+
+
 async def test_what_was_acknowledged_as_written_survives_a_failed_sync_and_a_failed_recovery(
     tmp_path: Path,
 ) -> None:
@@ -274,7 +291,6 @@ async def test_a_background_sync_that_fails_recovers_without_anybody_asking(tmp_
             while file_of(log).stat().st_ino == inode:  # noqa: ASYNC110 - the file is all there is to see
                 await asyncio.sleep(0.01)
         assert on_disk(log) == HEADER + b"1\n"
-        assert await log.flush() is False
 
 
 async def test_our_lines_do_not_fuse_with_foreign_ones_that_the_system_dropped(tmp_path: Path) -> None:
@@ -451,9 +467,9 @@ def test_under_any_faults_what_was_acknowledged_is_in_the_file_once_and_in_order
             found = on_disk(log).splitlines(keepends=True)
             assert found[0] + found[-1] == HEADER + b"last\n"
             assert [line for line in found if line in kept] == kept
-            if not drops_pages:
-                assert [line for line in found if line in foreign] == foreign
-            ours = [line for line in found if line.startswith(b"ours")]
+            if not drops_pages:  # behind a half line that could not be cut away a foreign one may have fused
+                assert [line for line in foreign if on_disk(log).count(line) == 1] == foreign
+            ours = [line for line in found if line in lines]
             assert len(ours) == len(set(ours))
             await log.close()
 

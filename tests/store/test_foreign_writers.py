@@ -16,6 +16,8 @@ from support.stores import (
     content,
     file_log,
     file_of,
+    file_store,
+    new_log,
     numbered,
     on_disk,
     write_as_another_program,
@@ -86,6 +88,40 @@ async def test_batches_that_were_queued_when_foreign_bytes_were_accepted_report_
         assert await future is True
         assert await append(log, b"next\n") == [False]
         assert content(log) == HEADER + b"theirs\nours\nnext\n"
+
+
+async def test_foreign_bytes_may_be_accepted_while_the_file_moves(tmp_path: Path) -> None:
+    disk = Disk()
+    async with file_store(tmp_path, disk.calls) as store:
+        log = await new_log(store, draft=True)
+        add(file_of(log), b"theirs\n")
+        size = log.size + log.foreign_bytes()
+        with disk.hold("rename"):
+            promoting = asyncio.ensure_future(log.promote())
+            await asyncio.sleep(0)
+            log.accept(size)
+        await promoting
+        assert (log.size, log.foreign_bytes()) == (size, 0)
+        assert await append(log, b"ours\n") == [False]
+        assert content(log) == HEADER + b"theirs\nours\n"
+        await log.close()
+
+
+async def test_foreign_bytes_accepted_while_a_large_batch_is_written_are_reported_by_it(
+    tmp_path: Path,
+) -> None:
+    disk = Disk()
+    large = b"x" * 300_000 + b"\n"
+    async with file_log(tmp_path, disk.calls) as log:
+        add(file_of(log), b"theirs\n")
+        size = log.size + log.foreign_bytes()
+        with disk.hold("write"):
+            future = log.append(large, "synced")
+            await asyncio.sleep(0)
+            log.accept(size)
+        assert await future is True
+        assert content(log) == HEADER + b"theirs\n" + large
+        assert log.foreign_bytes() == 0
 
 
 async def test_a_tail_that_grew_is_not_cut(tmp_path: Path) -> None:

@@ -76,6 +76,27 @@ async def test_a_file_on_another_disk_is_copied_before_it_goes(tmp_path: Path) -
     assert where.with_name(f"{where.name}.json").exists()
 
 
+async def test_a_copy_to_another_disk_that_is_overtaken_does_not_take_the_original_away(
+    tmp_path: Path,
+) -> None:
+    disk = Disk()
+    foreign = tmp_path / "foreign.jsonl"
+    foreign.write_bytes(HEADER)
+    async with file_store(tmp_path, disk.calls) as store:
+        log = await store.open_ref(str(foreign))
+
+        def overtake() -> None:
+            disk.before_next("write", lambda: foreign.write_bytes(HEADER + b"theirs\n"))
+
+        disk.refuse("rename", 1, error=errno.EXDEV)
+        disk.before_next("rename", overtake)
+        with pytest.raises(StorageFailed):
+            await store.trash(log, "test")
+        assert foreign.read_bytes() == HEADER + b"theirs\n"
+        assert names_in(tmp_path / "data" / "trash") == set()
+        await log.close()
+
+
 async def test_a_log_of_another_store_does_not_go_to_this_trash(tmp_path: Path) -> None:
     log = await new_log(MemoryStore())
     async with file_store(tmp_path) as store:

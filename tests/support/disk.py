@@ -30,7 +30,7 @@ class Disk:
         self.room: int | None = None
         self.at_most: int | None = None
         self._refusals: dict[str, tuple[int, int]] = {}
-        self._before: dict[str, list[Callable[[], None]]] = {}
+        self._before: dict[str, list[Callable[[], object]]] = {}
         self._gates: dict[str, threading.Event] = {}
         self._real = Syscalls()
         self.calls = Syscalls(
@@ -48,7 +48,7 @@ class Disk:
     def allow(self, name: str) -> None:
         self._refusals.pop(name, None)
 
-    def before_next(self, name: str, do: Callable[[], None]) -> None:
+    def before_next(self, name: str, do: Callable[[], object]) -> None:
         """Do this right before the next call of this name, where another program could."""
         self._before.setdefault(name, []).append(do)
 

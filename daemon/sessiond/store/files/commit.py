@@ -27,7 +27,7 @@ class Commits:
 
     Batches go from `_queued` to `_written` (their outcome not yet told) and leave it in order. A write has a
     generation; a sync covers the generations that were written before it started. `_unsynced` holds the bytes
-    that no sync has covered, in case that one fails.
+    that no sync has covered, in case that one fails; `_told_size` is the end of the file as callers know it.
     """
 
     def __init__(self, file: LogFile, pool: Executor) -> None:
@@ -50,6 +50,7 @@ class Commits:
         self._sync_failed = False
         self._sync_is_due = False
         self._timer: asyncio.TimerHandle | None = None
+        self._accepted = 0
         self._told_size = file.size
 
     def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
@@ -85,11 +86,11 @@ class Commits:
         """Whether the file is just being changed by ourselves, so that its size says nothing about others."""
         return self._work not in (_Work.NOTHING, _Work.SYNC)
 
-    def resized(self) -> None:
-        """Note that the file now ends elsewhere, as the caller knows: what is queued will lie there."""
-        self._shifted = self._shifted or bool(self._queued)
-        if not self._written:
-            self._told_size = self._file.size
+    def accept(self, size: int) -> None:
+        """Take the bytes up to `size`, which another program added, as soon as the file lies still."""
+        self._accepted = size
+        if not self.moves_file:
+            self._accept_late()
 
     def stop(self) -> None:
         """Forget the timer, once nothing is queued any more."""
@@ -192,12 +193,24 @@ class Commits:
             if not batch.future.done():
                 batch.future.set_exception(error)
 
+    def _accept_late(self) -> None:
+        if self._accepted > self._file.size:
+            self._file.set_size(self._accepted)
+            self._resized()
+        self._accepted = 0
+
+    def _resized(self) -> None:
+        """The file ends elsewhere, as callers know: what is queued will lie where they do not expect it."""
+        self._shifted = self._shifted or bool(self._queued)
+        if not self._written:
+            self._told_size = self._file.size
+
     def _visit(self, call: Callable[[], _T], future: asyncio.Future[_T]) -> None:
         size = self._file.size
 
         def done(result: Future[_T]) -> None:
             if self._file.size != size:
-                self.resized()
+                self._resized()
             error = result.exception()
             if future.done():
                 return
@@ -236,14 +249,16 @@ class Commits:
     def _renew_done(self, done: Future[None]) -> None:
         error = done.exception()
         if error is None:
+            self._file.set_size(self._file.size)  # its last bytes may have been among those that were dropped
             self._all_synced()
             return
-        if self._written:
-            self._give_up(self._written[0].offset)
-        lost = [*self._written, *self._take_queue()]
+        written = list(self._written)
         self._written.clear()
+        lost = [*written, *self._doomed, *self._take_queue()]
         if lost:
             self._condemn(lost, self._as_refusal(error))
+        if written:
+            self._give_up(written[0].offset)
 
     def _give_up(self, cut: int) -> None:
         """Let go of what was written from `cut` on and could not be synced, in the file and in memory."""
@@ -272,8 +287,11 @@ class Commits:
 
         def finish(future: Future[_T]) -> None:
             self._work = _Work.NOTHING
-            done(future)
-            self._step()
+            try:
+                done(future)
+                self._accept_late()
+            finally:
+                self._step()
 
         running = self._pool.submit(call)
         running.add_done_callback(lambda future: self._loop.call_soon_threadsafe(finish, future))

@@ -72,12 +72,11 @@ class FileLog:
             return self._file.present() - self._file.size
 
     def accept(self, size: int) -> None:
-        present = self._file.size + self.foreign_bytes()
-        if not self._file.size <= size <= present:
-            raise ValueError(f"the log holds {present} bytes, {self._file.size} of them known, not {size}")
-        if size > self._file.size:
-            self._file.set_size(size)
-            self._commits.resized()
+        if not self._commits.moves_file:
+            known, present = self._file.size, self._file.size + self.foreign_bytes()
+            if not known <= size <= present:
+                raise ValueError(f"the log holds {present} bytes, {known} of them known, not {size}")
+        self._commits.accept(size)
 
     def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
         if not data.endswith(b"\n"):

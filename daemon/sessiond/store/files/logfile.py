@@ -115,7 +115,6 @@ class LogFile:
         """
         end = self._size_under_our_name()
         self._replace(self._patched(unsynced, end), end)
-        self.set_size(self.size)
 
     def cut(self, size: int) -> None:
         """Cut away the bytes from `size`, which are all ours; where that is refused they count as foreign."""
@@ -250,11 +249,17 @@ class LogFile:
         sync_folder(self.path.parent, self._calls)
 
     def _move_to_other_disk(self, target: Path, present: int) -> None:
-        fd = new_file(target, self._exactly(0, present), self._calls)
+        temp = temporary(target)
+        fd = new_file(temp, self._exactly(0, present), self._calls)
         try:
+            self._refuse_growth(present)
+            move_to_free_name(temp, target, self._calls)
             sync_folder(target.parent, self._calls)
             self.path.unlink()
             os.dup2(fd, self._fd, inheritable=False)
+        except BaseException:
+            temp.unlink(missing_ok=True)
+            raise
         finally:
             os.close(fd)
 
