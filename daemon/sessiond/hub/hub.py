@@ -1,11 +1,7 @@
 """The open sessions of this process: finds, makes, opens, lets go. One `LiveSession` per log, whoever asks."""
 
-import asyncio
 import contextlib
-import difflib
-import hashlib
 import time
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,10 +10,11 @@ import msgspec
 from sessiond.hub import catalogue, clock, drafts, recent
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
 from sessiond.hub.live import LiveSession
+from sessiond.hub.opened import OpenSessions
 from sessiond.protocol import types as t
 from sessiond.session import entries, fork
 from sessiond.session.tree import ASSISTANT, NONE
-from sessiond.store.base import Breadcrumb, Log, LogExists, LogNotFound, LogReplaced, Store
+from sessiond.store.base import Breadcrumb, LogExists, LogReplaced, Store
 
 IDLE_SECONDS: Final = 15 * 60
 """A session nobody holds is let go of after this long."""
@@ -41,90 +38,28 @@ class Hub:
         self._files = files
         self._memory = memory
         self._catalogue = catalogue.Catalogue(files)
-        self._by_id: dict[str, LiveSession] = {}
-        self._opening = asyncio.Lock()
+        self._open = OpenSessions(files)
 
     # --- finding ---------------------------------------------------------------------------------------
 
     def open_sessions(self) -> list[LiveSession]:
-        return list(self._by_id.values())
+        return self._open.all()
 
     def cached(self, session_id: str) -> LiveSession | None:
         """The session if it is open under exactly this id."""
-        live = self._by_id.get(session_id)
-        if live is not None:
-            live.used_at = time.monotonic()
-        return live
+        return self._open.cached(session_id)
 
     async def session(self, session_id: str) -> LiveSession:
         """The session with this id or unique prefix, loaded. Raises `SessionNotFound`."""
-        live = self.cached(session_id)
-        if live is not None:
-            return live
-        async with self._opening:
-            live = self.cached(session_id)
-            if live is not None:
-                return live
-            try:
-                log = await self._files.open(session_id)
-            except (LogNotFound, ValueError):
-                return await self._by_prefix(session_id)
-            return await self._adopt(log, ephemeral=False)
-
-    async def _by_prefix(self, prefix: str) -> LiveSession:
-        stored = await self._files.list()
-        refs = {log.session_id: log.ref for log in stored} | {
-            name: live.log.ref for name, live in self._by_id.items()
-        }
-        near = sorted(name for name in refs if name.startswith(prefix)) if len(prefix) >= 4 else []
-        if len(near) == 1:
-            live = self._at(refs[near[0]])
-            return live or await self._adopt(await self._files.open_ref(refs[near[0]]), ephemeral=False)
-        raise SessionNotFound(
-            prefix, did_you_mean=near[:5] or difflib.get_close_matches(prefix, refs, 3, 0.7)
-        )
+        return await self._open.session(session_id)
 
     async def at_path(self, path: str) -> LiveSession:
         """The session in a file. Raises `SessionNotFound`, `Damaged`, `LogExists` when its id is open elsewhere."""
-        async with self._opening:
-            try:
-                log = await self._files.open_ref(path)
-            except LogNotFound:
-                raise SessionNotFound(path) from None
-            return await self._adopt(log, ephemeral=False)
+        return await self._open.at_path(path)
 
-    async def _adopt(self, log: Log, *, ephemeral: bool) -> LiveSession:
-        known = self._at(log.ref)
-        if known is not None:
-            await log.close()
-            return known
-        live = LiveSession(log, ephemeral=ephemeral)
-        try:
-            await live.load()
-            if live.tree.damaged:
-                if not live.tree.count_entries():
-                    raise Damaged(log.path or log.session_id, live.tree.problems[0])
-                live.name(_damaged_id(log))
-            if live.session_id in self._by_id:
-                raise LogExists(live.session_id)
-        except BaseException:
-            await log.close()
-            raise
-        self._by_id[live.session_id] = live
-        return live
-
-    @contextlib.asynccontextmanager
-    async def glance(self, path: str) -> AsyncIterator[LiveSession]:
-        """The session in a file, only to be read now: a copy of a session that is open elsewhere will do, too."""
-        log = await self._files.open_ref(path)
-        known = self._at(log.ref)
-        live = known or LiveSession(log, ephemeral=False)
-        try:
-            if known is None:
-                await live.load()
-            yield live
-        finally:
-            await log.close()
+    def glance(self, path: str) -> contextlib.AbstractAsyncContextManager[LiveSession]:
+        """The session in a file, only to be read now; see `OpenSessions.glance`."""
+        return self._open.glance(path)
 
     # --- making ----------------------------------------------------------------------------------------
 
@@ -143,12 +78,11 @@ class Hub:
             title=params.title or None, parent_session=params.parent_session, tags=params.tags or None,
         )  # fmt: skip
         lines = msgspec.json.encode(header) + b"\n"
-        async with self._opening:
-            if session_id in self._by_id:
-                raise LogExists(session_id)
-            store = self._memory if params.ephemeral else self._files
-            log = await store.create(session_id, cwd=params.cwd, timestamp=now, lines=lines, draft=True)
-            return await self._adopt(log, ephemeral=params.ephemeral)
+        if self._open.cached(session_id) is not None:
+            raise LogExists(session_id)
+        store = self._memory if params.ephemeral else self._files
+        log = await store.create(session_id, cwd=params.cwd, timestamp=now, lines=lines, draft=True)
+        return await self._open.adopt(log, ephemeral=params.ephemeral)
 
     async def fork(self, source: LiveSession, params: t.ForkParams) -> LiveSession:
         """A new session from a path of `source`. Raises `EntryNotFound`."""
@@ -175,11 +109,10 @@ class Hub:
         lines = b"".join(forked)
         store = self._memory if source.ephemeral else self._files
         has_assistant = any(tree.role(step) == ASSISTANT for step in (tree.path(row) if row != NONE else ()))
-        async with self._opening:
-            log = await store.create(
-                session_id, cwd=header.cwd, timestamp=now, lines=lines, draft=not has_assistant
-            )
-            return await self._adopt(log, ephemeral=source.ephemeral)
+        log = await store.create(
+            session_id, cwd=header.cwd, timestamp=now, lines=lines, draft=not has_assistant
+        )
+        return await self._open.adopt(log, ephemeral=source.ephemeral)
 
     async def go_on(self, params: t.ContinueParams, terminal: t.Terminal | None) -> Continued:
         """Continue-recent: see `recent`. Raises `SessionNotFound` when there is none and none may be made."""
@@ -251,7 +184,7 @@ class Hub:
         live.watchers.remove(client_id)
         if live.holders or not live.log.draft or live.ephemeral:
             return None
-        self._forget(live)
+        self._open.forget(live)
         await live.flush()
         return await self._files.trash(live.log, "closed before the first answer")
 
@@ -290,7 +223,7 @@ class Hub:
         oldest = time.time_ns() - int(max_age * 1e9)
         count = 0
         for stored in await self._files.list():
-            if stored.draft and stored.modified_ns < oldest and self._at(stored.ref) is None:
+            if stored.draft and stored.modified_ns < oldest and self._open.at(stored.ref) is None:
                 log = await self._files.open_ref(stored.ref)
                 await self._files.trash(log, "never answered")
                 count += 1
@@ -309,17 +242,5 @@ class Hub:
         await self._memory.close()
 
     async def _let_go(self, live: LiveSession) -> None:
-        self._forget(live)
+        self._open.forget(live)
         await live.close()
-
-    def _forget(self, live: LiveSession) -> None:
-        self._by_id.pop(live.session_id, None)
-
-    def _at(self, ref: str) -> LiveSession | None:
-        """The open session at a place. A log's place changes when its draft is promoted, so it is not a key."""
-        return next((live for live in self._by_id.values() if live.log.ref == ref), None)
-
-
-def _damaged_id(log: Log) -> str:
-    """An id for a file whose header has none: the same for every reader of the same place."""
-    return "damaged-" + hashlib.sha256(log.ref.encode()).hexdigest()[:12]
