@@ -71,7 +71,7 @@ def _unequal_view(
     view: View, ours: Loaded, row: int, names: Mapping[Any, Any], peer: str
 ) -> Iterator[tuple[str, str]]:
     context = steps.run(build_context(ours.tree, row, ours.read))
-    spoken = " ".join(context.entry_ids[-9:]) or "nothing"
+    spoken = " ".join(context.entry_ids[-8:]) or "nothing"
     if view.error is not None:
         yield "error", spoken
         return

@@ -77,7 +77,7 @@ def tree_rows(
     yield from outline.extend(tree, read)
     visible = yield from _visible(tree, outline, read, filter, query)
     shape = yield from _arrange(tree, outline.children, visible, root_row, after_row)
-    on_path = yield from _on_path(tree, len(visible))
+    on_path = yield from _on_path(tree)
     nodes = yield from _nodes(tree, shape, on_path, read, limit)
     end = shape.start + len(nodes)
     return Page(nodes, shape.rows[end - 1] if end < len(shape.rows) else NONE, tree.count_entries())
@@ -214,14 +214,13 @@ def _arrange(
     return shape
 
 
-def _on_path(tree: Tree, end: int) -> Steps[bytearray]:
+def _on_path(tree: Tree) -> Steps[bytearray]:
     """One byte a row: whether it lies on the path to the leaf."""
-    marks = bytearray(end)
     path = yield from steps.path(tree, tree.leaf)
+    marks = bytearray(len(tree))
     for start in range(0, len(path), ROWS_A_STEP):
         for row in path[start : start + ROWS_A_STEP]:
-            if row < end:
-                marks[row] = 1
+            marks[row] = 1
         yield
     return marks
 
