@@ -20,7 +20,7 @@ Read: TypeAlias = Callable[[Sequence[int]], list[bytes]]
 ROWS_A_STEP: Final = 2_000
 """Rows to look at in one step when only columns are read."""
 
-_LINES_A_STEP: Final = 256
+_LINES_A_STEP: Final = 128
 _BYTES_A_STEP: Final = 512 * 1024
 
 
