@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sessiond.session import steps
-from sessiond.session.context import build_context
+from sessiond.session.context import build_context, extend_context
 from sessiond.session.tree import NONE
 from support.logs import (
     Line,
@@ -337,3 +337,34 @@ def test_a_long_path_is_worked_off_in_steps_by_number_and_by_size() -> None:
     big = loaded(header(), *(user("x" * 300_000) for _ in range(8)))
     pauses = list(build_context(big.tree, big.tree.leaf, big.read))
     assert len(pauses) >= 4
+
+
+@pytest.mark.parametrize("known_at", range(12))
+def test_a_context_that_is_extended_is_the_same_as_one_built_anew(known_at: int) -> None:
+    session = loaded(
+        header(),
+        user("q1"),
+        assistant("a1", provider="anthropic", model="claude"),
+        entry("thinking_level_change", thinkingLevel="high"),
+        user("q2"),
+        entry("model_change", model="openai/gpt", role="default"),
+        assistant("a2"),
+        entry("ttsr_injection", injectedRules=["r1"]),
+        entry("custom_message", customType="x", content="c", display=True),
+        entry("mode_change", mode="plan", data={"a": 1}),
+        user("q3"),
+        assistant("a3", provider="google", model="gemini"),
+        user("q4"),
+    )
+    tree, read = session.tree, session.read
+    built = steps.run(build_context(tree, known_at + 1, read))
+    extended = steps.run(extend_context(tree, built, known_at + 1, tree.leaf, read))
+    assert extended == steps.run(build_context(tree, tree.leaf, read))
+
+
+def test_a_context_is_not_extended_over_what_rewrites_it() -> None:
+    session = loaded(header(), user("q1"), user("q2"), compaction("sum", "e2"), user("q3"))
+    tree, read = session.tree, session.read
+    built = steps.run(build_context(tree, 2, read))
+    assert steps.run(extend_context(tree, built, 2, tree.leaf, read)) is None
+    assert steps.run(extend_context(tree, built, 2, 1, read)) is None

@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.session import messages, payloads, steps, summaries
 from sessiond.session.messages import Edit, Said
-from sessiond.session.settings import Settings, settings
+from sessiond.session.settings import Settings, settings, take_settings
 from sessiond.session.steps import Read, Steps
 from sessiond.session.tree import KIND, NONE, Tree
 
@@ -27,10 +27,16 @@ _SAYS: Final[dict[int, Callable[[bytes, Edit], Said | None]]] = {
 }
 
 
+_REWRITES: Final = frozenset((_COMPACTION, _CONTEXT_EDIT, _RESET))
+"""Kinds that change what entries before them say."""
+_FURTHER_ROWS: Final = 2_000
+
+
 class Context(Settings, kw_only=True):
     """Messages in order, the entry that each came from, and the settings in force at `leaf_id`."""
 
     leaf_id: str | None
+    edited: bool = False  # an entry's words were replaced
     messages: list[Raw] = msgspec.field(default_factory=list)
     entry_ids: list[str] = msgspec.field(default_factory=list)
 
@@ -44,10 +50,39 @@ def build_context(tree: Tree, leaf_row: int, read: Read) -> Steps[Context]:
     context = Context(leaf_id=tree.id(leaf_row), **msgspec.structs.asdict(in_force))
     selection = yield from _select(tree, path, read)
     edits = yield from _edits(tree, selection.edits, read)
+    context.edited = bool(edits)
     if selection.compaction != NONE:
         _say_summary(context, tree, selection.compaction, read, edits)
     yield from _say(context, tree, selection.kept, read, edits, unkept_role="system")
     yield from _say(context, tree, selection.rest, read, edits)
+    return context
+
+
+def extend_context(
+    tree: Tree, known: Context, known_row: int, leaf_row: int, read: Read
+) -> Steps[Context | None]:
+    """The context at a row that comes not far below one whose context is `known`.
+
+    None when it must be built anew: the row is not below, or an entry between rewrites what came before.
+    """
+    rows: list[int] = []
+    row = leaf_row
+    while row != known_row:
+        if row == NONE or tree.kind(row) in _REWRITES or len(rows) == _FURTHER_ROWS:
+            return None
+        rows.append(row)
+        row = tree.parent(row)
+    if known.edited or tree.irregular:
+        return None
+    rows.reverse()
+    context = Context(**msgspec.structs.asdict(known))
+    context.leaf_id = tree.id(leaf_row)
+    context.models = dict(known.models)
+    context.injected_ttsr_rules = list(known.injected_ttsr_rules)
+    context.messages, context.entry_ids = list(known.messages), list(known.entry_ids)
+    yield from take_settings(context, tree, rows, read)
+    speaking = [row for row in rows if tree.kind(row) in _SAYS]
+    yield from _say(context, tree, speaking, read, {})
     return context
 
 

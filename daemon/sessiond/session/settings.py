@@ -26,8 +26,12 @@ _KINDS: Final = frozenset(
 
 
 class Settings(msgspec.Struct, kw_only=True):
-    """What a path has set. `models` is role -> "provider/model"."""
+    """What a path has set. `models` is role -> "provider/model".
 
+    `default_was_said`: no entry set the default model, it is that of the last assistant message.
+    """
+
+    default_was_said: bool = False
     models: dict[str, str] = msgspec.field(default_factory=dict)
     thinking_level: str = "off"
     configured_thinking_level: str | None = None
@@ -66,7 +70,13 @@ _turn = msgspec.json.Decoder(_Turn)
 
 def settings(tree: Tree, path: Sequence[int], read: Read) -> Steps[Settings]:
     """The settings after a path of rows."""
-    answer = Settings()
+    answer = Settings(default_was_said=True)
+    yield from take_settings(answer, tree, path, read)
+    return answer
+
+
+def take_settings(answer: Settings, tree: Tree, path: Sequence[int], read: Read) -> Steps[None]:
+    """Take in what further rows of a path set."""
     rows: list[int] = []
     for start in range(0, len(path), steps.ROWS_A_STEP):
         rows += [row for row in path[start : start + steps.ROWS_A_STEP] if tree.kind(row) in _KINDS]
@@ -75,11 +85,10 @@ def settings(tree: Tree, path: Sequence[int], read: Read) -> Steps[Settings]:
         for entry in read(batch):
             _take(answer, payloads.part(_change, entry) or _Change())
         yield
-    if "default" not in answer.models:
+    if answer.default_was_said:
         speaker = yield from _last_speaker(tree, path, read)
         if speaker is not None:
             answer.models["default"] = f"{speaker.provider}/{speaker.model}"
-    return answer
 
 
 def _take(answer: Settings, change: _Change) -> None:
@@ -87,7 +96,9 @@ def _take(answer: Settings, change: _Change) -> None:
         case "model_change":
             model = _model(change)
             if model is not None:
-                answer.models[_text(change.role) or "default"] = model
+                role = _text(change.role) or "default"
+                answer.models[role] = model
+                answer.default_was_said = answer.default_was_said and role != "default"
         case "thinking_level_change":
             level = _text(change.thinking_level)
             answer.thinking_level = level or "off"
