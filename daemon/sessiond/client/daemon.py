@@ -283,7 +283,7 @@ class Daemon:
             session_id=session_id,
             target_id=target_id,
             summary=summary,
-            details=None if details is None else Raw(msgspec.json.encode(details)),
+            details=UNSET if details is None else Raw(msgspec.json.encode(details)),
             from_extension=from_extension,
             expected_leaf=expected_leaf,
         )

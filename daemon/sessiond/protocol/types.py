@@ -345,9 +345,9 @@ class ContextResult(Wire, frozen=True):
     mode: str
     injected_ttsr_rules: list[str]
     leaf_id: str | None
-    mode_data: Json | None = None
+    mode_data: Json | UnsetType = UNSET
     configured_thinking_level: str | None = None
-    service_tier: Json | None = None
+    service_tier: Json | UnsetType = UNSET
 
 
 class BranchParams(Wire, frozen=True):
@@ -359,7 +359,7 @@ class BranchParams(Wire, frozen=True):
     session_id: SessionId
     target_id: EntryId | None
     summary: str | None = None
-    details: Json | None = None
+    details: Json | UnsetType = UNSET
     from_extension: bool | None = None
     expected_leaf: EntryId | UnsetType | None = UNSET
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 import sessiond
 from sessiond.hub import catalogue, clock
@@ -236,8 +236,8 @@ async def context_(_client: Client, live: LiveSession, params: t.ContextParams) 
     return t.ContextResult(
         messages=_raw(seen.messages), entry_ids=seen.entry_ids, models=seen.models,
         thinking_level=seen.thinking_level, mode=seen.mode, injected_ttsr_rules=seen.injected_ttsr_rules,
-        leaf_id=seen.leaf_id, mode_data=_json(seen.mode_data),
-        configured_thinking_level=seen.configured_thinking_level, service_tier=_json(seen.service_tier),
+        leaf_id=seen.leaf_id, mode_data=_present(seen.mode_data),
+        configured_thinking_level=seen.configured_thinking_level, service_tier=_present(seen.service_tier),
     )  # fmt: skip
 
 
@@ -250,7 +250,7 @@ async def branch(client: Client, live: LiveSession, params: t.BranchParams) -> t
         draft: dict[str, object] = {
             "type": "branch_summary", "fromId": params.target_id or "root", "summary": params.summary,
         }  # fmt: skip
-        if params.details is not None:
+        if params.details is not UNSET:
             draft["details"] = params.details
         if params.from_extension is not None:
             draft["fromExtension"] = params.from_extension
@@ -302,8 +302,8 @@ def _raw(lines: Sequence[bytes]) -> list[Raw]:
     return [Raw(line) for line in lines]
 
 
-def _json(value: object) -> Raw | None:
-    return None if value is None else Raw(msgspec.json.encode(value))
+def _present(value: Raw | None) -> Raw | UnsetType:
+    return UNSET if value is None else value
 
 
 def _seq(after: int | t.After | None) -> int | None:

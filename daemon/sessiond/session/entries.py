@@ -246,12 +246,13 @@ AnyPayload = (
 TYPES: Final = tuple(member.__struct_config__.tag for member in AnyPayload.__args__)
 """Every entry type that sessiond knows, as its `type` is written."""
 
-_payload = msgspec.json.Decoder(AnyPayload)
+_payload: msgspec.json.Decoder[AnyPayload] = msgspec.json.Decoder(AnyPayload)
 
 
 def decode_payload(line: bytes) -> AnyPayload:
     """The payload of an entry of a known type. Raises `msgspec.ValidationError`, which names the field."""
-    return _payload.decode(line)
+    payload: AnyPayload = _payload.decode(line)
+    return payload
 
 
 class DraftHead(msgspec.Struct, kw_only=True, rename="camel"):

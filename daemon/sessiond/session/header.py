@@ -3,13 +3,14 @@
 from typing import Any
 
 from sessiond.session import entries
+from sessiond.session.lines import sound
 
 
 def header_of(first: dict[str, Any]) -> entries.Header:
     """The header in a decoded first line. Raises `ValueError` with why it is none."""
     if first.get("type") != "session":
         raise ValueError("there is no session header: the first line is something else")
-    session_id = first.get("id")
+    session_id = sound(first.get("id"))
     if not isinstance(session_id, str) or not session_id:
         raise ValueError("the session header has no id")
     return entries.Header(
@@ -32,9 +33,9 @@ def _version(value: Any) -> int | None:
 
 
 def _text(first: dict[str, Any], name: str) -> str | None:
-    value = first.get(name)
+    value = sound(first.get(name))
     return value if isinstance(value, str) else None
 
 
 def _words(value: Any) -> list[str] | None:
-    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else None
+    return [sound(word) for word in value if isinstance(word, str)] if isinstance(value, list) else None

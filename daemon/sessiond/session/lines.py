@@ -110,8 +110,8 @@ def presentable(line: bytes) -> bytes:
 
 def well_formed(line: bytes) -> bytes:
     """An object's line as msgspec takes it: lone surrogates become U+FFFD. Raises `NotAnEntry`."""
-    text = json.dumps(loads(line), ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+    text: str = sound(json.dumps(loads(line), ensure_ascii=False, separators=(",", ":")))
+    return text.encode()
 
 
 def dumps(value: object) -> bytes:
@@ -122,11 +122,20 @@ def dumps(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
+def sound(value: Any) -> Any:
+    """Text without lone surrogates, which no message on the wire could hold; anything else as it is."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
+
+
 def _skim_of(value: dict[str, Any]) -> Skim:
     message = value.get("message")
     role = message.get("role") if isinstance(message, dict) else None
+    if any(sound(value.get(name)) != value.get(name) for name in ("id", "parentId")):
+        raise NotAnEntry("an id holds half of a surrogate pair, so nobody could name the entry")
     return Skim(
-        value.get("type"), value.get("id"), value.get("parentId"),
+        sound(value.get("type")), value.get("id"), value.get("parentId"),
         MessageSkim(role if isinstance(role, str) else None),
     )  # fmt: skip
 

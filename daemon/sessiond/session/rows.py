@@ -74,7 +74,8 @@ class Rows:
 
     def type(self, row: int) -> str:
         """The entry type of a row; "other" for a type unknown here."""
-        return KINDS[self._kinds[row]]
+        name: str = KINDS[self._kinds[row]]
+        return name
 
     def role(self, row: int) -> int:
         """`USER`, `ASSISTANT` … of a message; 0 for anything else."""
