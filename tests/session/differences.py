@@ -225,9 +225,7 @@ DIFFERENCES: Final = (
         IDS,
     ),
     Difference(BOTH, "conformance/ids-with-special-characters", "roots", "['q/1 é', 'q5']", IDS),
-    Difference(
-        BOTH, "conformance/ids-with-special-characters", "parents", "{'__proto__': 'q/1 é', 'q5': None}", IDS
-    ),
+    Difference(BOTH, "conformance/ids-with-special-characters", "parents", "{'q5': None}", IDS),
     Difference(BOTH, "conformance/ids-with-special-characters", "view", ": there is no such entry", IDS),
     Difference(BOTH, "conformance/missing-id", "entries", "['q1', 'q2']", IDS),
     Difference(BOTH, "conformance/missing-id", "parents", "{}", IDS),

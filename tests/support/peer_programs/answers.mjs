@@ -41,7 +41,7 @@ function lookAt(manager) {
   const leafId = manager.getLeafId();
   const entryIds = manager.getEntries().map((entry) => entry.id);
   const seen = { header: manager.getHeader(), sessionName: manager.getSessionName() ?? null, entryIds, leafId };
-  Object.assign(seen, family(manager), { labels: {}, at: {} });
+  Object.assign(seen, family(manager), { labels: Object.create(null), at: Object.create(null) });
   for (const id of entryIds) {
     const label = manager.getLabel(id);
     if (label !== undefined) seen.labels[id] = label;
