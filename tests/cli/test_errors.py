@@ -4,7 +4,7 @@ import pytest
 
 from sessiond.cli import errors
 from sessiond.cli.arguments import Usage
-from sessiond.client.connect import DaemonBusy, DaemonNotRunning, DaemonNotStarted, SocketRefused
+from sessiond.client.dial import DaemonBusy, DaemonNotRunning, DaemonNotStarted, SocketRefused
 from sessiond.client.wire import BadReply, Disconnected, RpcError, Unread
 from sessiond.paths import UnsafeFolder
 from sessiond.protocol.errors import CODES

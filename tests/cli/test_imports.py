@@ -51,9 +51,9 @@ def test_importing_the_client_package_loads_neither_client() -> None:
 
 def test_connect_is_the_function_however_its_module_was_imported() -> None:
     program = (
-        "import sessiond.client.connect, sessiond.client.blocking\n"
+        "import sessiond.client.dial, sessiond.client.blocking\n"
         "from sessiond.client import connect, connect_blocking\n"
-        "from sessiond.client.connect import connect as way\n"
+        "from sessiond.client.dial import connect as way\n"
         "print(callable(connect), connect is not way, callable(connect_blocking))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sessiond.client.connect import DaemonNotStarted, connect, read_endpoint
+from sessiond.client.dial import DaemonNotStarted, connect, read_endpoint
 from sessiond.client.start import start
 from sessiond.paths import Places, make_private
 from sessiond.server.lock import AnotherRuns, DaemonLock
@@ -23,7 +23,7 @@ STATUS = b'{"jsonrpc":"2.0","id":1,"method":"server/status"}\n'
 CLIENT = f"""
 import sys
 import time
-from sessiond.client.connect import connect
+from sessiond.client.dial import connect
 from sessiond.paths import places
 sys.stdin.readline()
 with connect(places()) as daemon:

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from sessiond.client.connect import DaemonNotRunning
 from sessiond.client.daemon import Daemon
+from sessiond.client.dial import DaemonNotRunning
 from sessiond.rpc.connection import Connection, Handler
 from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import Head

@@ -13,7 +13,7 @@ from sessiond.cli.arguments import Usage
 from sessiond.cli.human import listed
 from sessiond.cli.style import style_for
 from sessiond.cli.text import one_line
-from sessiond.client.connect import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
+from sessiond.client.dial import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
 from sessiond.client.wire import BadReply, Disconnected, RpcError, Unread
 from sessiond.paths import UnsafeFolder
 

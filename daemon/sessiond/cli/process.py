@@ -65,7 +65,7 @@ def clients(given: Given) -> int:
 
 def stop(given: Given) -> int:
     """Send `server/stop`, then wait until it has."""
-    from sessiond.client.connect import DaemonNotRunning
+    from sessiond.client.dial import DaemonNotRunning
 
     try:
         daemon = connect(autostart=False)

@@ -45,7 +45,7 @@ def attach_stdio() -> int:
 
 
 def _in_the_background() -> int:
-    from sessiond.client.connect import connect, read_endpoint
+    from sessiond.client.dial import connect, read_endpoint
     from sessiond.paths import places
 
     where = places()

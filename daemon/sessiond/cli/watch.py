@@ -14,7 +14,7 @@ from sessiond.cli.speech import in_short, speaker
 from sessiond.cli.style import Style, style_for
 from sessiond.cli.text import fit, one_line, pad, width
 from sessiond.client.blocking import Daemon, connect
-from sessiond.client.connect import CannotConnect
+from sessiond.client.dial import CannotConnect
 from sessiond.client.wire import Disconnected
 
 TYPE_CHECKING = False

@@ -4,19 +4,17 @@ Public names: `connect` (asynchronous, typed), `connect_blocking` (standard libr
 Each is loaded when it is asked for, so that the one kind of client does not pay for the other.
 """
 
-import sessiond.client.connect  # noqa: F401 - see the end
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessiond.client.blocking import connect as connect_blocking
-    from sessiond.client.connect import CannotConnect
     from sessiond.client.daemon import connect
+    from sessiond.client.dial import CannotConnect
     from sessiond.client.wire import Disconnected, RpcError
 
 __all__ = ["CannotConnect", "Disconnected", "RpcError", "connect", "connect_blocking"]
 
 _HOMES = {
-    "CannotConnect": ("connect", "CannotConnect"),
+    "CannotConnect": ("dial", "CannotConnect"),
     "Disconnected": ("wire", "Disconnected"),
     "RpcError": ("wire", "RpcError"),
     "connect": ("daemon", "connect"),
@@ -31,8 +29,3 @@ def __getattr__(name: str) -> object:
 
     module, attribute = _HOMES[name]
     return getattr(import_module(f"{__name__}.{module}"), attribute)
-
-
-# Importing a module binds its name in its package, once. The module `connect` is imported above and its name
-# taken away again, so that no later import of it can take the place of the function.
-globals().pop("connect")

@@ -31,7 +31,7 @@ def connect(*, autostart: bool = True, where: Places | None = None) -> Daemon:
 
     Raises `CannotConnect`.
     """
-    from sessiond.client.connect import connect as dial
+    from sessiond.client.dial import connect as dial
     from sessiond.paths import places
 
     folders = where or places()

@@ -17,7 +17,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sessiond import __version__
 from sessiond.client import terminal
-from sessiond.client.connect import connect as reach
+from sessiond.client.dial import connect as reach
 from sessiond.client.link import Dial, Link
 from sessiond.client.notifications import Notifications
 from sessiond.client.results import Context, Entries

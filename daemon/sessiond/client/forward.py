@@ -12,7 +12,7 @@ import select
 import socket
 import time
 
-from sessiond.client.connect import CannotConnect, connect, knock, read_endpoint
+from sessiond.client.dial import CannotConnect, connect, knock, read_endpoint
 from sessiond.paths import Places, places
 
 _HELD = 1 << 20  # bytes held for one direction; above that its source is not read

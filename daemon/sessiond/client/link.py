@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, Raw
 
-from sessiond.client.connect import CannotConnect
+from sessiond.client.dial import CannotConnect
 from sessiond.client.results import Appended
 from sessiond.client.wire import BadReply, Disconnected, RpcError
 from sessiond.protocol import errors

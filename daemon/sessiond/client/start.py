@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from sessiond.client.connect import PATIENCE, DaemonNotStarted, knock
+from sessiond.client.dial import PATIENCE, DaemonNotStarted, knock
 from sessiond.paths import Places, make_private
 
 ANOTHER_RUNS = 75

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sessiond.client.connect import (
+from sessiond.client.dial import (
     DaemonBusy,
     DaemonNotRunning,
     SocketRefused,
