@@ -63,6 +63,7 @@ class Outline:
 
     children: Children = field(default_factory=Children)
     silent: SilentTurns = field(default_factory=SilentTurns)
+    drawn: "_Drawn | None" = None
 
     def extend(self, tree: Tree, read: Read) -> Steps[None]:
         yield from self.children.extend(tree)
@@ -75,12 +76,24 @@ def tree_rows(
 ) -> Steps[Page]:  # fmt: skip
     """A page of a view: of the whole tree, or of what hangs on `root_row`; from the start, or after a row."""
     yield from outline.extend(tree, read)
-    visible = yield from _visible(tree, outline, read, filter, query)
-    shape = yield from _arrange(tree, outline.children, visible, root_row, after_row)
-    on_path = yield from _on_path(tree)
-    nodes = yield from _nodes(tree, shape, on_path, read, limit)
-    end = shape.start + len(nodes)
-    return Page(nodes, shape.rows[end - 1] if end < len(shape.rows) else NONE, tree.count_entries())
+    question = tree.committed, tree.leaf, filter, query, root_row
+    drawn = outline.drawn
+    if (
+        drawn is None
+        or drawn.question != question
+        or (after_row != NONE and after_row not in drawn.shape.rows)
+    ):
+        visible = yield from _visible(tree, outline, read, filter, query)
+        shape, start = yield from _arrange(tree, outline.children, visible, root_row, after_row)
+        drawn = _Drawn(question, shape, (yield from _indents(shape)), (yield from _on_path(tree)))
+    else:
+        start = 0 if after_row == NONE else drawn.shape.rows.index(after_row) + 1
+    nodes = yield from _nodes(tree, drawn, start, read, limit)
+    rows = drawn.shape.rows
+    end = start + len(nodes)
+    # Whoever read a page will want the next one; after the last nothing is kept.
+    outline.drawn = drawn if end < len(rows) else None
+    return Page(nodes, rows[end - 1] if end < len(rows) else NONE, tree.count_entries())
 
 
 # --- which rows --------------------------------------------------------------------------------------------
@@ -167,7 +180,6 @@ class _Shape:
         self.child_counts = array("i")
         self.last_children = array("i")
         self.last_root = NONE
-        self.start = 0
 
     def add(self, row: int, above: int) -> int:
         place = len(self.rows)
@@ -189,11 +201,21 @@ class _Shape:
         return place == (self.last_root if above == NONE else self.last_children[above])
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A whole view, and the question that it answers."""
+
+    question: tuple[int, int, str, str, int]
+    shape: _Shape
+    indents: "array[int]"
+    on_path: bytearray
+
+
 def _arrange(
     tree: Tree, children: Children, visible: bytearray, root_row: int, after_row: int
-) -> Steps[_Shape]:
-    """Walk down the tree; `start` is set to the first place after a row, visible or not."""
-    shape = _Shape()
+) -> Steps[tuple[_Shape, int]]:
+    """Walk down the tree; the second answer is the first place after a row, visible or not."""
+    shape, start = _Shape(), 0
     end = len(visible)
     to_visit = [(root_row, NONE)] if root_row != NONE else [(children.first(NONE), NONE)]
     visited = 0
@@ -207,11 +229,11 @@ def _arrange(
             above = shape.add(row, above)
         to_visit.append((children.first(row), above))
         if row == after_row:
-            shape.start = len(shape.rows)
+            start = len(shape.rows)
         visited += 1
         if visited % 1000 == 0:
             yield
-    return shape
+    return shape, start
 
 
 def _on_path(tree: Tree) -> Steps[bytearray]:
@@ -225,14 +247,15 @@ def _on_path(tree: Tree) -> Steps[bytearray]:
     return marks
 
 
-def _nodes(tree: Tree, shape: _Shape, on_path: bytearray, read: Read, limit: int) -> Steps[list[Node]]:
-    indents = yield from _indents(shape)
+def _nodes(tree: Tree, drawn: _Drawn, start: int, read: Read, limit: int) -> Steps[list[Node]]:
     nodes: list[Node] = []
-    page = shape.rows[shape.start : shape.start + limit]
+    page = drawn.shape.rows[start : start + limit]
     for batch in steps.batches(tree, page):
         for row, entry in zip(batch, read(batch), strict=True):
-            place = shape.start + len(nodes)
-            nodes.append(_node(tree, shape, place, indents[place], bool(on_path[row]), entry))
+            place = start + len(nodes)
+            nodes.append(
+                _node(tree, drawn.shape, place, drawn.indents[place], bool(drawn.on_path[row]), entry)
+            )
         yield
     return nodes
 
