@@ -11,15 +11,15 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from sessiond.hub.hub import Hub
-from sessiond.rpc.connection import Connection, Handler, RemoteError
+from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
 from sessiond.rpc.memory import memory_pair
-from sessiond.rpc.message import BadMessage, Head
+from sessiond.rpc.message import BadMessage, Head, RequestId, encode_request
 from sessiond.server.client import Client
 from sessiond.server.listen import Listener
 from sessiond.server.server import Server
@@ -35,11 +35,12 @@ BOUND = 10.0
 class Refused(Exception):
     """The daemon answered with an error; tests look at `kind`."""
 
-    def __init__(self, error: RemoteError) -> None:
-        self.code = error.code
-        self.data: dict[str, Any] = json.loads(bytes(error.data or b"{}"))
-        self.kind: str = self.data.get("kind", "")
-        super().__init__(f"{self.kind}: {error}")
+    def __init__(self, error: dict[str, Any]) -> None:
+        self.code: int = error["code"]
+        self.message: str = error["message"]
+        self.data: dict[str, Any] = error["data"]
+        self.kind: str = self.data["kind"]
+        super().__init__(f"{self.kind}: {self.message}")
 
 
 @dataclass
@@ -48,15 +49,21 @@ class Peer(Handler):
 
     connection: Connection = field(init=False)
     notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
+    """What came in, in order: the names of notifications, and "reply"."""
     is_closed: asyncio.Event = field(default_factory=asyncio.Event)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    _calls: dict[RequestId, asyncio.Future[Any]] = field(default_factory=dict)
 
     async def call(self, method: str, **params: Any) -> Any:
-        """The result of a request, its params as keywords. Raises `Refused`."""
-        try:
-            return json.loads(bytes(await self.connection.call(method, params, timeout=BOUND)))
-        except RemoteError as error:
-            raise Refused(error) from None
+        """The result of a request, its params as keywords. Raises `Refused`, `ConnectionClosed`."""
+        request_id = f"call-{len(self._calls)}"
+        answer = self._calls[request_id] = asyncio.get_running_loop().create_future()
+        self.connection.send_body(encode_request(request_id, method, params))
+        if self.is_closed.is_set():
+            raise ConnectionClosed
+        async with asyncio.timeout(BOUND):
+            return await answer
 
     async def append(self, session_id: str, *entries: dict[str, Any], **params: Any) -> Any:
         return await self.call("session/append", sessionId=session_id, entries=list(entries), **params)
@@ -78,8 +85,21 @@ class Peer(Handler):
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
         message = json.loads(body)
+        self.order.append(message["method"])
         self.notes.append((message["method"], message.get("params", {})))
         self._arrived.set()
+
+    def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
+        # The connection knows nothing of our calls, so that replies are met here, in the order of the wire.
+        message = json.loads(body)
+        self.order.append("reply")
+        answer = self._calls[message["id"]]
+        if answer.done():
+            return
+        if "error" in message:
+            answer.set_exception(Refused(message["error"]))
+        else:
+            answer.set_result(message["result"])
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
         raise AssertionError(f"the daemon sent something that is no message: {error.message}")
@@ -90,6 +110,10 @@ class Peer(Handler):
     def closed(self, connection: Connection, reason: Exception | None) -> None:
         self.is_closed.set()
         self._arrived.set()
+        for answer in self._calls.values():
+            if not answer.done():
+                answer.set_exception(ConnectionClosed(reason))
+                answer.exception()  # whoever does not wait for it any more need not hear of it
 
 
 @dataclass
@@ -117,6 +141,10 @@ class Running:
         """The logs in a folder of the data."""
         return sorted((self.home / "data" / folder).rglob("*.jsonl"))
 
+    def everything(self) -> dict[Path, bytes]:
+        """Every file of the data, with its bytes."""
+        return {path: path.read_bytes() for path in (self.home / "data").rglob("*") if path.is_file()}
+
 
 @contextlib.asynccontextmanager
 async def running(home: Path, mode: Mode = "memory") -> AsyncIterator[Running]:
@@ -128,6 +156,20 @@ async def running(home: Path, mode: Mode = "memory") -> AsyncIterator[Running]:
             yield daemon
         finally:
             await daemon.detach_all()
+
+
+def joined(home: Path) -> Running:
+    """The daemon process that runs under `home` already, whoever started it."""
+    return Running(home, "process", _dial(socket_path(home)))
+
+
+async def refusal(call: Awaitable[Any]) -> Refused:
+    """What a request was refused with; an AssertionError when it was answered."""
+    try:
+        answer = await call
+    except Refused as refused:
+        return refused
+    raise AssertionError(f"it was answered: {answer!r:.200}")
 
 
 def _server(home: Path, socket_path: str | None) -> Server:

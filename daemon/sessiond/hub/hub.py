@@ -1,6 +1,7 @@
 """The open sessions of this process: finds, makes, opens, lets go. One `LiveSession` per log, whoever asks."""
 
 import contextlib
+import logging
 import time
 from dataclasses import dataclass
 from typing import Final
@@ -9,12 +10,16 @@ import msgspec
 
 from sessiond.hub import catalogue, clock, drafts, recent
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
+from sessiond.hub.events import Listener
 from sessiond.hub.live import LiveSession
+from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.opened import OpenSessions
 from sessiond.protocol import types as t
 from sessiond.session import entries, fork
 from sessiond.session.tree import ASSISTANT, NONE
-from sessiond.store.base import Breadcrumb, LogExists, LogReplaced, Store
+from sessiond.store.base import Breadcrumb, LogExists, LogNotFound, LogReplaced, StorageFailed, Store
+
+log = logging.getLogger(__name__)
 
 IDLE_SECONDS: Final = 15 * 60
 """A session nobody holds is let go of after this long."""
@@ -38,7 +43,16 @@ class Hub:
         self._files = files
         self._memory = memory
         self._catalogue = catalogue.Catalogue(files)
-        self._open = OpenSessions(files)
+        self._open = OpenSessions(files, self._header_ids)
+
+    def tell(self, listener: Listener) -> None:
+        """Let this listener hear of sessions that come and change."""
+        self._open.listener = listener
+
+    def refuse_when_draining(self) -> None:
+        """Raise `Draining` when no more writes are taken."""
+        if self.draining:
+            raise Draining
 
     # --- finding ---------------------------------------------------------------------------------------
 
@@ -53,11 +67,15 @@ class Hub:
         """The session with this id or unique prefix, loaded. Raises `SessionNotFound`."""
         return await self._open.session(session_id)
 
+    def by_prefix(self, prefix: str) -> LiveSession | None:
+        """The only open session whose id is this or begins so, or None."""
+        return self._open.by_prefix(prefix)
+
     async def at_path(self, path: str) -> LiveSession:
-        """The session in a file. Raises `SessionNotFound`, `Damaged`, `LogExists` when its id is open elsewhere."""
+        """The session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists` if its id is open elsewhere."""
         return await self._open.at_path(path)
 
-    def glance(self, path: str) -> contextlib.AbstractAsyncContextManager[LiveSession]:
+    def glance(self, path: str) -> contextlib.AbstractAsyncContextManager[LoadedSession]:
         """The session in a file, only to be read now; see `OpenSessions.glance`."""
         return self._open.glance(path)
 
@@ -65,11 +83,12 @@ class Hub:
 
     async def create(self, params: t.CreateParams) -> LiveSession:
         """A new session, durable when this returns. Raises `LogExists`, `InvalidRequest`."""
-        if self.draining:
-            raise Draining
+        self.refuse_when_draining()
         session_id = params.id or clock.session_id()
         if not entries.valid_session_id(session_id):
-            raise InvalidRequest("a session's id has 8 to 128 characters of A-Z a-z 0-9 _ -")
+            raise InvalidRequest(
+                "a session's id has 8 to 128 characters of A-Z a-z 0-9 _ -, the first a letter or digit"
+            )
         if not params.cwd.startswith("/") or "\0" in params.cwd:
             raise InvalidRequest("cwd is not an absolute path")
         now = clock.timestamp()
@@ -86,8 +105,7 @@ class Hub:
 
     async def fork(self, source: LiveSession, params: t.ForkParams) -> LiveSession:
         """A new session from a path of `source`. Raises `EntryNotFound`."""
-        if self.draining:
-            raise Draining
+        self.refuse_when_draining()
         tree = source.tree
         row = tree.leaf if params.leaf_id is None else source.row(params.leaf_id)
         if params.position == "before" and row != NONE:
@@ -125,10 +143,13 @@ class Hub:
                     live, t.Because(rule="breadcrumb", message="This terminal had it last."), created=False
                 )
             gone = " The session that this terminal had last is gone."
+        sessions = await self.sessions()
         held = self.terminals.held_by_others(terminal)
-        chosen = recent.choose(await self.sessions(), params.cwd, held, even_if_held=not params.create)
+        chosen = recent.choose(sessions, params.cwd, held, even_if_held=not params.create)
         if chosen is not None:
             session, why = chosen
+            if terminal is not None:  # before anybody else can choose it
+                self.terminals.hold(terminal, session.session_id)
             live = await self.session(session.session_id)
             return Continued(live, t.Because(rule="recent", message=why + gone), created=False)
         if not params.create:
@@ -161,6 +182,9 @@ class Hub:
             lambda: {live.log.ref: self.info(live) for live in self.open_sessions()}
         )
 
+    async def _header_ids(self) -> dict[str, str]:
+        return {it.session_id: it.path for it in await self.sessions() if it.path is not None}
+
     def info(self, live: LiveSession) -> t.SessionInfo:
         """What the wire says of an open session."""
         tree = live.tree
@@ -172,7 +196,7 @@ class Hub:
     def _info(self, live: LiveSession) -> t.SessionInfo:
         return catalogue.session_info(
             live.tree, live.read_rows, session_id=live.session_id, path=live.log.path,
-            draft=live.log.draft and not live.tree.has_assistant(), size=live.tree.end,
+            draft=live.is_draft, size=live.tree.end,
             ephemeral=live.ephemeral, read_only=live.read_only is not None,
         )  # fmt: skip
 
@@ -180,13 +204,19 @@ class Hub:
 
     async def release(self, live: LiveSession, client_id: str) -> str | None:
         """A client closed a session. A draft whose last client this was goes to the trash; answers where it is."""
+        was_holder = client_id in live.holders
         live.holders.discard(client_id)
         live.watchers.remove(client_id)
-        if live.holders or not live.log.draft or live.ephemeral:
+        if not was_holder or live.ephemeral:
             return None
-        self._open.forget(live)
-        await live.flush()
-        return await self._files.trash(live.log, "closed before the first answer")
+        await live.flush()  # what came before the close counts: an answer makes a session of a draft
+        if live.holders or not live.is_draft or not self._open.has(live):
+            return None
+        async with self._open.leaving(live.log.ref):
+            try:
+                return await self._files.trash(live.log, "closed before the first answer")
+            finally:
+                await live.close()
 
     async def sweep(self) -> None:
         """Take in what other programs wrote to open sessions, and let go of sessions that nobody uses."""
@@ -195,52 +225,70 @@ class Hub:
                 if live.log.foreign_bytes():
                     await live.ingest()
             except LogReplaced:
-                if not live.holders:
+                if not live.holders and not live.pending:
                     await self._let_go(live)
-                continue
-            unused = time.monotonic() - live.used_at > IDLE_SECONDS
-            if (
-                unused
-                and not live.holders
-                and not len(live.watchers)
-                and not live.pending
-                and not live.ephemeral
-            ):
-                await self._let_go(live)
+            except StorageFailed as error:
+                log.warning("session %s cannot be looked after: %s", live.session_id, error)
+            else:
+                if time.monotonic() - live.used_at > IDLE_SECONDS and not live.wanted:
+                    await self._let_go(live)
 
     async def reopen_replaced(self, live: LiveSession) -> LiveSession:
-        """A client opens a session whose file was cut short or replaced: read it anew. Others keep what they hold."""
+        """A client opens a session: if its file was cut short or replaced, it is read anew.
+
+        Whoever watched what was there is told to subscribe again.
+        """
         try:
             live.log.foreign_bytes()
         except LogReplaced:
-            path = live.log.path
             await self._let_go(live)
-            return await self.at_path(path or live.log.ref)
+            return await self.at_path(live.log.ref)
         return live
 
     async def trash_old_drafts(self, max_age: float) -> int:
-        """Put drafts that nobody promoted within `max_age` seconds into the trash; how many."""
+        """Put drafts that nobody answered within `max_age` seconds into the trash; how many."""
         oldest = time.time_ns() - int(max_age * 1e9)
-        count = 0
-        for stored in await self._files.list():
-            if stored.draft and stored.modified_ns < oldest and self._open.at(stored.ref) is None:
-                log = await self._files.open_ref(stored.ref)
-                await self._files.trash(log, "never answered")
-                count += 1
-        return count
+        old = [it.ref for it in await self._files.list() if it.draft and it.modified_ns < oldest]
+        return sum([await self._trash_draft(ref) for ref in old])
+
+    async def _trash_draft(self, ref: str) -> bool:
+        if self._open.at(ref) is not None or not self._open.may_leave(ref):
+            return False
+        async with self._open.leaving(ref):
+            try:
+                draft = LoadedSession(await self._files.open_ref(ref))
+            except LogNotFound:
+                return False
+            try:
+                await draft.load()
+                if draft.tree.has_assistant():  # another program's, or it would not lie there
+                    return False
+                await self._files.trash(draft.log, "never answered")
+                return True
+            finally:
+                await draft.log.close()
 
     async def flush(self) -> int:
         """Wait until every open session is synced; how many had something to sync."""
         return sum([await live.flush() for live in self.open_sessions()])
 
     async def close(self) -> None:
-        """Finish everything and let go of all sessions."""
+        """Finish everything and let go of all sessions. Raises the first `StorageFailed`, after all are done."""
         self.draining = True
+        refusals: list[StorageFailed] = []
         for live in self.open_sessions():
-            await self._let_go(live)
+            try:
+                await self._let_go(live)
+            except StorageFailed as refusal:
+                refusals.append(refusal)
         await self._files.close()
         await self._memory.close()
+        if refusals:
+            raise refusals[0]
 
     async def _let_go(self, live: LiveSession) -> None:
-        self._open.forget(live)
-        await live.close()
+        if not self._open.may_leave(live.log.ref):
+            return
+        live.watchers.cut_off()
+        async with self._open.leaving(live.log.ref):
+            await live.close()

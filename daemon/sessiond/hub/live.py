@@ -1,41 +1,44 @@
 """One open session: its tree, its log, its queue of batches and its watchers.
 
-Invariant: nothing is awaited between choosing a parent and joining the log's queue. Appends that must wait for
-something (loading, a foreign writer's lines, a torn tail, a migration, a promotion) wait under one lock, first come first
-served, and only then choose.
+Invariant: nothing is awaited between choosing a parent and joining the log's queue. Appends that must wait
+for something (loading, a foreign writer's lines, a torn tail, a migration, a promotion) wait under one lock,
+first come first served, and only then choose.
 """
 
 import asyncio
+import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
-
-from sessiond.hub import drafts
+from sessiond.hub import drafts, meaning
 from sessiond.hub.drafts import Placement, Prepared
-from sessiond.hub.errors import EntryNotFound, HubError, ReadOnly, UnsupportedVersion
-from sessiond.hub.watch import Watchers
+from sessiond.hub.errors import HubError, ReadOnly, UnsupportedVersion
+from sessiond.hub.events import NOBODY, Listener
+from sessiond.hub.loaded import LoadedSession, read_into
+from sessiond.hub.watch import REPLAY_SLICE, Watchers
+from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
 from sessiond.session import entries, migrate
 from sessiond.session import tree as trees
-from sessiond.session.views import Outline
 from sessiond.session.tree import Tree
+from sessiond.session.views import Outline
 from sessiond.store.base import Durability, Log, LogReadOnly, LogReplaced, StorageFailed
 
-T = TypeVar("T")
 Done = Callable[["Outcome | Exception"], None]
 
+FOREIGN: Final = t.Origin(kind="foreign")
 FOREIGN_SLICE: Final = 256 * 1024
-STEP_SECONDS: Final = 0.002
-"""How long one step of long work may hold the loop."""
 SETTLE_AT_ONCE: Final = 100
 """Batches answered in one turn of the loop."""
 SETTLE_SECONDS: Final = 0.3
 """How long a foreign program's half line must have stood still before it counts as torn."""
+
+_REFUSED: Final = (HubError, LogReadOnly, LogReplaced, StorageFailed)
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -55,118 +58,51 @@ class _Batch:
     done: Done
 
 
-class LiveSession:
-    """An open session. Everything but the `async` methods is synchronous and belongs to the loop's thread."""
+class LiveSession(LoadedSession):
+    """An open session. Everything but the `async` methods is synchronous, on the loop's thread."""
 
-    def __init__(self, log: Log, *, ephemeral: bool) -> None:
-        self.log = log
+    def __init__(self, log: Log, *, ephemeral: bool, listener: Listener = NOBODY) -> None:
+        super().__init__(log)
         self.ephemeral = ephemeral
-        self.tree = Tree()
-        self.outline = Outline()
         self.session_id = log.session_id
         self.holders: set[str] = set()
         self.known_info: tuple[object, t.SessionInfo] | None = None
         self.watchers = Watchers(self.session_id, self._rows, self.page, lambda: self.tree.leaf_id)
         self.used_at = time.monotonic()
+        self.tagging = asyncio.Lock()
+        self._listener = listener
         self._batches: deque[_Batch] = deque()
         self._lock = asyncio.Lock()
         self._waiting = 0
         self._writable = False  # tail, version and place have been seen to
+        self._promoted = False  # the draft has moved, and nobody has been told yet
         self._drifted = False
         self._watched: asyncio.Future[bool] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
-    # --- reading ---------------------------------------------------------------------------------------
-
     async def load(self) -> None:
         """Read the whole log, a slice at a time."""
-        async with self._lock:
-            await self._read_on()
-            if self.tree.header is not None:
-                self.name(self.tree.header.id)
+        await super().load()
+        if self.tree.header is not None:
+            self.name(self.tree.header.id)
 
     def name(self, session_id: str) -> None:
         """Go by this id: the header's, or one made for a file that has none."""
         self.session_id = self.watchers.session_id = session_id
 
-    async def _read_on(self) -> None:
-        began = time.perf_counter()
-        for data in self.log.scan(self.tree.end):
-            self.tree.read(data)
-            if time.perf_counter() - began > STEP_SECONDS:
-                await asyncio.sleep(0)
-                began = time.perf_counter()
-        self.tree.finish()
-
-    def row(self, entry_id: str) -> int:
-        """The committed row of an entry. Raises `EntryNotFound`."""
-        row = self.tree.row(entry_id)
-        if row is None:
-            raise EntryNotFound(entry_id, did_you_mean=self._near(entry_id))
-        return row
-
-    def _near(self, entry_id: str) -> list[str]:
-        """Ids that begin like a mistyped one; only looked for in a session small enough to look through."""
-        if len(entry_id) < 3 or len(self.tree) > 20_000:
-            return []
-        names = (self.tree.id(row) for row in range(1, self.tree.committed))
-        return [name for name in names if name is not None and name.startswith(entry_id)][:3]
-
-    def read(self, row: int) -> bytes:
-        """The entry of one row, pending ones too."""
-        if row >= self.tree.committed:
-            return self.tree.pending_line(row)
-        return self.tree.entry(row, self.log.read(*self.tree.span(row)))
-
-    def read_rows(self, rows: Sequence[int]) -> list[bytes]:
-        """The entries of rows; neighbours in the log are read together."""
-        found: list[bytes] = []
-        tree, position = self.tree, 0
-        while position < len(rows):
-            last = position
-            start, end = tree.span(rows[position])
-            spans = [(start, end)]
-            while last + 1 < len(rows) and rows[last + 1] == rows[last] + 1 and end - start < 1 << 20:
-                last += 1
-                spans.append(tree.span(rows[last]))
-                end = spans[-1][1]
-            block = self.log.read(start, end)
-            found += (
-                tree.entry(row, block[first - start : after - start])
-                for row, (first, after) in zip(rows[position : last + 1], spans, strict=True)
-            )
-            position = last + 1
-        return found
-
-    def page(self, row: int, size: int, count: int = 10_000) -> tuple[list[bytes], list[int]]:
-        """Entries and seqs from a row on: at most about `size` bytes and `count` entries, at least one."""
-        tree = self.tree
-        seqs: list[int] = []
-        while row < tree.committed and len(seqs) < count and size > 0:
-            if tree.kind(row) not in (trees.BAD, trees.HEADER):
-                start, end = tree.span(row)
-                size -= end - start
-                seqs.append(row)
-            row += 1
-        return self.read_rows(seqs), seqs
-
-    async def drive(self, work: Generator[None, None, T]) -> T:
-        """Run long work of the core in steps, so that the loop breathes in between."""
-        began = time.perf_counter()
-        while True:
-            try:
-                next(work)
-            except StopIteration as stop:
-                return stop.value  # type: ignore[no-any-return]
-            if time.perf_counter() - began > STEP_SECONDS:
-                await asyncio.sleep(0)
-                began = time.perf_counter()
-
     def _rows(self) -> int:
         return self.tree.committed
 
-    # --- writing ---------------------------------------------------------------------------------------
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody has it open, watches it or waits for it; one in memory is wanted to the end."""
+        return bool(self.holders or len(self.watchers) or self.pending or self.ephemeral)
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether nobody has answered here yet; a foreign program may have, in a file among the drafts."""
+        return self.log.draft and not self.tree.has_assistant()
 
     @property
     def read_only(self) -> HubError | None:
@@ -179,10 +115,12 @@ class LiveSession:
             return ReadOnly(self.log.read_only, path=self.log.path)
         return None
 
+    # --- writing ---------------------------------------------------------------------------------------
+
     @property
     def pending(self) -> bool:
-        """Whether batches are on their way to the disk."""
-        return bool(self._batches)
+        """Whether batches are on their way to the disk, or wait to be."""
+        return bool(self._batches or self._waiting)
 
     def append(
         self, raw: Sequence[bytes], placement: Placement, durability: Durability, origin: t.Origin, done: Done
@@ -194,57 +132,20 @@ class LiveSession:
         """
         self.used_at = time.monotonic()
         try:
-            ready = not self._waiting and self._ready_to_write()
-        except LogReplaced as refusal:
+            prepared = None
+            if not self._waiting and self._ready_to_write():
+                prepared = drafts.prepare(self.tree, raw, placement, self.read)
+                if self._promotes(prepared):
+                    prepared = None
+        except _REFUSED as refusal:
             done(refusal)
             return
-        if not ready:
-            self._waiting += 1
-            task = asyncio.get_running_loop().create_task(
-                self._append_later(raw, placement, durability, origin, done)
-            )
-            task.add_done_callback(_consume)
+        if prepared is not None:
+            self._submit(prepared, durability, origin, done)
             return
-        try:
-            prepared = drafts.prepare(self.tree, raw, placement, self.read)
-            if self._promotes(prepared):
-                self._writable = False
-                self.append(raw, placement, durability, origin, done)
-                return
-        except (HubError, LogReadOnly) as refusal:
-            done(refusal)
-            return
-        self._submit(prepared, durability, origin, done)
-
-    async def commit(
-        self,
-        raw: Sequence[bytes],
-        placement: Placement | None = None,
-        *,
-        origin: t.Origin,
-        durability: Durability = "synced",
-    ) -> Outcome:
-        """`append`, awaited. Raises what it was refused with."""
-        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-
-        def done(outcome: Outcome | Exception) -> None:
-            if future.cancelled():
-                return
-            if isinstance(outcome, Exception):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
-
-        self.append(raw, placement or drafts.AT_THE_LEAF, durability, origin, done)
-        return await future
-
-    async def move_leaf(self, target_id: str | None, *, expected: object, origin: t.Origin) -> Outcome:
-        """Write a `leaf` line. Raises `EntryNotFound`, `LeafConflict`."""
-        raw = b'{"type":"leaf","targetId":%b}' % (
-            b"null" if target_id is None else b'"%b"' % target_id.encode()
-        )
-        placement = Placement(parent_id=target_id, expected_leaf=expected)  # type: ignore[arg-type]
-        return await self.commit([raw], placement, origin=origin)
+        self._waiting += 1
+        later = self._append_later(raw, placement, durability, origin, done)
+        asyncio.get_running_loop().create_task(later).add_done_callback(_consume)
 
     def _ready_to_write(self) -> bool:
         if self._batches and self._batches[0].future.done():
@@ -260,8 +161,12 @@ class LiveSession:
         try:
             async with self._lock:
                 try:
-                    await self._make_writable(raw, placement)
+                    await self._make_writable()
                     prepared = drafts.prepare(self.tree, raw, placement, self.read)
+                    if self._promotes(prepared):
+                        await self.log.promote()
+                        self._promoted = True
+                        prepared = drafts.prepare(self.tree, raw, placement, self.read)
                 except Exception as refusal:  # noqa: BLE001 - the caller answers; nothing may be lost in a task
                     done(refusal)
                 else:
@@ -269,8 +174,8 @@ class LiveSession:
         finally:
             self._waiting -= 1
 
-    async def _make_writable(self, raw: Sequence[bytes], placement: Placement) -> None:
-        await self._idle.wait()
+    async def _make_writable(self) -> None:
+        await self._until_idle()
         await self._ingest()
         refusal = self.read_only
         if refusal is not None:
@@ -282,18 +187,23 @@ class LiveSession:
             self.tree.drop_tail()
         elif self.tree.tail_is_entry:
             await self.log.complete_tail()
-            self.tree.complete_tail()
+            # Not only the newline may be new: what another program wrote just before it is the log's, too.
+            before = meaning.facts(self.tree)
+            self._read_rest()
+            self._announce(before, {})
         if self.tree.version < entries.CURRENT_VERSION:
             await self._migrate()
-        if self._promotes(drafts.prepare(self.tree, raw, placement, self.read)):
-            await self.log.promote()
         self._writable = True
 
     def _promotes(self, prepared: Prepared) -> bool:
         return self.log.draft and any(row.role == "assistant" for row in prepared.rows)
 
+    async def _until_idle(self) -> None:
+        while self._batches:
+            await self._idle.wait()
+
     async def _let_the_tail_settle(self) -> None:
-        """A half line may be a foreign program's write that is under way: give it time before it counts as torn."""
+        """A half line may be another program's write that is under way: give it time before it counts as torn."""
         until = time.monotonic() + SETTLE_SECONDS
         while self.tree.tail and time.monotonic() < until:
             await asyncio.sleep(0.02)
@@ -302,11 +212,15 @@ class LiveSession:
                 until = time.monotonic() + SETTLE_SECONDS
 
     async def _migrate(self) -> None:
-        """Rewrite a v1 or v2 log as v3, the original kept; the rows and their seqs stay the same."""
-        version = self.tree.version
-        changed: list[bytes] = []
+        """Rewrite a v1 or v2 log as v3, the original kept; the rows and their seqs stay the same.
+
+        Readers go on meanwhile: they find the old rows in the old bytes until the new tree is there.
+        """
+        version, tree = self.tree.version, Tree()
+        former = b"".join(self.log.scan())
+        changed = [former[: self.tree.span(0)[0]]]
         for row in range(self.tree.committed):
-            raw = self.log.read(*self.tree.span(row))
+            raw = former[slice(*self.tree.span(row))]
             if self.tree.kind(row) == trees.HEADER:
                 changed.append(migrate.upgrade_header(raw) + b"\n")
             elif self.tree.kind(row) == trees.BAD:
@@ -315,12 +229,14 @@ class LiveSession:
                 changed.append(self.tree.entry(row, raw) + b"\n")
             if row % 100 == 99:
                 await asyncio.sleep(0)
-        start = self.tree.span(0)[0]
-        if start:
-            changed.insert(0, self.log.read(0, start))
-        await self.log.rewrite(b"".join(changed), version)
-        self.tree, self.outline = Tree(), Outline()
-        await self._read_on()
+        lines = b"".join(changed)
+        await read_into(tree, [lines])
+        self._former = former
+        try:
+            await self.log.rewrite(lines, version)
+            self.tree, self.outline = tree, Outline()
+        finally:
+            self._former = None
 
     def _submit(self, prepared: Prepared, durability: Durability, origin: t.Origin, done: Done) -> None:
         if prepared.rows:
@@ -361,11 +277,7 @@ class LiveSession:
                 self._settle()
                 return
             batches.popleft()
-            first = self.tree.committed
-            self.tree.commit(len(batch.prepared.rows), leaf=batch.prepared.leaf)
-            batch.done(self._outcome(batch.prepared))
-            if len(self.watchers):
-                self._publish(batch, first)
+            self._commit(batch)
         if not batches:
             self._idle.set()
         elif batches[0].future.done():
@@ -373,8 +285,22 @@ class LiveSession:
         else:
             self._watch()
 
+    def _commit(self, batch: _Batch) -> None:
+        """Make a batch visible, answer it, then tell of it."""
+        rows, tree = batch.prepared.rows, self.tree
+        before = meaning.facts(tree)
+        tree.commit(len(rows), leaf=batch.prepared.leaf)
+        batch.done(self._outcome(batch.prepared))
+        if rows and len(self.watchers):
+            first = before.rows
+            self.watchers.appended(
+                [row.line[:-1] for row in rows], range(first, first + len(rows)), batch.origin
+            )
+        if rows:
+            self._tell(before, batch.origin)
+
     def _watch(self) -> None:
-        """Have `_settle` called when the next batch is done: the log finishes them in order, so one watch will do."""
+        """Have `_settle` called when the next batch is done: the log finishes them in order, so one will do."""
         waiting = next((batch.future for batch in self._batches if not batch.future.done()), None)
         if waiting is not None and waiting is not self._watched:
             waiting.add_done_callback(self._settle)
@@ -383,10 +309,6 @@ class LiveSession:
     def _outcome(self, prepared: Prepared) -> Outcome:
         seqs = [self.tree.row(name) or 0 for name in prepared.ids]
         return Outcome(prepared, seqs, self.tree.leaf_id, self.tree.seq)
-
-    def _publish(self, batch: _Batch, first: int) -> None:
-        rows = batch.prepared.rows
-        self.watchers.appended([row.line[:-1] for row in rows], range(first, first + len(rows)), batch.origin)
 
     def _fail_all(self) -> None:
         """The log has cut a batch away, and with it all that were queued behind: their rows go too."""
@@ -408,15 +330,13 @@ class LiveSession:
         self._batches.clear()
         self._drifted = False
         self.tree.roll_back()
-        first = self.tree.committed
-        for data in self.log.scan(self.tree.end):
-            self.tree.read(data)
-        self.tree.finish()
-        origins = {name: batch.origin for batch in batches for name in batch.prepared.created}
+        before = meaning.facts(self.tree)
+        self._read_rest()
         for batch in batches:
             error = batch.future.exception()
             batch.done(error if isinstance(error, Exception) else self._outcome(batch.prepared))
-        self._announce(first, origins)
+        origins = {name: batch.origin for batch in batches for name in batch.prepared.created}
+        self._announce(before, origins)
         self._writable = not self.tree.tail and not self.tree.tail_is_entry
         self._idle.set()
 
@@ -428,55 +348,82 @@ class LiveSession:
         Raises `LogReplaced` when the file was cut short or replaced.
         """
         async with self._lock:
-            await self._idle.wait()
+            await self._until_idle()
             return await self._ingest()
 
     async def _ingest(self) -> bool:
         foreign = self.log.foreign_bytes()
         if not foreign:
             return False
-        first, previous = self.tree.committed, self.tree.leaf_id
+        before = meaning.facts(self.tree)
         size, position = self.log.size + foreign, self.tree.end
         while position < size:
             data = self.log.read(position, min(position + FOREIGN_SLICE, size))
+            if not data:
+                raise LogReplaced(self.log.ref)
             position += len(data)
             self.tree.read(data)
             await asyncio.sleep(0)
         self.tree.finish()
         self.log.accept(size)
         self._writable = self._writable and not self.tree.tail and not self.tree.tail_is_entry
-        self._announce(first, {})
-        return self.tree.committed > first or self.tree.leaf_id != previous
+        self._announce(before, {})
+        return self.tree.committed > before.rows
 
-    def _announce(self, first: int, origins: dict[str, t.Origin]) -> None:
-        """Publish rows from `first` on, each run of one origin as one notification."""
-        foreign = t.Origin(kind="foreign")
-        run: list[int] = []
-        run_origin = foreign
-        for row in range(first, self.tree.committed):
-            if self.tree.kind(row) in (trees.BAD, trees.HEADER):
-                continue
-            origin = origins.get(self.tree.id(row) or "", foreign)
-            if run and origin != run_origin:
-                self.watchers.appended(self.read_rows(run), run, run_origin)
-                run = []
-            run_origin = origin
-            run.append(row)
-        if run:
-            self.watchers.appended(self.read_rows(run), run, run_origin)
+    def _read_rest(self) -> None:
+        for data in self.log.scan(self.tree.end):
+            self.tree.read(data)
+        self.tree.finish()
+
+    def _announce(self, before: meaning.Facts, origins: dict[str, t.Origin]) -> None:
+        """Publish what came since `before`, each run of one origin as one notification."""
+        tree, watchers = self.tree, self.watchers
+        rows = [
+            row
+            for row in range(before.rows, tree.committed)
+            if tree.kind(row) not in (trees.BAD, trees.HEADER)
+        ]
+        if rows and len(watchers):
+            if tree.end - tree.span(rows[0])[0] > REPLAY_SLICE:
+                watchers.catch_up()
+            else:
+                by_origin = itertools.groupby(rows, lambda row: origins.get(tree.id(row) or "", FOREIGN))
+                for origin, run in by_origin:
+                    some = list(run)
+                    watchers.appended(self.read_rows(some), some, origin)
+        if rows:
+            self._tell(before, origins.get(tree.id(rows[-1]) or "", FOREIGN))
+
+    def _tell(self, before: meaning.Facts, origin: t.Origin) -> None:
+        """Say in plain words what new lines meant."""
+        tree = self.tree
+        if meaning.leaf_moved(before, tree) and len(self.watchers):
+            note = t.LeafMovedNote(
+                session_id=self.session_id, leaf_id=tree.leaf_id, previous_leaf_id=before.leaf_id,
+                seq=tree.seq, origin=origin,
+            )  # fmt: skip
+            self.watchers.tell(m.LEAF_MOVED, note)
+        if self._promoted:
+            self._promoted = False
+            self._listener.created(self, origin)
+        changed = meaning.aspects(before, tree)
+        if changed:
+            self._listener.changed(self, changed, origin)
 
     # --- the end ---------------------------------------------------------------------------------------
 
     async def flush(self) -> bool:
         """Wait until every line is synced; whether there was anything to do."""
-        busy = not self._idle.is_set()
-        await self._idle.wait()
+        busy = self.pending
+        async with self._lock:  # whoever appended before and had to wait has its turn first
+            pass
+        await self._until_idle()
         return await self.log.flush() or busy
 
     async def close(self) -> None:
         """Finish what is under way and let go of the log."""
         async with self._lock:
-            await self._idle.wait()
+            await self._until_idle()
             await self.log.close()
 
 

@@ -1,26 +1,37 @@
-"""The sessions that are open: found by id, prefix or path, and loaded once, whoever asks and however many at a time."""
+"""The sessions that are open: found by id, prefix or path, loaded once, whoever asks and however many at a time.
+
+A log that is being let go of (closed, or moved to the trash) is not opened again before that has ended.
+"""
 
 import asyncio
 import contextlib
 import difflib
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from typing import Any, Final
 
 from sessiond.hub.errors import Damaged, SessionNotFound
+from sessiond.hub.events import NOBODY, Listener
 from sessiond.hub.live import LiveSession
+from sessiond.hub.loaded import LoadedSession
 from sessiond.store.base import Log, LogExists, LogNotFound, Store
+
+SHORTEST: Final = 4
+"""Characters that a prefix of an id must have."""
 
 
 class OpenSessions:
     """One `LiveSession` per log. A session that is slow to load holds up nobody who wants another one."""
 
-    def __init__(self, files: Store) -> None:
+    def __init__(self, files: Store, header_ids: Callable[[], Awaitable[dict[str, str]]]) -> None:
+        self.listener: Listener = NOBODY
         self._files = files
+        self._header_ids = header_ids
         self._by_id: dict[str, LiveSession] = {}
         self._finding: dict[str, asyncio.Task[LiveSession]] = {}
         self._loading: dict[str, asyncio.Task[LiveSession]] = {}
+        self._leaving: dict[str, asyncio.Future[None]] = {}
 
     def all(self) -> list[LiveSession]:
         return list(self._by_id.values())
@@ -39,44 +50,83 @@ class OpenSessions:
     async def session(self, session_id: str) -> LiveSession:
         """The session with this id or unique prefix, loaded. Raises `SessionNotFound`."""
         live = self.cached(session_id)
-        # Those who wait for the same session go on in the order in which they came.
-        return live or await _shared(self._finding, session_id, lambda: self._find(session_id))
+        while live is None or not self.has(live):
+            # Those who wait for the same session go on in the order in which they came.
+            live = await _shared(self._finding, session_id, lambda: self._find(session_id))
+        return live
+
+    async def at_path(self, path: str) -> LiveSession:
+        """The session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists` if its id is open elsewhere."""
+        live: LiveSession | None = None
+        while live is None or not self.has(live):
+            live = await self.adopt(await self._log_at(path))
+        return live
+
+    def has(self, live: LiveSession) -> bool:
+        """Whether a session is still open: it may have been let go of while somebody waited for it."""
+        return self._by_id.get(live.session_id) is live
+
+    def by_prefix(self, prefix: str) -> LiveSession | None:
+        """The only open session whose id is this or begins so, or None."""
+        near = [live for name, live in self._by_id.items() if name.startswith(prefix)]
+        return self._by_id.get(prefix) or (near[0] if len(near) == 1 and len(prefix) >= SHORTEST else None)
 
     async def _find(self, session_id: str) -> LiveSession:
         try:
-            log = await self._files.open(session_id)
+            log = await self._opened(lambda: self._files.open(session_id))
         except (LogNotFound, ValueError):
-            log = await self._files.open_ref(await self._ref_of_prefix(session_id))
+            ref = await self._ref_of(session_id)
+            live = self.cached(ref)
+            if live is not None:
+                return live  # one in memory, which no path leads to
+            log = await self._log_at(ref)
         return await self.adopt(log)
 
-    async def _ref_of_prefix(self, prefix: str) -> str:
+    async def _ref_of(self, prefix: str) -> str:
+        """Where the only session lies whose id begins so; or the id of an open one in memory."""
         refs = {log.session_id: log.ref for log in await self._files.list()}
-        refs |= {name: live.log.ref for name, live in self._by_id.items() if not live.ephemeral}
-        near = sorted(name for name in refs if name.startswith(prefix)) if len(prefix) >= 4 else []
-        if len(near) == 1:
-            return refs[near[0]]
-        raise SessionNotFound(
-            prefix, did_you_mean=near[:5] or difflib.get_close_matches(prefix, refs, 3, 0.7)
-        )
+        refs |= {name: live.log.ref for name, live in self._by_id.items()}
+        near = _beginning(refs, prefix)
+        if not near:  # a file may have another name than the session in it
+            refs |= await self._header_ids()
+            near = _beginning(refs, prefix)
+        places = {refs[name] for name in near}
+        if len(places) == 1:
+            return places.pop()
+        # In a thread, since among thousands of ids it takes long to find those that look alike.
+        alike = near[:5] or await asyncio.to_thread(difflib.get_close_matches, prefix, list(refs), 3, 0.7)
+        raise SessionNotFound(prefix, did_you_mean=alike)
 
-    async def at_path(self, path: str) -> LiveSession:
-        """The session in a file. Raises `SessionNotFound`, `Damaged`, `LogExists` when its id is open elsewhere."""
+    async def _log_at(self, path: str) -> Log:
         try:
-            log = await self._files.open_ref(path)
+            return await self._opened(lambda: self._files.open_ref(path))
         except LogNotFound:
             raise SessionNotFound(path) from None
-        return await self.adopt(log)
+
+    async def _opened(self, find: Callable[[], Awaitable[Log]]) -> Log:
+        while True:
+            log = await find()
+            leaving = self._leaving.get(log.ref)
+            if leaving is None:
+                return log
+            await log.close()
+            await asyncio.wait([leaving])
 
     @contextlib.asynccontextmanager
-    async def glance(self, path: str) -> AsyncIterator[LiveSession]:
-        """The session in a file, only to be read now: a copy of a session that is open elsewhere will do, too."""
-        log = await self._files.open_ref(path)
-        known = self.at(log.ref)
-        live = known or LiveSession(log, ephemeral=False)
+    async def glance(self, path: str) -> AsyncIterator[LoadedSession]:
+        """The session in a file, only to be read now: a copy of a session that is open elsewhere will do, too.
+
+        Raises `SessionNotFound`.
+        """
+        log = await self._log_at(path)
         try:
-            if known is None:
-                await live.load()
-            yield live
+            known = self.at(log.ref)
+            if known is not None:
+                yield known
+                return
+            loaded = LoadedSession(log)
+            await loaded.load()
+            yield loaded
         finally:
             await log.close()
 
@@ -89,7 +139,7 @@ class OpenSessions:
         return known or await _shared(self._loading, log.ref, lambda: self._load(log, ephemeral=ephemeral))
 
     async def _load(self, log: Log, *, ephemeral: bool) -> LiveSession:
-        live = LiveSession(log, ephemeral=ephemeral)
+        live = LiveSession(log, ephemeral=ephemeral, listener=self.listener)
         try:
             await live.load()
             if live.tree.damaged:
@@ -104,10 +154,28 @@ class OpenSessions:
         self._by_id[live.session_id] = live
         return live
 
-    def forget(self, live: LiveSession) -> None:
-        """The session is not open any more."""
-        if self._by_id.get(live.session_id) is live:
+    @contextlib.asynccontextmanager
+    async def leaving(self, ref: str) -> AsyncIterator[None]:
+        """Within this block a log is let go of: whoever wants to open it waits, and then looks again."""
+        ended = self._leaving[ref] = asyncio.get_running_loop().create_future()
+        live = self.at(ref)
+        if live is not None:
             del self._by_id[live.session_id]
+        try:
+            yield
+        finally:
+            del self._leaving[ref]
+            ended.set_result(None)
+
+    def may_leave(self, ref: str) -> bool:
+        """Whether nobody opens or lets go of a log just now."""
+        return ref not in self._loading and ref not in self._leaving
+
+
+def _beginning(refs: Iterable[str], prefix: str) -> list[str]:
+    if len(prefix) < SHORTEST:
+        return [name for name in refs if name == prefix]
+    return sorted(name for name in refs if name.startswith(prefix))
 
 
 async def _shared(

@@ -1,7 +1,8 @@
 """Continue-recent: which session a terminal goes on with, and why.
 
-The rules, in order (seed: oh-my-pi `continueRecent`; fact: pi-omp §2.14): the terminal's own breadcrumb for this folder; the newest
-session of the folder that no other living terminal holds; a new one. Two terminals in one folder therefore get two sessions.
+The rules, in order (seed: oh-my-pi `continueRecent`; fact: pi-omp §2.14): the terminal's own breadcrumb for this
+folder; the newest session of the folder that no other living terminal holds; a new one. Two terminals in one
+folder therefore get two sessions.
 """
 
 import os
@@ -43,19 +44,19 @@ def choose(
         others = f" {passed} newer are open in other terminals." if passed else ""
         return free[0], f"It is the newest session of {cwd}.{others}"
     if here and even_if_held:
-        return here[
-            0
-        ], f"It is the newest session of {cwd}, though terminal {held[here[0].session_id]} has it too."
+        newest = here[0]
+        holder = held[newest.session_id]
+        return newest, f"It is the newest session of {cwd}, though terminal {holder} has it too."
     return None
 
 
 def _alive(terminal: t.Terminal) -> bool:
-    """Whether the terminal's session leader still runs; one that did not say is taken as gone when it detaches."""
+    """Whether the terminal's session leader still runs; one that did not name it holds nothing."""
     if terminal.pid is None:
         return False
     try:
         os.kill(terminal.pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True

@@ -4,6 +4,7 @@ A line of the log reaches a watcher exactly once and in order: by `session/appen
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -13,6 +14,9 @@ from msgspec import Raw
 from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
 from sessiond.rpc.message import encode_notification
+from sessiond.store.base import StorageFailed
+
+log = logging.getLogger(__name__)
 
 SOFT_LIMIT: Final = 8 * 1024 * 1024
 """Bytes queued for a client above which it is told that it lags (fact: daemons B4)."""
@@ -44,8 +48,12 @@ class Watcher(Protocol):
 class _Subscription:
     watcher: Watcher
     next_row: int
-    live: bool
     pump: asyncio.Task[None] | None = None
+    """What replays to it; None when it hears everything live."""
+
+    @property
+    def live(self) -> bool:
+        return self.pump is None
 
 
 @dataclass
@@ -69,10 +77,9 @@ class Watchers:
     def add(self, watcher: Watcher, *, next_row: int) -> None:
         """Send `watcher` every line from `next_row` on. What is there already follows in later loop ticks."""
         self.remove(watcher.client_id)
-        subscription = _Subscription(watcher, next_row, live=next_row >= self.rows())
-        self._all[watcher.client_id] = subscription
-        if not subscription.live:
-            subscription.pump = asyncio.get_running_loop().create_task(self._replay(subscription))
+        subscription = self._all[watcher.client_id] = _Subscription(watcher, next_row)
+        if next_row < self.rows():
+            self._catch_up(subscription)
 
     def rename(self, client_id: str, new_id: str) -> None:
         """A watcher goes by another id now."""
@@ -96,8 +103,19 @@ class Watchers:
                 continue
             if body is None:
                 body = self._note(entries, seqs, origin)
-            self._send(subscription, body, seqs[0])
+            self._send(subscription, body)
             subscription.next_row = seqs[-1] + 1
+
+    def catch_up(self) -> None:
+        """Much has been added at once: let everybody have it as a replay, at the pace at which they read."""
+        for subscription in self._all.values():
+            if subscription.live:
+                self._catch_up(subscription)
+
+    def cut_off(self) -> None:
+        """No more will come from here: tell everybody to subscribe again."""
+        for subscription in list(self._all.values()):
+            self._drop(subscription)
 
     def tell(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Tell of something that is not a line."""
@@ -108,14 +126,18 @@ class Watchers:
             if subscription.live and subscription.watcher.wants(notification.name):
                 subscription.watcher.send(body)
 
-    def _send(self, subscription: _Subscription, body: bytes, first_seq: int) -> None:
+    def _send(self, subscription: _Subscription, body: bytes) -> None:
         watcher = subscription.watcher
         if watcher.queued_bytes > SOFT_LIMIT:
-            self.remove(watcher.client_id)
-            lagged = t.LaggedNote(session_id=self.session_id, last_seq=first_seq - 1)
-            watcher.send(encode_notification(m.LAGGED.name, lagged))
+            self._drop(subscription)
         elif watcher.wants(m.APPENDED.name):
             watcher.send(body)
+
+    def _drop(self, subscription: _Subscription) -> None:
+        """Send no more, and say from where on: a gap is never silent."""
+        self.remove(subscription.watcher.client_id)
+        note = t.LaggedNote(session_id=self.session_id, last_seq=subscription.next_row - 1)
+        subscription.watcher.send(encode_notification(m.LAGGED.name, note))
 
     def _note(
         self, entries: Sequence[bytes], seqs: Sequence[int], origin: t.Origin | None, *, replay: bool = False
@@ -123,18 +145,26 @@ class Watchers:
         return encode_notification(
             m.APPENDED.name,
             t.AppendedNote(
-                session_id=self.session_id, entries=[Raw(entry) for entry in entries], seqs=list(seqs), seq=seqs[-1],
-                leaf_id=self.leaf_id(), origin=origin, replay=replay,
+                session_id=self.session_id, entries=[Raw(entry) for entry in entries], seqs=list(seqs),
+                seq=seqs[-1], leaf_id=self.leaf_id(), origin=origin, replay=replay,
             ),
         )  # fmt: skip
 
+    def _catch_up(self, subscription: _Subscription) -> None:
+        subscription.pump = asyncio.get_running_loop().create_task(self._replay(subscription))
+
     async def _replay(self, subscription: _Subscription) -> None:
         watcher = subscription.watcher
-        while subscription.next_row < self.rows():
-            entries, seqs = self.page(subscription.next_row, REPLAY_SLICE)
-            if seqs and watcher.wants(m.APPENDED.name):
-                watcher.send(self._note(entries, seqs, None, replay=True))
-            subscription.next_row = seqs[-1] + 1 if seqs else self.rows()
-            await watcher.drained()
-        subscription.live = True
-        subscription.pump = None
+        try:
+            while subscription.next_row < self.rows():
+                entries, seqs = self.page(subscription.next_row, REPLAY_SLICE)
+                if seqs and watcher.wants(m.APPENDED.name):
+                    watcher.send(self._note(entries, seqs, None, replay=True))
+                subscription.next_row = seqs[-1] + 1 if seqs else self.rows()
+                await watcher.drained()
+        except StorageFailed as error:
+            log.warning("a replay to client %s ended: %s", watcher.client_id, error)
+            subscription.pump = None
+            self._drop(subscription)
+        else:
+            subscription.pump = None

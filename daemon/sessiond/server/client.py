@@ -8,7 +8,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -40,29 +40,32 @@ _LSP: Final = (
 )  # fmt: skip
 """What the methods of LSP begin with: before `initialize` they are early, not unknown."""
 
+Nature: TypeAlias = Literal["small", "large", "write"]
+"""What is special about a method: `large` answers are made one at a time for each client, when it has taken what it
+has; a `write` that has begun is finished, whatever becomes of the request or the client."""
+
 
 class Pending:
     """An answer that comes later, through a callback instead of a task."""
 
-    __slots__ = ("_answer", "_callback")
+    __slots__ = ("_answer", "_callbacks")
 
     def __init__(self) -> None:
-        self._callback: Callable[[object], None] | None = None
+        self._callbacks: list[Callable[[object], None]] = []
         self._answer: object = UNSET
 
     def resolve(self, answer: object) -> None:
         """Give the answer, a result or an exception."""
-        if self._callback is not None:
-            self._callback(answer)
-        else:
-            self._answer = answer
+        self._answer = answer
+        for callback in self._callbacks:
+            callback(answer)
 
     def then(self, callback: Callable[[object], None]) -> None:
-        """Call `callback` with the answer, at once if it is there."""
+        """Call `callback` with the answer, at once if it is there, else after those that were given before."""
         if self._answer is not UNSET:
             callback(self._answer)
         else:
-            self._callback = callback
+            self._callbacks.append(callback)
 
 
 class Bridge(Protocol):
@@ -117,6 +120,7 @@ class Client(Handler):
         self._framing = framing
         self._opt_out: frozenset[str] = frozenset()
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
+        self._turn = asyncio.Lock()
         self._initialized: bytes | None = None  # the body of `initialize`
         self._shut_down = False
         self._bridge: Bridge | None = None
@@ -154,7 +158,7 @@ class Client(Handler):
                 elif isinstance(answer, Pending):
                     answer.then(partial(self._answer, request_id))
                 else:
-                    self._answer_later(request_id, answer)
+                    self._answer_later(request_id, answer, route.nature)
         if connection.unanswered > MAX_IN_FLIGHT or (
             connection.full and connection.queued_bytes > QUEUE_SOFT
         ):
@@ -189,18 +193,47 @@ class Client(Handler):
         code, message, data = errors.explain(answer)
         self.connection.fail(request_id, code, message, data)
 
-    def _answer_later(self, request_id: RequestId, work: Coroutine[Any, Any, t.Wire]) -> None:
-        async def run() -> None:
-            try:
-                answer: object = await work
-            except asyncio.CancelledError:
-                answer = errors.Cancelled()
-            except Exception as error:  # noqa: BLE001 - as above, for handlers that wait
-                answer = error
+    def _answer_later(
+        self, request_id: RequestId, work: Coroutine[Any, Any, t.Wire | Pending], nature: Nature
+    ) -> None:
+        answering = self._answered(request_id, work, nature)
+        if nature == "write":
+            self.server.spawn(answering)  # what has begun is finished, whoever cancels or goes away
+            return
+
+        def ended(task: asyncio.Task[None]) -> None:
             self._tasks.pop(request_id, None)
+            if task.cancelled():  # before it had begun
+                work.close()
+                self._answer(request_id, errors.Cancelled())
+
+        task = self._tasks[request_id] = asyncio.get_running_loop().create_task(answering)
+        task.add_done_callback(ended)
+
+    async def _answered(
+        self, request_id: RequestId, work: Coroutine[Any, Any, t.Wire | Pending], nature: Nature
+    ) -> None:
+        try:
+            answer: object = await (self._in_turn(work) if nature == "large" else work)
+        except asyncio.CancelledError:
+            answer = errors.Cancelled()
+        except Exception as error:  # noqa: BLE001 - as above, for handlers that wait
+            answer = error
+        if isinstance(answer, Pending):
+            answer.then(partial(self._answer, request_id))
+        else:
+            # On this very tick, so that nothing a subscription brings can come before.
             self._answer(request_id, answer)
 
-        self._tasks[request_id] = asyncio.get_running_loop().create_task(run())
+    async def _in_turn(self, work: Coroutine[Any, Any, t.Wire | Pending]) -> t.Wire | Pending:
+        """Large answers are made one at a time, each when this client has room for it."""
+        try:
+            async with self._turn:
+                while self.connection.queued_bytes > QUEUE_SOFT:
+                    await self.connection.drain()
+                return await work
+        finally:
+            work.close()
 
     # --- life cycle and LSP ----------------------------------------------------------------------------
 

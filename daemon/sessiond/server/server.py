@@ -6,17 +6,19 @@ import logging
 import socket
 import time
 import uuid
-from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, TypeAlias
 
+from sessiond.hub.events import Aspect
 from sessiond.hub.hub import Hub
+from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.message import encode_notification
-from sessiond.server.client import MAX_FRAME, Bridge, Client
-from sessiond.server.handlers import ROUTES
+from sessiond.server.client import MAX_FRAME, Bridge, Client, Pending
+from sessiond.server.handlers.routes import ROUTES
+from sessiond.store.base import StorageFailed
 
 SWEEP_SECONDS: Final = 1.0
 QUEUE_HARD: Final = 32 * 1024 * 1024
@@ -25,6 +27,8 @@ STUCK_SECONDS: Final = 10.0
 FRAME_SECONDS: Final = 30.0
 """How long one frame may take to come in."""
 FAREWELL_SECONDS: Final = 1.0
+
+Arrival: TypeAlias = tuple[Client, t.AppendParams, Pending]
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +47,14 @@ class Server:
         self.started_ns = time.time_ns()
         self.clients: dict[str, Client] = {}
         self.routes = ROUTES
-        self.arriving: Counter[str] = Counter()
+        self.arriving: dict[str, list[Arrival]] = {}
+        """Appends to sessions that are being opened, by the id they name, in the order in which they came."""
         self.stopping = asyncio.Event()
         self.lsp_loaded = False
         self._max_draft_age = max_draft_age
         self._stuck: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        hub.tell(self)
         self.spawn(self._sweep())
 
     # --- clients ---------------------------------------------------------------------------------------
@@ -93,11 +99,26 @@ class Server:
             live.watchers.remove(client.client_id)
 
     def tell_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
-        """Tell every client that has to do with sessions; a plain LSP client would not know what to make of it."""
+        """Tell every client that has to do with sessions; a plain LSP client could make nothing of it."""
         body = encode_notification(notification.name, note)
         for client in self.clients.values():
             if client.knows_sessions and client.wants(notification.name):
                 client.send(body)
+
+    def tell_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
+        """Tell all once the reply to whoever caused it is on its way."""
+        asyncio.get_running_loop().call_soon(self.tell_all, notification, note)
+
+    def tell_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
+        """Tell all of a new session, as `tell_all_soon`."""
+        self.tell_all_soon(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
+
+    def created(self, live: LiveSession, origin: t.Origin) -> None:
+        self.tell_all(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
+
+    def changed(self, live: LiveSession, aspects: Sequence[Aspect], origin: t.Origin) -> None:
+        note = t.ChangedNote(session=self.hub.info(live), changed=list(aspects), origin=origin)
+        self.tell_all(m.CHANGED, note)
 
     async def make_bridge(self, client: Client) -> Bridge:
         """The LSP side of a client. pygls is imported in a thread: half a second would stall everybody."""
@@ -144,14 +165,14 @@ class Server:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _sweep(self) -> None:
-        if self._max_draft_age is not None:
-            await self.hub.trash_old_drafts(self._max_draft_age)
+        try:
+            if self._max_draft_age is not None:
+                await self.hub.trash_old_drafts(self._max_draft_age)
+        except StorageFailed as error:
+            log.warning("old drafts could not be put into the trash: %s", error)
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            try:
-                await self.hub.sweep()
-            except OSError as error:
-                log.warning("looking after the open sessions failed: %s", error)
+            await self.hub.sweep()
             for client in list(self.clients.values()):
                 self._look_after(client)
 

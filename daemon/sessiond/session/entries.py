@@ -17,7 +17,7 @@ TAGS_TYPE: Final = "sessiond.tags"
 """`customType` of the `custom` entry that holds a session's tags as `data: {"tags": [...]}`."""
 
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
-_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{8,128}\Z")
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,127}\Z")
 
 
 def valid_entry_id(text: str) -> bool:
@@ -26,7 +26,10 @@ def valid_entry_id(text: str) -> bool:
 
 
 def valid_session_id(text: str) -> bool:
-    """Whether this may name a new session: 8 to 128 characters that are harmless in a path (NOVA's rule)."""
+    """Whether this may name a new session: 8 to 128 characters that are harmless in a path (NOVA's rule).
+
+    The first is a letter or digit, so that no command takes an id for an option.
+    """
     return _SESSION_ID.match(text) is not None
 
 

@@ -1,0 +1,35 @@
+"""What the hub tells beside the lines themselves: which sessions come and change, for whoever shows lists of them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+from sessiond.protocol import types as t
+
+if TYPE_CHECKING:
+    from sessiond.hub.live import LiveSession
+
+Aspect: TypeAlias = Literal["title", "tags", "labels", "path", "readOnly"]
+"""What of a session may change; the words of `session/changed`."""
+
+
+class Listener(Protocol):
+    """Who is told. The methods are called in the order of the log, and must neither block nor raise."""
+
+    def created(self, live: "LiveSession", origin: t.Origin) -> None:
+        """A session was made, or a draft became one."""
+
+    def changed(self, live: "LiveSession", aspects: Sequence[Aspect], origin: t.Origin) -> None:
+        """Something that lists show of a session has changed."""
+
+
+class _Nobody:
+    """Where no server listens."""
+
+    def created(self, live: "LiveSession", origin: t.Origin) -> None:
+        """Nobody hears it."""
+
+    def changed(self, live: "LiveSession", aspects: Sequence[Aspect], origin: t.Origin) -> None:
+        """Nobody hears it."""
+
+
+NOBODY: Final[Listener] = _Nobody()

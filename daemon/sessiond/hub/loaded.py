@@ -1,0 +1,112 @@
+"""A session as one reads it: a log and its tree, rows found by id, lines read in pages, long work done in steps."""
+
+import asyncio
+import time
+from collections.abc import Generator, Iterable, Sequence
+from typing import Final, TypeVar
+
+from sessiond.hub.errors import EntryNotFound
+from sessiond.session import tree as trees
+from sessiond.session.tree import Tree
+from sessiond.session.views import Outline
+from sessiond.store.base import Log
+
+T = TypeVar("T")
+
+STEP_SECONDS: Final = 0.002
+"""How long one step of long work may hold the loop."""
+_TOGETHER: Final = 1 << 20
+_SMALL: Final = 20_000
+
+
+class LoadedSession:
+    """A log that has been read. Everything but the `async` methods is synchronous, on the loop's thread."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.tree = Tree()
+        self.outline = Outline()
+        self._former: bytes | None = None
+        """What the log held before a rewrite that is under way: the tree's rows lie in these bytes."""
+
+    async def load(self) -> None:
+        """Read the whole log, a slice at a time."""
+        await read_into(self.tree, self.log.scan())
+
+    def row(self, entry_id: str) -> int:
+        """The committed row of an entry. Raises `EntryNotFound`."""
+        row = self.tree.row(entry_id)
+        if row is None:
+            raise EntryNotFound(entry_id, did_you_mean=self._near(entry_id))
+        return row
+
+    def _near(self, entry_id: str) -> list[str]:
+        """Ids that begin like a mistyped one; only looked for in a session small enough to look through."""
+        if len(entry_id) < 3 or len(self.tree) > _SMALL:
+            return []
+        names = (self.tree.id(row) for row in range(1, self.tree.committed))
+        return [name for name in names if name is not None and name.startswith(entry_id)][:3]
+
+    def read(self, row: int) -> bytes:
+        """The entry of one row, pending ones too."""
+        if row >= self.tree.committed:
+            return self.tree.pending_line(row)
+        return self.tree.entry(row, self._bytes(*self.tree.span(row)))
+
+    def read_rows(self, rows: Sequence[int]) -> list[bytes]:
+        """The entries of rows; neighbours in the log are read together."""
+        found: list[bytes] = []
+        tree, position = self.tree, 0
+        while position < len(rows):
+            last = position
+            start, end = tree.span(rows[position])
+            spans = [(start, end)]
+            while last + 1 < len(rows) and rows[last + 1] == rows[last] + 1 and end - start < _TOGETHER:
+                last += 1
+                spans.append(tree.span(rows[last]))
+                end = spans[-1][1]
+            block = self._bytes(start, end)
+            found += (
+                tree.entry(row, block[first - start : after - start])
+                for row, (first, after) in zip(rows[position : last + 1], spans, strict=True)
+            )
+            position = last + 1
+        return found
+
+    def page(self, row: int, size: int, count: int = 10_000) -> tuple[list[bytes], list[int]]:
+        """Entries and seqs from a row on: at most about `size` bytes and `count` entries, at least one."""
+        tree = self.tree
+        seqs: list[int] = []
+        while row < tree.committed and len(seqs) < count and size > 0:
+            if tree.kind(row) not in (trees.BAD, trees.HEADER):
+                start, end = tree.span(row)
+                size -= end - start
+                seqs.append(row)
+            row += 1
+        return self.read_rows(seqs), seqs
+
+    async def drive(self, work: Generator[None, None, T]) -> T:
+        """Run long work of the core in steps, so that the loop breathes in between."""
+        began = time.perf_counter()
+        while True:
+            try:
+                next(work)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            if time.perf_counter() - began > STEP_SECONDS:
+                await asyncio.sleep(0)
+                began = time.perf_counter()
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        return self.log.read(start, end) if self._former is None else self._former[start:end]
+
+
+async def read_into(tree: Tree, slices: Iterable[bytes]) -> None:
+    """Feed a tree with the bytes behind its `end`, to the end of the log."""
+    began = time.perf_counter()
+    for data in slices:
+        tree.read(data)
+        if time.perf_counter() - began > STEP_SECONDS:
+            await asyncio.sleep(0)
+            began = time.perf_counter()
+    tree.finish()

@@ -1,0 +1,40 @@
+"""The daemon itself: status, clients, stop."""
+
+import os
+import time
+
+import sessiond
+from sessiond.hub import clock
+from sessiond.protocol import types as t
+from sessiond.server.client import Client
+
+
+def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
+    server = client.server
+    return t.StatusResult(
+        version=sessiond.__version__, pid=os.getpid(), epoch=server.epoch, home=server.home,
+        socket=server.socket, started_at=clock.iso(server.started_ns),
+        uptime=time.monotonic() - server.started, rss_bytes=_rss(),
+        open_sessions=len(client.hub.open_sessions()), clients=len(server.clients),
+        lsp_loaded=server.lsp_loaded, draining=client.hub.draining,
+    )  # fmt: skip
+
+
+def clients(client: Client, _params: t.ClientsParams) -> t.ClientsResult:
+    return t.ClientsResult(clients=[each.info() for each in client.server.clients.values()])
+
+
+def stop(client: Client, _params: t.StopParams) -> t.StopResult:
+    client.hub.draining = True
+    client.server.stop_soon()
+    return t.StopResult(pid=os.getpid())
+
+
+def _rss() -> int:
+    try:
+        with open("/proc/self/statm", "rb") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,77 @@
+"""Which handler answers which method, how its params are decoded, and what is special about it."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from sessiond.hub.live import LiveSession
+from sessiond.protocol import methods as m
+from sessiond.protocol import types as t
+from sessiond.server.client import Client, Nature, Pending
+from sessiond.server.handlers import daemon, reading, sessions, watching, writing
+
+P = TypeVar("P", bound=t.Wire)
+R = TypeVar("R", bound=t.Wire)
+Answer: TypeAlias = R | Pending | Coroutine[Any, Any, R | Pending]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How a request of one method is decoded and answered."""
+
+    decode: Callable[[bytes], Any]
+    call: Callable[[Client, Any], Any]
+    nature: Nature
+
+
+def _route(
+    method: m.Method[P, R], call: Callable[[Client, P], Answer[R]], nature: Nature = "small"
+) -> tuple[str, Route]:
+    return method.name, Route(msgspec.json.Decoder(method.params).decode, call, nature)
+
+
+def _on_session(
+    method: m.Method[P, R], call: Callable[[Client, LiveSession, P], Answer[R]], nature: Nature = "small"
+) -> tuple[str, Route]:
+    """A route whose handler works on the session that `sessionId` names: at once when that is open."""
+
+    def answer(client: Client, params: Any) -> Answer[R]:
+        live = client.hub.cached(params.session_id)
+        return call(client, live, params) if live is not None else later(client, params)
+
+    async def later(client: Client, params: Any) -> Any:
+        answered = call(client, await client.hub.session(params.session_id), params)
+        return await answered if isinstance(answered, Coroutine) else answered
+
+    return _route(method, answer, nature)
+
+
+ROUTES: dict[str, Route] = dict(
+    [
+        _route(m.CREATE, sessions.create, "write"),
+        _route(m.OPEN, sessions.open_, "write"),
+        _on_session(m.CLOSE, sessions.close, "write"),
+        _route(m.CONTINUE, sessions.continue_, "write"),
+        _route(m.LIST, sessions.list_, "large"),
+        _on_session(m.INFO, sessions.info),
+        _route(m.FORK, sessions.fork, "write"),
+        _route(m.APPEND, writing.append, "write"),
+        _on_session(m.ENTRIES, reading.entries_, "large"),
+        _on_session(m.PATH, reading.path, "large"),
+        _on_session(m.TREE, reading.tree, "large"),
+        _on_session(m.CONTEXT, reading.context_, "large"),
+        _on_session(m.BRANCH, writing.branch, "write"),
+        _on_session(m.LABEL, writing.label, "write"),
+        _on_session(m.RENAME, writing.rename, "write"),
+        _on_session(m.TAG, writing.tag, "write"),
+        _on_session(m.SUBSCRIBE, watching.subscribe),
+        _route(m.UNSUBSCRIBE, watching.unsubscribe),
+        _route(m.FLUSH, watching.flush),
+        _route(m.STATUS, daemon.status),
+        _route(m.CLIENTS, daemon.clients),
+        _route(m.STOP, daemon.stop),
+    ]
+)
+"""Every method of the protocol; a test compares the keys."""

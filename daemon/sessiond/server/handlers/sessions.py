@@ -1,0 +1,97 @@
+"""The life of sessions: create, open, close, continue, list, info, fork."""
+
+from sessiond.hub import catalogue
+from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.live import LiveSession
+from sessiond.protocol import methods as m
+from sessiond.protocol import types as t
+from sessiond.server.client import Client
+
+_MOST_PROBLEMS = 1000
+
+
+async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
+    live = await client.hub.create(params)
+    await _hold(client, live, params.terminal, cwd=params.cwd)
+    client.server.tell_created_soon(live, client.origin)
+    return t.SessionResult(session=client.hub.info(live), problems=[])
+
+
+async def open_(client: Client, params: t.OpenParams) -> t.SessionResult:
+    live = await client.hub.reopen_replaced(await _named(client, params.session_id, params.path))
+    await _hold(client, live, params.terminal)
+    return _session(client, live)
+
+
+async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.CloseResult:
+    trashed = await client.hub.release(live, client.client_id)
+    if trashed is not None:
+        note = t.DeletedNote(session_id=live.session_id, trashed=trashed, origin=client.origin)
+        client.server.tell_all_soon(m.DELETED, note)
+    return t.CloseResult(clients=len(live.holders), trashed=trashed)
+
+
+async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResult:
+    terminal = params.terminal or client.terminal
+    went = await client.hub.go_on(params, terminal)
+    await _hold(client, went.live, terminal, cwd=params.cwd)
+    if went.created:
+        client.server.tell_created_soon(went.live, client.origin)
+    found = _session(client, went.live)
+    return t.ContinueResult(
+        session=found.session, because=went.because, created=went.created, problems=found.problems
+    )
+
+
+async def list_(client: Client, params: t.ListParams) -> t.ListResult:
+    return catalogue.page(await client.hub.sessions(), params)
+
+
+def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:
+    return _session(client, live)
+
+
+async def fork(client: Client, params: t.ForkParams) -> t.SessionResult:
+    source = await _named(client, params.session_id, params.path)
+    live = await client.hub.fork(source, params)
+    await _hold(client, live, None)
+    client.server.tell_created_soon(live, client.origin)
+    return _session(client, live)
+
+
+async def _named(client: Client, session_id: str | None, path: str | None) -> LiveSession:
+    """The session that a request names in one of two ways."""
+    if session_id is not None and path is None:
+        return await client.hub.session(session_id)
+    if path is None or session_id is not None:
+        raise InvalidRequest("say either sessionId or path")
+    if not path.startswith("/") or "\0" in path:
+        raise InvalidRequest("path is not an absolute path")
+    return await client.hub.at_path(path)
+
+
+async def _hold(
+    client: Client, live: LiveSession, terminal: t.Terminal | None, *, cwd: str | None = None
+) -> None:
+    """The client has the session open now: its terminal remembers, and it hears of changes.
+
+    It hears of nothing before its reply: between the subscription and the reply nothing is awaited.
+    """
+    if not client.connection.closing:
+        live.holders.add(client.client_id)
+    terminal = terminal or client.terminal
+    if terminal is not None:
+        where = cwd or terminal.cwd or (live.tree.header.cwd if live.tree.header is not None else "")
+        await client.hub.remember(terminal, where, live)
+    if client.client_id not in live.watchers and not client.connection.closing:
+        live.watchers.add(client, next_row=live.tree.committed)
+
+
+def _session(client: Client, live: LiveSession) -> t.SessionResult:
+    problems = [
+        t.Problem(
+            line=problem.line, byte_offset=problem.offset, reason=problem.reason, severity=problem.severity
+        )
+        for problem in live.tree.problems[:_MOST_PROBLEMS]
+    ]
+    return t.SessionResult(session=client.hub.info(live), problems=problems)

@@ -1,0 +1,39 @@
+"""What keeps a client up to date: subscribe, unsubscribe, flush."""
+
+from sessiond.hub.live import LiveSession
+from sessiond.hub.watch import REPLAY_LIMIT
+from sessiond.protocol import types as t
+from sessiond.server.client import Client
+
+
+def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t.SubscribeResult:
+    last = live.tree.seq
+    after = params.after.seq if isinstance(params.after, t.After) else params.after
+    reason = None
+    if after is None:
+        reason = "no `after` was given"
+    elif after > last:
+        reason = f"the log ends at seq {last}: it is not the one that was read"
+    elif after < last and live.tree.end - live.tree.span(after + 1)[0] > REPLAY_LIMIT:
+        reason = "more was missed than a replay may hold"
+    first = last + 1 if reason or after is None else after + 1
+    live.watchers.add(client, next_row=first)
+    return t.SubscribeResult(
+        mode="snapshot" if reason else "replay",
+        from_seq=first,
+        to_seq=last,
+        session=client.hub.info(live),
+        reason=reason,
+    )
+
+
+def unsubscribe(client: Client, params: t.UnsubscribeParams) -> t.UnsubscribeResult:
+    live = client.hub.by_prefix(params.session_id)
+    return t.UnsubscribeResult(was_subscribed=live is not None and live.watchers.remove(client.client_id))
+
+
+async def flush(client: Client, params: t.FlushParams) -> t.FlushResult:
+    if params.session_id is None:
+        return t.FlushResult(flushed=await client.hub.flush())
+    live = await client.hub.session(params.session_id)
+    return t.FlushResult(flushed=int(await live.flush()))

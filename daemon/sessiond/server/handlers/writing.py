@@ -1,0 +1,150 @@
+"""What adds lines: append, branch, label, rename, tag."""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import UNSET
+
+from sessiond.hub.drafts import AT_THE_LEAF, Placement
+from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.live import LiveSession, Outcome
+from sessiond.protocol import types as t
+from sessiond.server.client import Client, Pending
+from sessiond.session import entries
+
+
+def append(client: Client, params: t.AppendParams) -> Pending:
+    client.hub.refuse_when_draining()
+    pending = Pending()
+    waiting = client.server.arriving.get(params.session_id)
+    live = client.hub.cached(params.session_id)
+    if waiting is not None:
+        # The session is being opened, and others wait for it: the order is that in which they came.
+        waiting.append((client, params, pending))
+    elif live is not None:
+        _append(client, live, params, pending)
+    else:
+        client.server.arriving[params.session_id] = [(client, params, pending)]
+        client.server.spawn(_append_to_closed(client, params.session_id))
+    return pending
+
+
+async def _append_to_closed(client: Client, session_id: str) -> None:
+    """Open a session, then append all that has come for it meanwhile, at once and in order."""
+    arriving = client.server.arriving
+    try:
+        live = await client.hub.session(session_id)
+    except Exception as error:  # noqa: BLE001 - answered like any refusal
+        for _, _, pending in arriving.pop(session_id):
+            pending.resolve(error)
+        return
+    for sender, params, pending in arriving.pop(session_id):
+        _append(sender, live, params, pending)
+
+
+def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: Pending) -> None:
+    def done(outcome: Outcome | Exception) -> None:
+        pending.resolve(outcome if isinstance(outcome, Exception) else _appended(outcome))
+
+    if params.parent_id is UNSET and params.expected_leaf is UNSET and params.advance:
+        placement = AT_THE_LEAF
+    else:
+        branch_on_conflict = params.on_conflict == "branch"
+        placement = Placement(params.parent_id, params.expected_leaf, branch_on_conflict, params.advance)
+    try:
+        live.append(params.entries, placement, params.durability, client.origin, done)
+    except Exception as error:  # noqa: BLE001 - one that nobody foresaw must not hold up those behind it
+        pending.resolve(error)
+
+
+def _appended(outcome: Outcome) -> t.AppendResult:
+    created = outcome.prepared.created
+    return t.AppendResult(
+        leaf_id=outcome.leaf_id,
+        seq=outcome.seq,
+        entries=[
+            t.Appended(id=name, seq=seq, status="created" if name in created else "duplicate")
+            for name, seq in zip(outcome.prepared.ids, outcome.seqs, strict=True)
+        ],
+        branched=outcome.prepared.branched,
+    )
+
+
+def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending:
+    if params.summary is None:
+        draft: dict[str, object] = {"type": "leaf", "targetId": params.target_id}
+    else:
+        draft = {"type": "branch_summary", "fromId": params.target_id or "root", "summary": params.summary}
+        if params.details is not UNSET:
+            draft["details"] = params.details
+        if params.from_extension is not None:
+            draft["fromExtension"] = params.from_extension
+
+    def result(outcome: Outcome) -> t.BranchResult:
+        entry_id = None if params.summary is None else outcome.prepared.ids[0]
+        return t.BranchResult(leaf_id=outcome.leaf_id, seq=outcome.seq, entry_id=entry_id)
+
+    return _write(client, live, draft, result, Placement(params.target_id, params.expected_leaf))
+
+
+def label(client: Client, live: LiveSession, params: t.LabelParams) -> Pending:
+    draft: dict[str, object] = {"type": "label", "targetId": params.target_id}
+    live.row(params.target_id)  # says what a mistyped id is like
+    if params.label:
+        draft["label"] = params.label
+    return _change(client, live, draft)
+
+
+def rename(client: Client, live: LiveSession, params: t.RenameParams) -> Pending:
+    return _change(client, live, {"type": "session_info", "name": " ".join(params.title.split())})
+
+
+async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending:
+    if params.add is None and params.remove is None and params.set is None:
+        raise InvalidRequest("say what to add, to remove or to set")
+    # One after the other: each goes out from what the one before it has left.
+    await live.tagging.acquire()
+    try:
+        tags = list(live.tree.tags if params.set is None else params.set)
+        tags += params.add or []
+        removed = set(params.remove or [])
+        kept = list(dict.fromkeys(word.strip() for word in tags if word.strip() and word not in removed))
+        draft: dict[str, object] = {
+            "type": "custom", "customType": entries.TAGS_TYPE, "data": {"tags": kept},
+        }  # fmt: skip
+        pending = _change(client, live, draft)
+    except BaseException:
+        live.tagging.release()
+        raise
+    pending.then(lambda _answer: live.tagging.release())
+    return pending
+
+
+def _change(client: Client, live: LiveSession, draft: dict[str, object]) -> Pending:
+    def result(outcome: Outcome) -> t.ChangeResult:
+        return t.ChangeResult(
+            entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0], session=client.hub.info(live)
+        )
+
+    return _write(client, live, draft, result, AT_THE_LEAF)
+
+
+def _write(
+    client: Client,
+    live: LiveSession,
+    draft: dict[str, object],
+    result: Callable[[Outcome], t.Wire],
+    placement: Placement,
+) -> Pending:
+    """Append one entry, synced; the answer is made from its outcome, in the order of the log."""
+    client.hub.refuse_when_draining()
+    pending = Pending()
+
+    def done(outcome: Outcome | Exception) -> None:
+        try:
+            pending.resolve(outcome if isinstance(outcome, Exception) else result(outcome))
+        except Exception as error:  # noqa: BLE001 - the lines are there; only what is said of them failed
+            pending.resolve(error)
+
+    live.append([msgspec.json.encode(draft)], placement, "synced", client.origin, done)
+    return pending

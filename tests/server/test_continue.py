@@ -1,0 +1,129 @@
+"""Continue-recent: each terminal finds its own session, and is told why."""
+
+import asyncio
+import os
+from typing import Any
+
+import pytest
+from support.daemons import Peer, Running, assistant, refusal, user
+from support.shared import terminal
+
+
+async def answered(peer: Peer, cwd: str, **params: Any) -> str:
+    """A new session with an answer in it; its id."""
+    session_id = (await peer.call("session/create", cwd=cwd, **params))["session"]["sessionId"]
+    await peer.append(session_id, user("hello"), assistant("hi"))
+    return str(session_id)
+
+
+async def test_a_terminal_goes_on_with_what_it_had_last(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    mine = await answered(peer, cwd, terminal=terminal("mine", cwd=cwd))
+    await answered(peer, cwd)
+    again = await daemon.attach()
+    went = await again.call("session/continue", cwd=cwd, terminal=terminal("mine", cwd=cwd))
+    assert (went["session"]["sessionId"], went["because"]["rule"]) == (mine, "breadcrumb")
+    assert "created" not in went
+    await peer.append(mine, user("more"))
+    await again.until(lambda it: it.seqs() == [3])
+
+
+async def test_a_breadcrumb_of_another_folder_does_not_count(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    here = await answered(peer, cwd)
+    await answered(peer, cwd + "-other", terminal=terminal("moved", cwd=cwd + "-other"))
+    went = await peer.call("session/continue", cwd=cwd, terminal=terminal("moved", cwd=cwd))
+    assert (went["session"]["sessionId"], went["because"]["rule"]) == (here, "recent")
+
+
+async def test_a_breadcrumb_to_a_session_that_is_gone_is_passed_over(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    other = await answered(peer, cwd)
+    session_id = (await peer.call("session/create", cwd=cwd, terminal=terminal("gone", cwd=cwd)))["session"]
+    await peer.call("session/close", sessionId=session_id["sessionId"])
+    went = await peer.call("session/continue", cwd=cwd, terminal=terminal("gone", cwd=cwd))
+    assert (went["session"]["sessionId"], went["because"]["rule"]) == (other, "recent")
+
+
+async def test_without_a_breadcrumb_the_newest_session_that_no_living_terminal_holds_is_taken(
+    daemon: Running, cwd: str
+) -> None:
+    peer = await daemon.attach()
+    free = await answered(peer, cwd)
+    await asyncio.sleep(0.002)
+    await answered(peer, cwd, terminal=terminal("holder", cwd=cwd, pid=os.getpid()))
+    went = await peer.call("session/continue", cwd=cwd, terminal=terminal("second", cwd=cwd))
+    assert (went["session"]["sessionId"], went["because"]["rule"]) == (free, "recent")
+
+
+async def test_a_terminal_whose_process_is_gone_holds_nothing(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    process = await asyncio.create_subprocess_exec("true")
+    await process.wait()
+    left = await answered(peer, cwd, terminal=terminal("dead", cwd=cwd, pid=process.pid))
+    went = await peer.call("session/continue", cwd=cwd, terminal=terminal("next", cwd=cwd))
+    assert went["session"]["sessionId"] == left
+
+
+@pytest.mark.parametrize("pid", [2**31 - 1, 2**31, 2**63, 2**100])
+async def test_a_process_id_that_no_system_has_holds_nothing(memory: Running, cwd: str, pid: int) -> None:
+    peer = await memory.attach()
+    try:
+        await answered(peer, cwd, terminal=terminal("odd", cwd=cwd, pid=pid))
+    except Exception as error:  # noqa: BLE001 - to refuse it is as good
+        assert getattr(error, "kind", "") == "invalidParams"  # noqa: PT017
+    await peer.call("session/continue", cwd=cwd, terminal=terminal("next", cwd=cwd))
+
+
+async def test_a_folder_without_a_free_session_gets_a_new_one(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    held = await answered(peer, cwd, terminal=terminal("first", cwd=cwd, pid=os.getpid()))
+    went = await peer.call("session/continue", cwd=cwd, terminal=terminal("second", cwd=cwd))
+    assert (went["created"], went["because"]["rule"], went["session"]["draft"]) == (True, "created", True)
+    assert went["session"]["sessionId"] != held
+
+
+async def test_without_create_a_held_session_is_better_than_none(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    nothing = await refusal(peer.call("session/continue", cwd=cwd, create=False))
+    assert nothing.kind == "sessionNotFound"
+    held = await answered(peer, cwd, terminal=terminal("first", cwd=cwd, pid=os.getpid()))
+    went = await peer.call(
+        "session/continue", cwd=cwd, create=False, terminal=terminal("second", cwd=cwd, pid=os.getpid())
+    )
+    assert (went["session"]["sessionId"], went["because"]["rule"]) == (held, "recent")
+
+
+async def test_two_terminals_that_ask_at_once_get_two_sessions(daemon: Running, cwd: str) -> None:
+    peers = [await daemon.attach() for _ in range(4)]
+    await answered(peers[0], cwd)
+    await answered(peers[0], cwd)
+    went = await asyncio.gather(
+        *(
+            peer.call("session/continue", cwd=cwd, terminal=terminal(f"at-once-{n}", cwd=cwd, pid=os.getpid()))
+            for n, peer in enumerate(peers)
+        )
+    )
+    assert len({it["session"]["sessionId"] for it in went}) == 4
+    assert sorted(it["because"]["rule"] for it in went) == ["created", "created", "recent", "recent"]
+
+
+async def test_the_terminal_of_the_handshake_counts_for_all_requests(daemon: Running, cwd: str) -> None:
+    def hello() -> dict[str, Any]:
+        return {"initializationOptions": {"sessiond": {"terminal": terminal("greeted", cwd=cwd)}}}
+
+    peer = await daemon.attach()
+    await peer.call("initialize", **hello())
+    mine = await answered(peer, cwd)
+    again = await daemon.attach()
+    await again.call("initialize", **hello())
+    went = await again.call("session/continue", cwd=cwd)
+    assert (went["session"]["sessionId"], went["because"]["rule"]) == (mine, "breadcrumb")
+
+
+@pytest.mark.parametrize("bad", ["", "../../x", "a/b", "nul\0", "new\nline", "new line", "x" * 200])
+async def test_a_terminal_with_a_hostile_id_is_refused(memory: Running, cwd: str, bad: str) -> None:
+    peer = await memory.attach()
+    refused = await refusal(peer.call("session/create", cwd=cwd, terminal={"id": bad}))
+    assert refused.kind == "invalidParams"
+    assert not memory.files("drafts")

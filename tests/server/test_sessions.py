@@ -1,0 +1,356 @@
+"""The life of a session: created, opened, found, listed, closed; drafts and ephemeral ones."""
+
+import asyncio
+import json  # noqa: TID251 - files are compared as another program reads them
+from pathlib import Path
+
+import pytest
+from support.daemons import Running, assistant, refusal, running, user
+from support.shared import terminal
+
+
+async def test_a_new_session_is_a_draft_that_no_list_shows(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    made = (await peer.call("session/create", cwd=cwd, title="Plans", tags=["a", "b"]))["session"]
+    assert (made["draft"], made["title"], made["tags"], made["cwd"]) == (True, "Plans", ["a", "b"], cwd)
+    assert (made["leafId"], made["seq"], made["messageCount"], made["entryCount"]) == (None, 0, 0, 0)
+    assert Path(made["path"]).is_relative_to(daemon.home / "data" / "drafts")
+    assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
+    assert (await peer.call("session/list", cwd=cwd, drafts=True))["sessions"] == [made]
+
+
+async def test_a_user_message_alone_leaves_a_draft_a_draft(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
+    await peer.append(session_id, user("hello"))
+    session = (await peer.call("session/info", sessionId=session_id))["session"]
+    assert (session["draft"], session["firstPrompt"]) == (True, "hello")
+    assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
+
+
+async def test_the_first_assistant_message_moves_a_draft_into_the_sessions(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    draft = (await peer.call("session/create", cwd=cwd))["session"]
+    await peer.append(draft["sessionId"], user("hello"), assistant("hi"))
+    [session] = (await peer.call("session/list", cwd=cwd))["sessions"]
+    assert session["sessionId"] == draft["sessionId"]
+    assert "draft" not in session
+    assert Path(session["path"]).is_relative_to(daemon.home / "data" / "sessions")
+    assert not Path(draft["path"]).exists()
+    lines = [json.loads(line) for line in Path(session["path"]).read_bytes().splitlines()]
+    assert [line["type"] for line in lines] == ["session", "message", "message"]
+
+
+async def test_everybody_hears_when_a_session_is_created_and_when_its_draft_becomes_one(
+    daemon: Running, cwd: str
+) -> None:
+    peer, other = await daemon.attach(), await daemon.attach()
+    await other.call("server/status")
+    session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
+    await peer.append(session_id, user("hello"))
+    await peer.append(session_id, assistant("hi"))
+    await other.until(lambda it: len(it.told("session/created")) == 2)
+    drafted, promoted = other.told("session/created")
+    assert (drafted["session"]["sessionId"], drafted["session"]["draft"]) == (session_id, True)
+    assert promoted["session"] == (await peer.call("session/info", sessionId=session_id))["session"]
+    assert promoted["session"]["messageCount"] == 2
+    assert promoted["origin"] == drafted["origin"]
+
+
+async def test_a_draft_closed_by_its_last_client_goes_to_the_trash(daemon: Running, cwd: str) -> None:
+    peer, other = await daemon.attach(), await daemon.attach()
+    made = (await peer.call("session/create", cwd=cwd))["session"]
+    session_id = made["sessionId"]
+    await other.call("session/open", sessionId=session_id)
+    await peer.append(session_id, user("never mind"))
+    assert await peer.call("session/close", sessionId=session_id) == {"clients": 1}
+    assert Path(made["path"]).exists()
+    closed = await other.call("session/close", sessionId=session_id)
+    assert closed["clients"] == 0
+    assert b"never mind" in Path(closed["trashed"]).read_bytes()
+    assert not Path(made["path"]).exists()
+    await peer.until(lambda it: bool(it.told("session/deleted")))
+    assert peer.told("session/deleted")[0]["trashed"] == closed["trashed"]
+    assert (await refusal(peer.call("session/info", sessionId=session_id))).kind == "sessionNotFound"
+
+
+async def test_a_draft_outlives_a_client_that_vanishes(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
+    await peer.append(session_id, user("do not lose me"))
+    peer.connection.abort()
+    await peer.is_closed.wait()
+    other = await daemon.attach()
+    opened = (await other.call("session/open", sessionId=session_id))["session"]
+    assert (opened["firstPrompt"], opened["draft"]) == ("do not lose me", True)
+
+
+async def test_a_client_that_never_had_a_draft_open_cannot_trash_it(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
+    peer.connection.abort()
+    await peer.is_closed.wait()
+    other = await daemon.attach()
+    assert await other.call("session/close", sessionId=session_id) == {"clients": 0}
+    assert (await other.call("session/info", sessionId=session_id))["session"]["draft"]
+
+
+async def test_a_close_that_follows_an_answer_on_the_wire_trashes_nothing(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
+    appended, closed = await asyncio.gather(
+        peer.append(session_id, user("hello"), assistant("hi")),
+        peer.call("session/close", sessionId=session_id),
+    )
+    assert (appended["seq"], closed) == (2, {"clients": 0})
+    assert [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]] == [session_id]
+
+
+async def test_whoever_opens_a_draft_while_it_is_closed_gets_it_whole_or_not_at_all(
+    daemon: Running, cwd: str
+) -> None:
+    peer, other = await daemon.attach(), await daemon.attach()
+    for _ in range(20):
+        session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
+        closed, opened = await asyncio.gather(
+            peer.call("session/close", sessionId=session_id),
+            other.call("session/open", sessionId=session_id),
+            return_exceptions=True,
+        )
+        assert not isinstance(closed, BaseException)
+        if isinstance(opened, BaseException):
+            assert getattr(opened, "kind", "") == "sessionNotFound"
+            assert closed["trashed"]
+        else:
+            assert closed == {"clients": 1}
+            await other.append(session_id, user("still here"), assistant("yes"))
+
+
+async def test_a_session_with_an_answer_is_kept_when_it_is_closed(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
+    await peer.append(session_id, user("hello"), assistant("hi"))
+    assert await peer.call("session/close", sessionId=session_id) == {"clients": 0}
+    await peer.append(session_id, user("a close only says that one does not need it now"))
+    assert not peer.told("session/appended")[1:]
+
+
+async def test_a_client_may_choose_an_id(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    for session_id in (f"my-session_{cwd[-1]}", cwd.rpartition("/")[2] + "x" * 100):
+        made = (await peer.call("session/create", cwd=cwd, id=session_id))["session"]
+        assert made["sessionId"] == session_id
+        again = await refusal(peer.call("session/create", cwd=cwd, id=session_id))
+        assert (again.kind, again.code, again.data["id"]) == ("alreadyExists", 1409, session_id)
+
+
+async def test_one_of_two_clients_that_want_the_same_id_at_once_gets_it(daemon: Running, cwd: str) -> None:
+    peers = [await daemon.attach() for _ in range(4)]
+    session_id = cwd.rpartition("/")[2] + "-wanted"
+    made = await asyncio.gather(
+        *(peer.call("session/create", cwd=cwd, id=session_id) for peer in peers), return_exceptions=True
+    )
+    assert sorted(getattr(it, "kind", "made") for it in made) == ["alreadyExists"] * 3 + ["made"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["short", "x" * 129, "../../../etc/passwd", "has space", "nul\0nul-nul", "dots.dots", "-leading-dash",
+     "_leading", "slash/slash", "new\nline-x", "ünïcödé-id", "x" * 10_000, ""],
+)  # fmt: skip
+async def test_a_bad_id_is_refused_and_makes_no_file(memory: Running, cwd: str, bad: str) -> None:
+    peer = await memory.attach()
+    assert (await refusal(peer.call("session/create", cwd=cwd, id=bad))).kind == "invalidParams"
+    assert not memory.files("drafts")
+
+
+@pytest.mark.parametrize("bad", ["", "relative/path", "~", "/nul\0", "C:\\work"])
+async def test_a_folder_that_is_no_absolute_path_is_refused(memory: Running, bad: str) -> None:
+    peer = await memory.attach()
+    assert (await refusal(peer.call("session/create", cwd=bad))).kind == "invalidParams"
+
+
+async def test_an_ephemeral_session_never_touches_the_disk(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    before = daemon.everything()
+    made = (await peer.call("session/create", cwd=cwd, ephemeral=True))["session"]
+    session_id = made["sessionId"]
+    assert (made["ephemeral"], made["path"]) == (True, None)
+    await peer.append(session_id, user("hello"), assistant("hi"))
+    assert len((await peer.call("session/context", sessionId=session_id))["messages"]) == 2
+    assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
+    await peer.call("session/close", sessionId=session_id)
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["messageCount"] == 2
+    assert daemon.everything() == before
+
+
+async def test_a_unique_prefix_of_an_id_is_enough(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    session_id = cwd.rpartition("/")[2].replace("project", "prefixed") + "-session"
+    await peer.call("session/create", cwd=cwd, id=session_id)
+    prefix = session_id[:-4]
+    assert (await peer.call("session/open", sessionId=prefix))["session"]["sessionId"] == session_id
+    assert (await peer.append(prefix, user("hello")))["seq"] == 1
+    assert await peer.call("session/unsubscribe", sessionId=prefix) == {"wasSubscribed": True}
+    assert (await peer.call("session/close", sessionId=prefix))["clients"] == 0
+
+
+async def test_an_ambiguous_prefix_is_refused_with_what_it_fits(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    stem = cwd.rpartition("/")[2].replace("project", "ambiguous")
+    for end in ("-one", "-two"):
+        await peer.call("session/create", cwd=cwd, id=stem + end)
+    refused = await refusal(peer.call("session/open", sessionId=stem + "-"))
+    assert (refused.kind, refused.data["didYouMean"]) == ("sessionNotFound", [stem + "-one", stem + "-two"])
+
+
+async def test_a_mistyped_id_is_answered_with_the_nearest(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    session_id = cwd.rpartition("/")[2].replace("project", "mistyped-session")
+    await peer.call("session/create", cwd=cwd, id=session_id)
+    refused = await refusal(peer.call("session/open", sessionId="mistypd" + session_id[8:]))
+    assert refused.data["didYouMean"] == [session_id]
+
+
+async def test_three_characters_are_no_prefix(memory: Running, cwd: str) -> None:
+    peer = await memory.attach()
+    await peer.call("session/create", cwd=cwd, id="abcdefgh")
+    assert (await refusal(peer.call("session/open", sessionId="abc"))).kind == "sessionNotFound"
+
+
+async def test_a_session_is_found_by_what_its_header_says_even_under_another_file_name(
+    daemon: Running, cwd: str
+) -> None:
+    peer = await daemon.attach()
+    session_id = cwd.rpartition("/")[2].replace("project", "header-decides")
+    folder = daemon.home / "data" / "sessions" / "--somewhere--"
+    folder.mkdir(parents=True, exist_ok=True)
+    line = {"type": "session", "version": 3, "id": session_id, "timestamp": "2026-01-01T00:00:00.000Z"}
+    path = folder / f"{session_id}-copied-by-hand.jsonl"
+    path.write_text(json.dumps(line | {"cwd": cwd}) + "\n")
+    [listed] = (await peer.call("session/list", cwd=cwd))["sessions"]
+    assert listed["sessionId"] == session_id
+    for ref in (session_id, session_id[:-1]):
+        assert (await peer.call("session/info", sessionId=ref))["session"]["path"] == str(path)
+
+
+async def test_open_wants_an_id_or_a_path_and_not_both(memory: Running) -> None:
+    peer = await memory.attach()
+    assert (await refusal(peer.call("session/open"))).kind == "invalidParams"
+    both = await refusal(peer.call("session/open", sessionId="abcdefgh", path="/x"))
+    assert both.kind == "invalidParams"
+    assert (await refusal(peer.call("session/open", path="relative.jsonl"))).kind == "invalidParams"
+
+
+async def test_the_reply_to_open_comes_before_anything_about_the_session(daemon: Running, cwd: str) -> None:
+    peer, other = await daemon.attach(), await daemon.attach()
+    session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
+    appends = [peer.append(session_id, user(str(number))) for number in range(50)]
+    opening = other.call("session/open", sessionId=session_id, terminal=terminal("t1", cwd=cwd))
+    opened, *_ = await asyncio.gather(opening, *appends)
+    last = opened["session"]["seq"]
+    await other.until(lambda it: last == 50 or 50 in it.seqs())
+    assert other.seqs() == list(range(last + 1, 51))
+    assert other.order[0] == "reply"
+
+
+# --- lists -------------------------------------------------------------------------------------------------
+
+
+async def filled(daemon: Running, cwd: str, *titles: str) -> list[str]:
+    """Sessions with an answer each, oldest first; their ids."""
+    peer = await daemon.attach()
+    ids = []
+    for title in titles:
+        tags = ["even" if len(titles) % 2 else "odd", title]
+        made = (await peer.call("session/create", cwd=cwd, title=title, tags=tags))["session"]
+        await peer.append(made["sessionId"], user(f"about {title}"), assistant("ok"))
+        ids.append(made["sessionId"])
+        await asyncio.sleep(0.002)  # times have milliseconds
+    return ids
+
+
+async def test_lists_come_newest_first_or_as_one_asks(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    a, b, c = await filled(daemon, cwd, "Banana", "apple", "Cherry")
+    await peer.append(a, user("again"))
+
+    async def ids(**params: object) -> list[str]:
+        return [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd, **params))["sessions"]]
+
+    assert await ids() == [a, c, b]
+    assert await ids(sort="created") == [c, b, a]
+    assert await ids(sort="title") == [b, a, c]
+    assert await ids(tags=["apple"]) == [b]
+    assert await ids(tags=["apple", "Cherry"]) == []
+    assert await ids(query="ABOUT cherry") == [c]
+    assert await ids(query=a) == [a]
+    assert await ids(limit=2) == [a, c]
+
+
+async def test_a_list_is_of_one_folder_unless_all_is_asked_for(memory: Running, cwd: str) -> None:
+    peer = await memory.attach()
+    [here], [there] = await filled(memory, cwd, "x"), await filled(memory, cwd + "-other", "y")
+    for params, expected in (
+        ({"cwd": cwd}, {here}), ({"cwd": cwd, "all": True}, {here, there}), ({}, {here, there}),
+    ):  # fmt: skip
+        listed = await peer.call("session/list", **params)
+        assert {it["sessionId"] for it in listed["sessions"]} == expected
+
+
+@pytest.mark.parametrize("sort", ["updated", "created", "title"])
+async def test_pages_neither_repeat_nor_miss_a_session_while_others_are_added(
+    daemon: Running, cwd: str, sort: str
+) -> None:
+    peer = await daemon.attach()
+    ids = await filled(daemon, cwd, *"hgfedcba")
+    seen: list[str] = []
+    cursor = None
+    for turn in range(10):
+        page = await peer.call("session/list", cwd=cwd, sort=sort, limit=3, cursor=cursor)
+        seen += [it["sessionId"] for it in page["sessions"]]
+        cursor = page.get("nextCursor")
+        if cursor is None:
+            break
+        await filled(daemon, cwd, "A" if turn == 0 else "zz")
+    assert [it for it in seen if it in ids] == sorted(
+        ids, key=ids.index, reverse=True
+    )
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("cursor", ["nonsense", "", "ü", "W10=", "WzEsMiwzXQ==", "x" * 10_000])
+async def test_a_cursor_that_was_never_given_is_refused(memory: Running, cursor: str) -> None:
+    peer = await memory.attach()
+    assert (await refusal(peer.call("session/list", cursor=cursor))).kind == "cursorExpired"
+
+
+async def test_a_cursor_of_another_order_is_refused(memory: Running, cwd: str) -> None:
+    peer = await memory.attach()
+    await filled(memory, cwd, "a", "b")
+    cursor = (await peer.call("session/list", limit=1))["nextCursor"]
+    refused = await refusal(peer.call("session/list", sort="title", cursor=cursor))
+    assert (refused.kind, refused.code) == ("cursorExpired", 1410)
+
+
+async def test_files_that_are_no_sessions_are_not_listed(memory: Running, cwd: str) -> None:
+    peer = await memory.attach()
+    [session_id] = await filled(memory, cwd, "real")
+    folder = memory.files()[0].parent
+    (folder / "empty-00.jsonl").write_bytes(b"")
+    (folder / "binary00.jsonl").write_bytes(bytes(range(256)) * 50)
+    (folder / "notes.txt").write_text("hello")
+    (folder / "folder00.jsonl").mkdir()
+    (folder / "link0000.jsonl").symlink_to(folder / "empty-00.jsonl")
+    assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
+
+
+async def test_what_is_listed_is_the_same_open_or_closed(tmp_path: Path, cwd: str) -> None:
+    async with running(tmp_path) as daemon:
+        await filled(daemon, cwd, "a", "b")
+        warm = await (await daemon.attach()).call("session/list")
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        assert await peer.call("session/list") == warm
+        for session in warm["sessions"]:
+            assert await peer.call("session/info", sessionId=session["sessionId"]) == {"session": session}

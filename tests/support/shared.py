@@ -1,0 +1,59 @@
+"""Fixtures: a daemon in each of the three modes; the process is shared by the tests of a file, the rest is new."""
+
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.daemons import MODES, Mode, Running, joined, running
+from support.homes import a_home, environment, sessiond
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="module")
+def process_home() -> Iterator[Path]:
+    """The home of a daemon that runs as a process of its own."""
+    with a_home() as where:
+        command = sessiond("serve", "--ready-fd", "1")
+        with subprocess.Popen(command, env=environment(where), stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith(b"READY")
+            yield Path(str(where.home))
+            process.terminate()
+
+
+@pytest.fixture(params=MODES)
+async def daemon(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
+    """A daemon in one of the three modes. Sessions of other tests may be there, too."""
+    mode: Mode = request.param
+    if mode == "process":
+        found = joined(request.getfixturevalue("process_home"))
+        try:
+            yield found
+        finally:
+            await found.detach_all()
+        return
+    async with running(tmp_path, mode) as made:
+        yield made
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[Running]:
+    """A daemon that is joined in memory, for what does not depend on how one talks to it."""
+    async with running(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def cwd() -> str:
+    """A folder that no other test has."""
+    return f"/work/project-{next(_numbers)}"
+
+
+def terminal(name: str, *, cwd: str, pid: int | None = None) -> dict[str, Any]:
+    """Where a client sits."""
+    return {"id": f"{name}-{cwd.rpartition('-')[2]}", "kind": "tty", "cwd": cwd, "pid": pid}
