@@ -56,22 +56,29 @@ def skim(line: bytes) -> Skim:
         return _skim_of(loads(line))
 
 
-def skim_block(block: bytes) -> list[Skim]:
-    """The skims of whole lines at once, or an empty list when they must be looked at one by one.
+def skim_block(block: bytes) -> tuple[list[Skim], list[int]]:
+    """The skims of whole lines at once, and where each line ends; empty when they must be looked at singly.
 
     msgspec reads values, not lines. Where a line ends in `}` and the next begins with `{`, an end can only
     be a value's end (inside a value a comma would be missing), so as many values as lines means one each.
     """
-    if not block.startswith(b"{") or not block.endswith(b"}\n"):
-        return []
-    count = block.count(b"\n")
-    if block.count(b"}\n{") != count - 1:
-        return []
+    find, end = block.find, 0
+    ends = [end := find(b"\n", end) + 1 for _ in range(block.count(b"\n"))]
+    if not ends or end != len(block):
+        return [], []
+    byte = block.__getitem__
+    if set(map(byte, [0, *ends[:-1]])) != {_OPENING} or set(map(byte, [end - 2 for end in ends])) != {
+        _CLOSING
+    }:
+        return [], []
     try:
         skims = _decoder.decode_lines(block)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return []
-    return skims if len(skims) == count else []
+        return [], []
+    return (skims, ends) if len(skims) == len(ends) else ([], [])
+
+
+_OPENING, _CLOSING = b"{}"
 
 
 def loads(line: bytes) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from array import array
 from typing import Final
 
 from sessiond.session import entries
+from sessiond.session.ids import Ids
 
 NONE: Final = -1
 """No row: the parent of a root, the leaf before the first entry."""
@@ -37,7 +38,7 @@ class Rows:
         self._roles = bytearray()
         self._parents = array("i")
         self._names: list[str | None] = []
-        self._rows: dict[str, int] = {}
+        self._ids = Ids()
         self._lines_before = 0  # a title slot comes before the header; a header that is missing has no line
         self._irregular = False
         self._superseded: set[int] = set()
@@ -58,12 +59,12 @@ class Rows:
 
     def row(self, entry_id: str) -> int | None:
         """The committed row of an id, or None."""
-        row = self._rows.get(entry_id)
+        row = self._ids.get(entry_id)
         return row if row is not None and row < self.committed else None
 
     def any_row(self, entry_id: str) -> int | None:
         """The row of an id, pending or committed, or None."""
-        return self._rows.get(entry_id)
+        return self._ids.get(entry_id)
 
     def id(self, row: int) -> str | None:
         """The id of a row; None for the header and for lines that are no entries."""
@@ -85,7 +86,7 @@ class Rows:
         """The row of the parent, `NONE` for a root. Of entries that share an id the last one counts."""
         parent = self._parents[row]
         if parent in self._superseded:
-            return self._rows[self._names[parent]]  # type: ignore[index]  # a row with an id superseded it
+            return self._ids.get(self._names[parent] or "") or NONE
         return parent
 
     def span(self, row: int) -> tuple[int, int]:
@@ -154,8 +155,8 @@ class Rows:
     def _cut(self, row: int) -> None:
         """Take away the rows from `row` on."""
         for name in self._names[row:]:
-            if name is not None and self._rows.get(name, NONE) >= row:
-                del self._rows[name]
+            if name is not None and (self._ids.get(name) or NONE) >= row:
+                self._ids.remove(name)
         if row < len(self._offsets):
             self.end = self._offsets[row]
         del self._offsets[row:], self._kinds[row:], self._roles[row:], self._parents[row:], self._names[row:]

@@ -6,7 +6,6 @@ are committed: they may be parents, but nobody is shown them.
 
 from array import array
 from collections.abc import Sequence
-from operator import ge
 from typing import Literal
 
 import msgspec
@@ -172,42 +171,54 @@ class Tree(Rows):
             self.end += start
         if not block:
             return
-        skims = lines.skim_block(block) if self._linear is None else []
-        if not skims or not self._take_at_once(block, skims):
+        skims, ends = lines.skim_block(block) if self._linear is None else ([], [])
+        if not skims or not self._take_at_once(block, skims, ends):
             self._take_one_by_one(block)
         self.end += len(block)
 
-    def _take_at_once(self, block: bytes, skims: list[Skim]) -> bool:
+    def _take_at_once(self, block: bytes, skims: list[Skim], ends: list[int]) -> bool:
         """Add a block in which nothing is odd, by columns; False, and nothing done, when something is."""
         names: list[str] = [skim.id for skim in skims]
         types: list[str] = [skim.type for skim in skims]
-        first, count, rows = len(self), len(skims), self._rows
-        if set(map(type, names)) != {str} or set(map(type, types)) != {str} or self._waiting:
+        first = len(self)
+        if set(map(type, names)) != {str} or set(map(type, types)) != {str} or "" in names or self._waiting:
             return False
-        if len(set(names)) != count or "" in names or not rows.keys().isdisjoint(names):
+        if not self._ids.add(names, first):
             return False
-        rows.update(zip(names, range(first, first + count), strict=True))
-        parent_ids = [skim.parent_id for skim in skims]
-        try:
-            parents = [NONE if name is None else rows[name] for name in parent_ids]
-        except (KeyError, TypeError):
-            parents = [first]
-        if any(map(ge, parents, range(first, first + count))):
-            for name in names:
-                del rows[name]
+        parents = self._parents_of(first, names, skims)
+        if parents is None:
+            self._ids.take_back(names)
             return False
         kinds = bytes(map(_kind, types))
-        find, end, base = block.find, 0, self.end
+        base = self.end
         self._offsets.append(base)
-        self._offsets.extend([base + (end := find(b"\n", end) + 1) for _ in range(count - 1)])
+        self._offsets.extend([base + end for end in ends[:-1]])
         self._kinds += kinds
         self._roles += bytes(map(_role, kinds, skims))
         self._parents.extend(parents)
         self._names += names
-        self.leaf = first + count - 1
+        self.leaf = len(self) - 1
         if kinds.translate(None, _SILENT):
             self._take_marks(first, block)
         return True
+
+    def _parents_of(self, first: int, names: list[str], skims: list[Skim]) -> list[int] | None:
+        """The parents of new rows; None when one is missing, or comes after its child."""
+        parents: list[int] = []
+        before = self._names[-1]
+        for row, (name, skim) in enumerate(zip(names, skims, strict=True), first):
+            parent_id = skim.parent_id
+            if parent_id is None:
+                parents.append(NONE)
+            elif parent_id == before:
+                parents.append(row - 1)
+            else:
+                parent = self._ids.get(parent_id) if isinstance(parent_id, str) else None
+                if parent is None or parent >= row:
+                    return None
+                parents.append(parent)
+            before = name
+        return parents
 
     def _take_one_by_one(self, block: bytes) -> None:
         position, size = 0, len(block)
@@ -237,9 +248,10 @@ class Tree(Rows):
         row, kind = len(self), _kind(skim.type)
         self._add(offset, kind, _role(kind, skim), NONE, skim.id)
         self._find_parent(row, skim.id, skim.parent_id)
-        if skim.id in self._rows:
-            self._supersede(row, skim.id)
-        self._rows[skim.id] = row
+        superseded = self._ids.get(skim.id)
+        if superseded is not None:
+            self._supersede(row, superseded, skim.id)
+        self._ids.set(skim.id, row)
         if skim.id in self._waiting:
             self._adopt(row, skim.id)
         self.leaf = row
@@ -251,15 +263,15 @@ class Tree(Rows):
             return
         if not isinstance(parent_id, str):
             self._problem(row, "parentId is neither text nor null; the entry is taken as a root")
-        elif parent_id in self._rows:
-            self._parents[row] = self._rows[parent_id]
+        elif (parent := self._ids.get(parent_id)) is not None:
+            self._parents[row] = parent
         elif parent_id == entry_id:
             self._problem(row, f"entry {entry_id} is its own parent; it is taken as a root")
         else:
             self._waiting.setdefault(parent_id, []).append(row)
 
-    def _supersede(self, row: int, entry_id: str) -> None:
-        self._superseded.add(self._rows[entry_id])
+    def _supersede(self, row: int, superseded: int, entry_id: str) -> None:
+        self._superseded.add(superseded)
         self._irregular = True
         reason = f"a second entry has the id {entry_id}; the later one counts"
         self._problem(row, reason, severity="warning")
@@ -343,7 +355,7 @@ class Tree(Rows):
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return
         if isinstance(moved, entries.LeafEntry):
-            target = NONE if moved.target_id is None else self._rows.get(moved.target_id)
+            target = NONE if moved.target_id is None else self._ids.get(moved.target_id)
             if target is None:
                 self._problem(row, f"the leaf line names an entry that is not here: {moved.target_id}")
             else:
@@ -356,12 +368,11 @@ class Tree(Rows):
         for new in rows:
             kind = KIND.get(new.type, OTHER)
             role = 0 if new.role is None else ROLE.get(new.role, OTHER_ROLE)
-            parent = NONE if new.parent_id is None else self._rows[new.parent_id]
-            self._rows[new.id] = len(self)
-            self._add(self.end, kind, role, parent, new.id)
+            self._add(self.end, kind, role, self._row_of(new.parent_id), new.id)
+            self._ids.set(new.id, len(self) - 1)
             self.end += len(new.line)
         self._pending += rows
-        self._pending_leaf = NONE if leaf is None else self._rows[leaf]
+        self._pending_leaf = self._row_of(leaf)
 
     def commit(self, count: int, *, leaf: str | None) -> None:
         """Make the oldest `count` pending rows visible, with `leaf` as the leaf after them."""
@@ -370,7 +381,16 @@ class Tree(Rows):
                 self._marks.take(self.committed, new.line)
             self.committed += 1
         del self._pending[:count]
-        self.leaf = NONE if leaf is None else self._rows[leaf]
+        self.leaf = self._row_of(leaf)
+
+    def _row_of(self, entry_id: str | None) -> int:
+        """The row of an id that is known to be there; `NONE` for null."""
+        if entry_id is None:
+            return NONE
+        row = self._ids.get(entry_id)
+        if row is None:
+            raise KeyError(entry_id)
+        return row
 
     def roll_back(self) -> None:
         """Take all pending rows away again."""

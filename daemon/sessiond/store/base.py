@@ -125,7 +125,7 @@ class Log(Protocol):
         """
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
-        """The bytes from `start` to `size` as it is at the first slice; a slice has at most 256 KiB."""
+        """The bytes from `start` to `size` as it is at the first slice; a slice has at most 64 KiB."""
 
     def foreign_bytes(self) -> int:
         """How many bytes another program has added behind `size`.
@@ -204,7 +204,7 @@ class Store(Protocol):
         """Every log there is, drafts included, in no order."""
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
-        """The bytes of a log, open or not, or of what one left behind, in slices of at most 256 KiB.
+        """The bytes of a log, open or not, or of what one left behind, in slices of at most 64 KiB.
 
         Raises `LogNotFound` at the first slice.
         """

@@ -18,7 +18,7 @@ from sessiond.store.base import (
     Stored,
 )
 
-_SLICE = 256 * 1024
+_SLICE = 64 * 1024
 
 
 class MemoryStore:
