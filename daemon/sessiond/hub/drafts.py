@@ -1,18 +1,15 @@
-"""From drafts to lines: checks what a client sent, gives ids, parents and timestamps, and finds retries.
+"""Reading drafts: checks what a client sent, without knowing where it will stand.
 
-Bodies are spliced, never re-encoded, so what is stored is what was sent.
+Bodies stay as they were sent; only a model change is completed, so that pi and oh-my-pi can both read it.
 """
 
-from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.hub import clock, safety
-from sessiond.hub.errors import EntryNotFound, IdReused, InvalidEntry, LeafConflict
-from sessiond.session import entries, lines
-from sessiond.session.tree import NONE, NewRow, Tree
+from sessiond.hub.errors import InvalidEntry
+from sessiond.session import entries
 
 MAX_ENTRY_BYTES: Final = 48 * 1024 * 1024
 """One entry must fit into a frame again when it is read."""
@@ -20,103 +17,40 @@ MAX_ENTRY_BYTES: Final = 48 * 1024 * 1024
 _head = msgspec.json.Decoder(entries.DraftHead).decode
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _message = msgspec.json.Decoder(entries.MessageHead).decode
-_value = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _MESSAGE: Final = Raw(b'"message"')
 _PLAIN_MESSAGE: Final = entries.DraftHead(type="message")
 _KNOWN = frozenset(entries.TYPES)
-_POINTERS = frozenset(("leaf", "label"))
-_OURS = frozenset(("type", "id", "parentId", "timestamp"))
 
 
-class Placement(msgspec.Struct, frozen=True, gc=False):
-    """Where a batch goes: see `session/append`."""
+class Draft(msgspec.Struct, frozen=True, gc=False):
+    """What a client sent for one entry; `fields` are all its members as sent, `target` that of a leaf or label."""
 
-    parent_id: str | UnsetType | None = UNSET
-    expected_leaf: str | UnsetType | None = UNSET
-    branch_on_conflict: bool = False
-    advance: bool = True
-
-
-AT_THE_LEAF: Final = Placement()
-
-
-class Prepared(msgspec.Struct, frozen=True, gc=False):
-    """A batch ready to be queued: new rows, all ids in the order of the request, and the leaf afterwards."""
-
-    rows: list[NewRow]
-    ids: list[str]
-    created: set[str]
-    leaf: str | None
-    branched: bool
-
-
-def prepare(
-    tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
-) -> Prepared:
-    """Turn drafts into rows for `tree`, without changing it. Raises a `HubError` when one cannot be stored."""
-    checked = [_check(index, bytes(draft)) for index, draft in enumerate(drafts)]
-    stored = {draft.index for draft in checked if draft.id is not None and _is_retry(tree, draft, read)}
-    leaf = tree.pending_leaf_id
-    parent, branched = leaf, False
-    if len(stored) < len(checked) and placement is not AT_THE_LEAF:
-        parent, branched = _place(tree, placement, leaf)
-    rows: list[NewRow] = []
-    ids: list[str] = []
-    created: set[str] = set()
-    for draft in checked:
-        if draft.index in stored:
-            entry_id = draft.id or ""
-        else:
-            entry_id = draft.id or free_id(tree, created)
-            if entry_id in created:
-                raise InvalidEntry(draft.index, f"the id {entry_id} stands twice in the batch")
-            if draft.parent_id is not UNSET:
-                parent = _existing(tree, created, draft.parent_id)
-            if draft.type in _POINTERS:
-                target = _existing(tree, created, _target(draft))
-                parent = target if draft.type == "leaf" else parent
-            new = _row(draft, entry_id, parent)
-            if draft.type == "compaction":
-                safety.check_compaction(safety.steps(tree, rows, parent, read), new.line, entry_id)
-            rows.append(new)
-            created.add(entry_id)
-        ids.append(entry_id)
-        if draft.type != "leaf":
-            parent = entry_id
-    if rows:
-        if placement.advance:
-            leaf = parent
-        else:
-            rows.append(_leaf_row(tree, leaf, created))
-    return Prepared(rows, ids, created, leaf, branched)
-
-
-class _Draft(msgspec.Struct, frozen=True, gc=False):
     index: int
     type: str
     id: str | None
     parent_id: str | UnsetType | None
     timestamp: str | None
     role: str | None
+    target: str | None
     fields: dict[str, Raw]
 
 
-def _check(index: int, raw: bytes) -> _Draft:
+def read_draft(index: int, raw: bytes) -> Draft:
+    """The draft in a JSON object. Raises `InvalidEntry`."""
     if len(raw) > MAX_ENTRY_BYTES:
-        raise InvalidEntry(
-            index, f"it has {len(raw):,} bytes, more than the {MAX_ENTRY_BYTES:,} an entry may have"
-        )
+        reason = f"it has {len(raw):,} bytes, more than the {MAX_ENTRY_BYTES:,} an entry may have"
+        raise InvalidEntry(index, reason)
+    role = target = None
     try:
         if b"\n" in raw:
             raw = msgspec.json.format(raw, indent=-1)
         fields = _fields(raw)
         head = _plain_message(fields) or _head(raw)
-        role = None
         if head.type == "message":
             role = _message(fields["message"]).role
         elif head.type in _KNOWN:
-            entries.decode_payload(raw)
+            target = _take_known(entries.decode_payload(raw), fields)
     except RecursionError:
         raise InvalidEntry(index, "it is nested too deeply") from None
     except KeyError:
@@ -131,85 +65,23 @@ def _check(index: int, raw: bytes) -> _Draft:
     if not head.type:
         raise InvalidEntry(index, "its type is empty")
     timestamp = None if head.timestamp is UNSET else head.timestamp
-    return _Draft(index, head.type, entry_id, head.parent_id, timestamp, role, fields)
+    return Draft(index, head.type, entry_id, head.parent_id, timestamp, role, target, fields)
 
 
 def _plain_message(fields: dict[str, Raw]) -> entries.DraftHead | None:
     """The head of the commonest draft, for which the whole need not be read a second time."""
-    return (
-        _PLAIN_MESSAGE
-        if len(fields) == 2 and "message" in fields and fields.get("type") == _MESSAGE
-        else None
-    )
+    is_plain = len(fields) == 2 and "message" in fields and fields.get("type") == _MESSAGE
+    return _PLAIN_MESSAGE if is_plain else None
 
 
-def _place(tree: Tree, placement: Placement, leaf: str | None) -> tuple[str | None, bool]:
-    """The parent of the first new entry, and whether it became a sibling because the leaf had moved."""
-    expected = placement.expected_leaf
-    moved = expected is not UNSET and expected != leaf
-    if moved and expected is not UNSET:
-        row = NONE if expected is None else tree.any_row(expected)
-        if row is None:
-            raise EntryNotFound(str(expected))
-        if not placement.branch_on_conflict:
-            last = len(tree) - 1
-            raise LeafConflict(expected, leaf, seq=last, missing=last - max(row, 0))
-        leaf = expected
-    if placement.parent_id is not UNSET:
-        return _existing(tree, set(), placement.parent_id), moved
-    return leaf, moved
-
-
-def _existing(tree: Tree, created: set[str], entry_id: str | None) -> str | None:
-    """The id of an entry that is there, or null. Raises `EntryNotFound`."""
-    if entry_id is not None and entry_id not in created and tree.any_row(entry_id) is None:
-        raise EntryNotFound(entry_id)
-    return entry_id
-
-
-def free_id(tree: Tree, created: Container[str] = ()) -> str:
-    """A new entry id that is not taken in the tree, nor among `created`."""
-    while True:
-        entry_id = clock.entry_id()
-        if entry_id not in created and tree.any_row(entry_id) is None:
-            return entry_id
-
-
-def _is_retry(tree: Tree, draft: _Draft, read: Callable[[int], bytes]) -> bool:
-    """Whether this is a retry of an entry that is stored. Raises `IdReused` when its content is another."""
-    row = tree.any_row(draft.id or "")
-    if row is None:
-        return False
-    stored = lines.loads(read(row))
-    same = all(name in stored and stored[name] == _value(value) for name, value in draft.fields.items())
-    if not same or not stored.keys() - _OURS <= draft.fields.keys():
-        raise IdReused(draft.id or "", row)
-    return True
-
-
-def _target(draft: _Draft) -> str | None:
-    return _value(draft.fields["targetId"])  # type: ignore[no-any-return]  # checked by decode_payload
-
-
-def _row(draft: _Draft, entry_id: str, parent_id: str | None) -> NewRow:
-    parts: list[bytes] = [
-        b'{"type":', _encode(draft.type),
-        b',"id":"', entry_id.encode(),
-        b'","parentId":', _encode(parent_id),
-        b',"timestamp":', _encode(draft.timestamp or clock.timestamp()),
-    ]  # fmt: skip
-    for name, value in draft.fields.items():
-        if name not in _OURS:
-            parts += (b",", _encode(name), b":", value)
-    parts.append(b"}\n")
-    return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role)
-
-
-def _leaf_row(tree: Tree, target: str | None, created: set[str]) -> NewRow:
-    """The line that says where the leaf is. Its parent is its target, so that programs which take the last line
-    as the tip still walk the right path (design §3.1)."""
-    entry_id, where = free_id(tree, created), _encode(target)
-    line = b'{"type":"leaf","id":"%b","parentId":%b,"timestamp":"%b","targetId":%b}\n' % (
-        entry_id.encode(), where, clock.timestamp().encode(), where,
-    )  # fmt: skip
-    return NewRow(line, "leaf", entry_id, target)
+def _take_known(payload: entries.AnyPayload, fields: dict[str, Raw]) -> str | None:
+    """Complete what needs it; answers the entry that a leaf line or a label is about."""
+    match payload:
+        case entries.LeafEntry(target_id=target) | entries.LabelEntry(target_id=target):
+            return target
+        case entries.ModelChangeEntry(model=str(model), provider=None, model_id=None) if "/" in model:
+            provider, _, model_id = model.partition("/")
+            fields["provider"], fields["modelId"] = Raw(_encode(provider)), Raw(_encode(model_id))
+        case entries.ModelChangeEntry(model=None, provider=str(provider), model_id=str(model_id)):
+            fields["model"] = Raw(_encode(f"{provider}/{model_id}"))
+    return None

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from sessiond.hub import catalogue, clock, drafts, recent
+from sessiond.hub import catalogue, clock, placing, recent
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
 from sessiond.hub.events import Listener
 from sessiond.hub.live import LiveSession
@@ -121,7 +121,7 @@ class Hub:
         forked = await source.drive(
             fork.fork_lines(
                 tree, row, source.read_rows, header=msgspec.json.encode(header),
-                new_id=lambda: drafts.free_id(tree),
+                new_id=lambda: placing.free_id(tree),
             )
         )  # fmt: skip
         lines = b"".join(forked)

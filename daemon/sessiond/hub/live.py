@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.hub import drafts, meaning
-from sessiond.hub.drafts import Placement, Prepared
+from sessiond.hub import meaning, placing
 from sessiond.hub.errors import HubError, ReadOnly, UnsupportedVersion
 from sessiond.hub.events import NOBODY, Listener
 from sessiond.hub.loaded import LoadedSession, read_into
+from sessiond.hub.placing import Placement, Prepared
 from sessiond.hub.watch import REPLAY_SLICE, Watchers
 from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
@@ -134,7 +134,7 @@ class LiveSession(LoadedSession):
         try:
             prepared = None
             if not self._waiting and self._ready_to_write():
-                prepared = drafts.prepare(self.tree, raw, placement, self.read)
+                prepared = placing.prepare(self.tree, raw, placement, self.read)
                 if self._promotes(prepared):
                     prepared = None
         except _REFUSED as refusal:
@@ -162,11 +162,11 @@ class LiveSession(LoadedSession):
             async with self._lock:
                 try:
                     await self._make_writable()
-                    prepared = drafts.prepare(self.tree, raw, placement, self.read)
+                    prepared = placing.prepare(self.tree, raw, placement, self.read)
                     if self._promotes(prepared):
                         await self.log.promote()
                         self._promoted = True
-                        prepared = drafts.prepare(self.tree, raw, placement, self.read)
+                        prepared = placing.prepare(self.tree, raw, placement, self.read)
                 except Exception as refusal:  # noqa: BLE001 - the caller answers; nothing may be lost in a task
                     done(refusal)
                 else:

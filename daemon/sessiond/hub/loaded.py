@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from sessiond.hub.errors import EntryNotFound
+from sessiond.hub.placing import MORE_FOLLOWS
 from sessiond.session import tree as trees
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
@@ -30,8 +31,24 @@ class LoadedSession:
         """What the log held before a rewrite that is under way: the tree's rows lie in these bytes."""
 
     async def load(self) -> None:
-        """Read the whole log, a slice at a time."""
+        """Read the whole log, a slice at a time; a batch that a crash cut off is set aside as a whole."""
         await read_into(self.tree, self.log.scan())
+        first = self._first_of_cut_off_batch()
+        if first is not None:
+            start, lines = self.tree.span(first)[0], self.tree.committed - first
+            self.tree = Tree()
+            await read_into(self.tree, _until(self.log.scan(), start))
+            reason = (
+                f"the last batch was cut off after {lines} of its lines; nobody was told that it is stored"
+            )
+            self.tree.set_aside(self.log.read(start, self.log.size), reason)
+
+    def _first_of_cut_off_batch(self) -> int | None:
+        """The row where a batch begins that the log does not hold to its end, or None."""
+        row = self.tree.committed
+        while row > 1 and self.log.read(*self.tree.span(row - 1)).rstrip(b"\n").endswith(MORE_FOLLOWS):
+            row -= 1
+        return row if row < self.tree.committed else None
 
     def row(self, entry_id: str) -> int:
         """The committed row of an entry. Raises `EntryNotFound`."""
@@ -99,6 +116,15 @@ class LoadedSession:
 
     def _bytes(self, start: int, end: int) -> bytes:
         return self.log.read(start, end) if self._former is None else self._former[start:end]
+
+
+def _until(slices: Iterable[bytes], end: int) -> Iterator[bytes]:
+    """The slices of a log up to a byte."""
+    for data in slices:
+        yield data[:end]
+        end -= len(data)
+        if end <= 0:
+            return
 
 
 async def read_into(tree: Tree, slices: Iterable[bytes]) -> None:

@@ -366,7 +366,7 @@ class Tree(Rows):
     def attach(self, rows: Sequence[NewRow], *, leaf: str | None) -> None:
         """Add pending rows with checked ids and parents; `leaf` is the session's leaf with them."""
         for new in rows:
-            kind = KIND.get(new.type, OTHER)
+            kind = _kind(new.type)
             role = 0 if new.role is None else ROLE.get(new.role, OTHER_ROLE)
             self._add(self.end, kind, role, self._row_of(new.parent_id), new.id)
             self._ids.set(new.id, len(self) - 1)
@@ -401,6 +401,11 @@ class Tree(Rows):
     def pending_line(self, row: int) -> bytes:
         """The entry of a pending row."""
         return self._pending[row - self.committed].line[:-1]
+
+    def set_aside(self, tail: bytes, reason: str) -> None:
+        """What follows `end` is whole lines, but does not count: report it as a torn tail."""
+        self.tail = tail
+        self._torn = Problem(len(self) + self._lines_before + 1, self.end, reason)
 
     def drop_tail(self) -> None:
         """The torn last line has been put aside and cut away."""

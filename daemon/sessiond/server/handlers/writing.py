@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET
 
-from sessiond.hub.drafts import AT_THE_LEAF, Placement
+from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.protocol import types as t

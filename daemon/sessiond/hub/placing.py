@@ -1,0 +1,167 @@
+"""From drafts to rows: gives ids, parents and timestamps, finds retries, and says where the leaf goes.
+
+Bodies are spliced, never re-encoded, so what is stored is what was sent.
+"""
+
+from collections.abc import Callable, Container, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from sessiond.hub import clock, safety
+from sessiond.hub.drafts import Draft, read_draft
+from sessiond.hub.errors import EntryNotFound, IdReused, InvalidEntry, LeafConflict
+from sessiond.session import lines
+from sessiond.session.tree import NONE, NewRow, Tree
+
+MORE_FOLLOWS: Final = b"\t}"
+"""How the object of every line of a batch but the last ends. A log that ends so holds a batch that was cut off
+and that nobody was told of. A tab there means nothing to a JSON reader, and no other program writes one."""
+
+_value = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+_POINTERS = frozenset(("leaf", "label"))
+_OURS = frozenset(("type", "id", "parentId", "timestamp"))
+
+
+class Placement(msgspec.Struct, frozen=True, gc=False):
+    """Where a batch goes: see `session/append`."""
+
+    parent_id: str | UnsetType | None = UNSET
+    expected_leaf: str | UnsetType | None = UNSET
+    branch_on_conflict: bool = False
+    advance: bool = True
+
+
+AT_THE_LEAF: Final = Placement()
+
+
+class Prepared(msgspec.Struct, frozen=True, gc=False):
+    """A batch ready to be queued: new rows, all ids in the order of the request, and the leaf afterwards."""
+
+    rows: list[NewRow]
+    ids: list[str]
+    created: set[str]
+    leaf: str | None
+    branched: bool
+
+
+def prepare(
+    tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
+) -> Prepared:
+    """Turn drafts into rows for `tree`, without changing it. Raises a `HubError` when one cannot be stored."""
+    checked = [read_draft(index, bytes(draft)) for index, draft in enumerate(drafts)]
+    stored = {draft.index for draft in checked if draft.id is not None and _is_retry(tree, draft, read)}
+    leaf = tree.pending_leaf_id
+    parent, branched = leaf, False
+    if len(stored) < len(checked) and placement is not AT_THE_LEAF:
+        parent, branched = _place(tree, placement, leaf)
+    rows: list[NewRow] = []
+    ids: list[str] = []
+    created: set[str] = set()
+    for draft in checked:
+        if draft.index in stored:
+            entry_id = draft.id or ""
+        else:
+            entry_id = draft.id or free_id(tree, created)
+            if entry_id in created:
+                raise InvalidEntry(draft.index, f"the id {entry_id} stands twice in the batch")
+            if draft.parent_id is not UNSET:
+                parent = _existing(tree, created, draft.parent_id)
+            if draft.type in _POINTERS:
+                target = _existing(tree, created, draft.target)
+                parent = target if draft.type == "leaf" else parent
+            new = _row(draft, entry_id, parent)
+            if draft.type == "compaction":
+                safety.check_compaction(safety.steps(tree, rows, parent, read), new.line, entry_id)
+            rows.append(new)
+            created.add(entry_id)
+        ids.append(entry_id)
+        if draft.type != "leaf":
+            parent = entry_id
+    if rows:
+        if placement.advance:
+            leaf = parent
+        else:
+            rows.append(_leaf_row(tree, leaf, created))
+    return Prepared(_as_one(rows), ids, created, leaf, branched)
+
+
+def _as_one(rows: list[NewRow]) -> list[NewRow]:
+    """Mark the lines of a batch, so that after a crash it is there as a whole or not at all."""
+    if len(rows) < 2:
+        return rows
+    marked = [msgspec.structs.replace(row, line=row.line[:-2] + MORE_FOLLOWS + b"\n") for row in rows[:-1]]
+    return [*marked, rows[-1]]
+
+
+def _place(tree: Tree, placement: Placement, leaf: str | None) -> tuple[str | None, bool]:
+    """The parent of the first new entry, and whether it became a sibling because the leaf had moved."""
+    expected = placement.expected_leaf
+    moved = expected is not UNSET and expected != leaf
+    if moved and expected is not UNSET:
+        row = NONE if expected is None else tree.any_row(expected)
+        if row is None:
+            raise EntryNotFound(str(expected))
+        if not placement.branch_on_conflict:
+            last = len(tree) - 1
+            raise LeafConflict(expected, leaf, seq=last, missing=last - max(row, 0))
+        leaf = expected
+    if placement.parent_id is not UNSET:
+        return _existing(tree, set(), placement.parent_id), moved
+    return leaf, moved
+
+
+def _existing(tree: Tree, created: set[str], entry_id: str | None) -> str | None:
+    """The id of an entry that is there, or null. Raises `EntryNotFound`."""
+    if entry_id is not None and entry_id not in created and tree.any_row(entry_id) is None:
+        raise EntryNotFound(entry_id)
+    return entry_id
+
+
+def free_id(tree: Tree, created: Container[str] = ()) -> str:
+    """A new entry id that is not taken in the tree, nor among `created`."""
+    while True:
+        entry_id = clock.entry_id()
+        if entry_id not in created and tree.any_row(entry_id) is None:
+            return entry_id
+
+
+def _is_retry(tree: Tree, draft: Draft, read: Callable[[int], bytes]) -> bool:
+    """Whether this is a retry of an entry that is stored. Raises `IdReused` when its content is another."""
+    row = tree.any_row(draft.id or "")
+    if row is None:
+        return False
+    stored = lines.loads(read(row))
+    same = all(name in stored and stored[name] == _value(value) for name, value in draft.fields.items())
+    if not same or not stored.keys() - _OURS <= draft.fields.keys():
+        raise IdReused(draft.id or "", row)
+    return True
+
+
+def _row(draft: Draft, entry_id: str, parent_id: str | None) -> NewRow:
+    parts: list[bytes] = [
+        b'{"type":', _encode(draft.type),
+        b',"id":"', entry_id.encode(),
+        b'","parentId":', _encode(parent_id),
+        b',"timestamp":', _encode(draft.timestamp or clock.timestamp()),
+    ]  # fmt: skip
+    for name, value in draft.fields.items():
+        if name not in _OURS:
+            parts += (b",", _encode(name), b":", value)
+    parts.append(b"}\n")
+    return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role)
+
+
+def _leaf_row(tree: Tree, target: str | None, created: set[str]) -> NewRow:
+    """The line that says where the leaf is.
+
+    Its parent is its target, so that programs which take the last line as the tip still walk the right path
+    (design §3.1).
+    """
+    entry_id, where = free_id(tree, created), _encode(target)
+    line = b'{"type":"leaf","id":"%b","parentId":%b,"timestamp":"%b","targetId":%b}\n' % (
+        entry_id.encode(), where, clock.timestamp().encode(), where,
+    )  # fmt: skip
+    return NewRow(line, "leaf", entry_id, target)
