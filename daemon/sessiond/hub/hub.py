@@ -230,6 +230,7 @@ class Hub:
             except StorageFailed as error:
                 log.warning("session %s cannot be looked after: %s", live.session_id, error)
             else:
+                live.drop_unused()
                 if time.monotonic() - live.used_at > IDLE_SECONDS and not live.wanted:
                     await self._let_go(live)
 

@@ -1,13 +1,15 @@
-"""A session as one reads it: a log and its tree, rows found by id, lines read in pages, long work done in steps."""
+"""A session as one reads it: a log and its tree, rows by id, lines in pages, long work in steps."""
 
 import asyncio
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from sessiond.hub.errors import EntryNotFound
 from sessiond.hub.placing import MORE_FOLLOWS
 from sessiond.session import tree as trees
+from sessiond.session.context import Context, build_context, extend_context
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
 from sessiond.store.base import Log
@@ -16,8 +18,20 @@ T = TypeVar("T")
 
 STEP_SECONDS: Final = 0.002
 """How long one step of long work may hold the loop."""
+KEPT_BYTES: Final = 32 * 1024 * 1024
+KEPT_SECONDS: Final = 60.0
 _TOGETHER: Final = 1 << 20
 _SMALL: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A context, the row that it is of, and when it was asked for."""
+
+    tree: Tree
+    row: int
+    context: Context
+    at: float
 
 
 class LoadedSession:
@@ -27,6 +41,7 @@ class LoadedSession:
         self.log = log
         self.tree = Tree()
         self.outline = Outline()
+        self._kept: _Kept | None = None
         self._former: bytes | None = None
         """What the log held before a rewrite that is under way: the tree's rows lie in these bytes."""
 
@@ -101,6 +116,22 @@ class LoadedSession:
                 seqs.append(row)
             row += 1
         return self.read_rows(seqs), seqs
+
+    async def context(self, leaf_row: int) -> Context:
+        """What a model would see at a row. The last answer is kept: the next is mostly a few rows longer."""
+        tree, kept, seen = self.tree, self._kept, None
+        if kept is not None and kept.tree is tree:
+            seen = await self.drive(extend_context(tree, kept.context, kept.row, leaf_row, self.read_rows))
+        if seen is None:
+            seen = await self.drive(build_context(tree, leaf_row, self.read_rows))
+        if sum(memoryview(message).nbytes for message in seen.messages) < KEPT_BYTES:
+            self._kept = _Kept(tree, leaf_row, seen, time.monotonic())
+        return seen
+
+    def drop_unused(self) -> None:
+        """Let go of what was kept for questions that did not come."""
+        if self._kept is not None and time.monotonic() - self._kept.at > KEPT_SECONDS:
+            self._kept = None
 
     async def drive(self, work: Generator[None, None, T]) -> T:
         """Run long work of the core in steps, so that the loop breathes in between."""

@@ -9,7 +9,7 @@ from sessiond.hub.errors import CursorExpired
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.client import Client
-from sessiond.session import context, steps, views
+from sessiond.session import steps, views
 from sessiond.session.tree import NONE
 
 PAGE_BYTES = 2 * 1024 * 1024
@@ -71,9 +71,9 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
 
 async def context_(_client: Client, live: LiveSession, params: t.ContextParams) -> t.ContextResult:
     leaf = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
-    seen = await live.drive(context.build_context(live.tree, leaf, live.read_rows))
+    seen = await live.context(leaf)
     return t.ContextResult(
-        messages=_raw(seen.messages), entry_ids=seen.entry_ids, models=seen.models,
+        messages=seen.messages, entry_ids=seen.entry_ids, models=seen.models,
         thinking_level=seen.thinking_level, mode=seen.mode, injected_ttsr_rules=seen.injected_ttsr_rules,
         leaf_id=seen.leaf_id, mode_data=_present(seen.mode_data),
         configured_thinking_level=seen.configured_thinking_level, service_tier=_present(seen.service_tier),
