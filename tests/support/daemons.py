@@ -49,10 +49,13 @@ class Peer(Handler):
 
     connection: Connection = field(init=False)
     notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    """What told of lines, as it stood on the wire."""
     order: list[str] = field(default_factory=list)
     """What came in, in order: the names of notifications, and "reply"."""
     is_closed: asyncio.Event = field(default_factory=asyncio.Event)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    _last_reply: bytes = b""
     _calls: dict[RequestId, asyncio.Future[Any]] = field(default_factory=dict)
 
     async def call(self, method: str, **params: Any) -> Any:
@@ -64,6 +67,11 @@ class Peer(Handler):
             raise ConnectionClosed
         async with asyncio.timeout(BOUND):
             return await answer
+
+    async def raw(self, method: str, **params: Any) -> bytes:
+        """The reply to a request, as it stood on the wire."""
+        await self.call(method, **params)
+        return self._last_reply
 
     async def append(self, session_id: str, *entries: dict[str, Any], **params: Any) -> Any:
         return await self.call("session/append", sessionId=session_id, entries=list(entries), **params)
@@ -86,6 +94,8 @@ class Peer(Handler):
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
         message = json.loads(body)
         self.order.append(message["method"])
+        if message["method"] == "session/appended":
+            self.bodies.append(body)
         self.notes.append((message["method"], message.get("params", {})))
         self._arrived.set()
 
@@ -93,6 +103,7 @@ class Peer(Handler):
         # The connection knows nothing of our calls, so that replies are met here, in the order of the wire.
         message = json.loads(body)
         self.order.append("reply")
+        self._last_reply = body
         answer = self._calls[message["id"]]
         if answer.done():
             return
@@ -123,6 +134,8 @@ class Running:
     home: Path
     mode: Mode
     _connect: Callable[[Peer], Any]
+    hub: Hub | None = None
+    """Its inside, where it is in this process."""
     _open: list[Peer] = field(default_factory=list)
 
     async def attach(self) -> Peer:
@@ -150,8 +163,8 @@ class Running:
 async def running(home: Path, mode: Mode = "memory") -> AsyncIterator[Running]:
     """A daemon for the time of the block."""
     how = {"memory": _in_memory, "socket": _over_a_socket, "process": _as_a_process}[mode]
-    async with how(home) as connect:
-        daemon = Running(home, mode, connect)
+    async with how(home) as (connect, hub):
+        daemon = Running(home, mode, connect, hub)
         try:
             yield daemon
         finally:
@@ -161,6 +174,9 @@ async def running(home: Path, mode: Mode = "memory") -> AsyncIterator[Running]:
 def joined(home: Path) -> Running:
     """The daemon process that runs under `home` already, whoever started it."""
     return Running(home, "process", _dial(socket_path(home)))
+
+
+_Reached = tuple[Callable[[Peer], Any], Hub | None]
 
 
 async def refusal(call: Awaitable[Any]) -> Refused:
@@ -178,35 +194,35 @@ def _server(home: Path, socket_path: str | None) -> Server:
 
 
 @contextlib.asynccontextmanager
-async def _in_memory(home: Path) -> AsyncIterator[Callable[[Peer], Any]]:
+async def _in_memory(home: Path) -> AsyncIterator[_Reached]:
     server = _server(home, None)
 
     async def connect(peer: Peer) -> None:
         memory_pair(peer, Client(server, framing="memory"))
 
     try:
-        yield connect
+        yield connect, server.hub
     finally:
         await server.close()
 
 
 @contextlib.asynccontextmanager
-async def _over_a_socket(home: Path) -> AsyncIterator[Callable[[Peer], Any]]:
+async def _over_a_socket(home: Path) -> AsyncIterator[_Reached]:
     path = socket_path(home)
     server = _server(home, path)
     listener = Listener(path, server.attach)
     try:
-        yield _dial(path)
+        yield _dial(path), server.hub
     finally:
         listener.close()
         await server.close()
 
 
 @contextlib.asynccontextmanager
-async def _as_a_process(home: Path) -> AsyncIterator[Callable[[Peer], Any]]:
+async def _as_a_process(home: Path) -> AsyncIterator[_Reached]:
     process = await spawn(home)
     try:
-        yield _dial(socket_path(home))
+        yield _dial(socket_path(home)), None
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)

@@ -1,5 +1,6 @@
 """Fixtures: a daemon in each of the three modes; the process is shared by the tests of a file, the rest is new."""
 
+import json  # noqa: TID251 - files are read as another program reads them
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.daemons import MODES, Mode, Running, joined, running
+from support.daemons import MODES, Mode, Peer, Running, joined, running
 from support.homes import a_home, environment, sessiond
 
 _numbers = count(1)
@@ -57,3 +58,15 @@ def cwd() -> str:
 def terminal(name: str, *, cwd: str, pid: int | None = None) -> dict[str, Any]:
     """Where a client sits."""
     return {"id": f"{name}-{cwd.rpartition('-')[2]}", "kind": "tty", "cwd": cwd, "pid": pid}
+
+
+async def started(daemon: Running, cwd: str, **params: Any) -> tuple[Peer, str]:
+    """A client with a new session open, and the session's id."""
+    peer = await daemon.attach()
+    made = await peer.call("session/create", cwd=cwd, **params)
+    return peer, made["session"]["sessionId"]
+
+
+def lines_of(path: Path | str) -> list[dict[str, Any]]:
+    """A log as another program reads it."""
+    return [json.loads(line) for line in Path(path).read_bytes().split(b"\n") if line]

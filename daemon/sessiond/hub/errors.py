@@ -1,4 +1,7 @@
-"""What a caller may do wrong, one exception each; the docstring is the message. Codes are given in `server.errors`."""
+"""What a caller may do wrong, one exception each; the docstring is the message.
+
+`server.errors` gives them their kinds and codes.
+"""
 
 from sessiond.session.lines import Problem
 
@@ -57,7 +60,20 @@ class InvalidEntry(HubError):
     """Entry {index} of the batch cannot be stored: {reason}. Nothing of the batch was."""
 
     def __init__(self, index: int, reason: str) -> None:
+        reason, inside = split_place(reason)
         super().__init__(f"Entry {index} of the batch cannot be stored: {reason}. Nothing of the batch was.")
+        self.place = f"$.entries[{index}]{inside}"
+
+
+class TooLarge(HubError):
+    """There is a limit of {limit:,} bytes, and {what} has {actual:,}. Send less at once."""
+
+    def __init__(self, what: str, actual: int, limit: int) -> None:
+        super().__init__(
+            f"There is a limit of {limit:,} bytes, and {what} has {actual:,}. Send less at once."
+        )
+        self.actual = actual
+        self.limit = limit
 
 
 class WouldBreakTree(HubError):
@@ -116,3 +132,9 @@ class Draining(HubError):
         super().__init__(
             "The daemon is about to stop and takes no more writes. Connect again and repeat the request."
         )
+
+
+def split_place(reason: str) -> tuple[str, str]:
+    """What msgspec says is wrong, and where, as a path that follows on `$`: "" for the whole."""
+    said, _, place = reason.partition(" - at `$")
+    return said, place.removesuffix("`")

@@ -63,7 +63,7 @@ class Handler(Protocol):
     """What the owner of a connection does with what comes in.
 
     The methods are called from the event loop, in the order of the wire, and must neither block nor raise.
-    Inherit from this class to get the two that may be left out.
+    Inherit from this class to get those that may be left out.
     """
 
     def opened(self, connection: "Connection") -> None:
@@ -79,6 +79,10 @@ class Handler(Protocol):
     def broken(self, connection: "Connection", error: BadMessage) -> None:
         """A body that is no message. Owes `fail(error.id, …)`, which also takes the id None."""
         ...
+
+    def unframed(self, connection: "Connection", error: FramingError) -> None:
+        """Bytes that are no frames: the connection is closed after this. May complain with `fail(None, …)`."""
+        connection.fail(None, PARSE, str(error))
 
     def strayed(self, connection: "Connection", head: Head, body: bytes) -> None:
         """A response to no call of this connection: late, or to a request sent with `send_body`."""
@@ -364,8 +368,8 @@ class Connection(asyncio.Protocol):
         if self._undelivered or self.closing:
             return
         self._fail_calls()
-        if self._reason is not None:
-            self.fail(None, PARSE, str(self._reason))
+        if isinstance(self._reason, FramingError):
+            self._handler.unframed(self, self._reason)
             self.close()
         elif not self._unanswered:
             self.close()

@@ -18,8 +18,9 @@ from sessiond.hub import clock
 from sessiond.hub.hub import Hub
 from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
-from sessiond.protocol.errors import ErrorData
+from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
+from sessiond.rpc.framing import FrameTooLarge, FramingError
 from sessiond.rpc.message import BadMessage, Head, RequestId
 from sessiond.server import errors
 
@@ -121,11 +122,12 @@ class Client(Handler):
         self._opt_out: frozenset[str] = frozenset()
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
         self._turn = asyncio.Lock()
-        self._initialized: bytes | None = None  # the body of `initialize`
+        self._initialized = False
         self._shut_down = False
         self._bridge: Bridge | None = None
         self._for_bridge: list[bytes] | None = None  # what waits for the bridge to be built
         self._held = False
+        self._has_answered = asyncio.Event()
 
     # --- what comes in ---------------------------------------------------------------------------------
 
@@ -165,8 +167,15 @@ class Client(Handler):
             self._hold_back()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
-        kind = "parse" if error.code == -32700 else "invalidRequest"
+        kind = "parse" if error.code == CODES["parse"] else "invalidRequest"
         connection.fail(error.id, error.code, error.message, ErrorData(kind=kind, retryable=False))
+
+    def unframed(self, connection: Connection, error: FramingError) -> None:
+        if isinstance(error, FrameTooLarge):
+            data = ErrorData(kind="tooLarge", retryable=False, limit=MAX_FRAME)
+        else:
+            data = ErrorData(kind="parse", retryable=False)
+        connection.fail(None, CODES[data.kind], str(error), data)
 
     def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
         """A response to something that pygls asked."""
@@ -174,6 +183,7 @@ class Client(Handler):
             self._bridge.feed(body)
 
     def closed(self, connection: Connection, reason: Exception | None) -> None:
+        self.answered()
         for task in list(self._tasks.values()):
             task.cancel()
         if self._bridge is not None:
@@ -183,6 +193,7 @@ class Client(Handler):
     def _answer(self, request_id: RequestId, answer: object) -> None:
         if self.connection.closing:
             return
+        self.answered()
         if not isinstance(answer, Exception):
             try:
                 self.connection.reply(request_id, answer)
@@ -254,7 +265,7 @@ class Client(Handler):
     def _initialize(self, head: Head, body: bytes) -> None:
         request_id: RequestId = head.id  # type: ignore[assignment]
         try:
-            if self._initialized is not None:
+            if self._initialized:
                 raise errors.InvalidRequest("`initialize` may come only once.")
             try:
                 params = _decode_initialize(b"{}" if head.params is UNSET else head.params)
@@ -264,7 +275,7 @@ class Client(Handler):
         except Exception as error:  # noqa: BLE001 - answered like any refusal
             self._answer(request_id, error)
             return
-        self._initialized = body
+        self._initialized = True
         if ours and not params.capabilities:
             # A client of ours that speaks no LSP: pygls stays unloaded.
             self.connection.reply(
@@ -289,9 +300,7 @@ class Client(Handler):
             return False
         self.knows_sessions = True
         if m.PROTOCOL_VERSION not in ours.protocol_versions:
-            raise errors.InvalidRequest(
-                f"This daemon speaks protocol version {m.PROTOCOL_VERSION}, not {ours.protocol_versions}."
-            )
+            raise errors.UnsupportedProtocol
         if ours.client_id is not None:
             self.server.rename(self, ours.client_id)
         self.terminal = ours.terminal
@@ -317,8 +326,8 @@ class Client(Handler):
             return
         if task is not None:
             task.cancel()
-        elif self._bridge is not None:
-            self._bridge.feed(body)
+        elif self._is_bridged:
+            self._to_bridge(body)
 
     def _lsp(self, head: Head, body: bytes) -> None:
         if head.method == "initialized" and not self._is_bridged:
@@ -326,11 +335,11 @@ class Client(Handler):
         if self._shut_down and head.id is not UNSET:
             self._answer(head.id, errors.InvalidRequest("After `shutdown` only `exit` may come."))  # type: ignore[arg-type]
         elif self._is_bridged:
-            self._shut_down = head.method == "shutdown"
+            self._shut_down = self._shut_down or head.method == "shutdown"
             self._to_bridge(body)
         elif head.id is not UNSET:
             method = str(head.method)
-            too_early = self._initialized is None and method.startswith(_LSP)
+            too_early = not self._initialized and method.startswith(_LSP)
             refusal = errors.NotInitialized() if too_early else errors.MethodNotFound(method)
             self._answer(head.id, refusal)  # type: ignore[arg-type]
 
@@ -350,9 +359,16 @@ class Client(Handler):
     async def _build_bridge(self) -> None:
         bridge = await self.server.make_bridge(self)
         waiting, self._for_bridge = self._for_bridge or [], None
+        if self.connection.closing:
+            bridge.close()
+            return
         self._bridge = bridge
         for body in waiting:
             bridge.feed(body)
+
+    def answered(self) -> None:
+        """A request has got its answer, or will never get one."""
+        self._has_answered.set()
 
     # --- what goes out ---------------------------------------------------------------------------------
 
@@ -384,13 +400,20 @@ class Client(Handler):
         self.server.spawn(self._let_go_on())
 
     async def _let_go_on(self) -> None:
-        while not self.connection.closing and (
-            self.connection.unanswered > MAX_IN_FLIGHT // 2 or self.connection.queued_bytes > QUEUE_SOFT // 2
-        ):
-            await asyncio.sleep(0.002)
+        connection = self.connection
+        try:
+            while not connection.closing:
+                if connection.queued_bytes > QUEUE_SOFT // 2:
+                    await connection.drain()
+                elif connection.unanswered > MAX_IN_FLIGHT // 2:
+                    self._has_answered.clear()
+                    await self._has_answered.wait()
+                else:
+                    connection.resume()
+                    break
+        except ConnectionClosed:
+            pass
         self._held = False
-        if not self.connection.closing:
-            self.connection.resume()
 
     def info(self) -> t.ClientInfo:
         """What `server/clients` says."""

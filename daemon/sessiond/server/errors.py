@@ -1,14 +1,15 @@
 """The one table from exceptions to what a client is told: kind, whether to retry, and what helps."""
 
+import difflib
 import logging
 import os
 from collections.abc import Callable
 from typing import Any, Final
 
-
 from sessiond.hub import errors as hub
 from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.protocol.methods import METHODS, PROTOCOL_VERSION
 from sessiond.store import base as store
 
 log = logging.getLogger(__name__)
@@ -18,14 +19,29 @@ class InvalidParams(Exception):
     """The params of {method} are not what it takes: {reason}. See `sessiond schema`."""
 
     def __init__(self, method: str, reason: str) -> None:
+        reason, inside = hub.split_place(reason)
         super().__init__(f"The params of {method} are not what it takes: {reason}. See `sessiond schema`.")
+        self.place = f"${inside}"
 
 
 class MethodNotFound(Exception):
     """There is no method {method}. See `sessiond schema`."""
 
     def __init__(self, method: str) -> None:
-        super().__init__(f"There is no method {method!r:.80}. See `sessiond schema`.")
+        near = difflib.get_close_matches(method[:80], METHODS, 1)
+        hint = f"Did you mean {near[0]}?" if near else "See `sessiond schema`."
+        super().__init__(f"There is no method {method!r:.80}. {hint}")
+        self.did_you_mean = near or None
+
+
+class UnsupportedProtocol(Exception):
+    """This daemon speaks version {version} of the protocol, which the client does not. Update the older of the two."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"This daemon speaks version {PROTOCOL_VERSION} of the protocol, which the client does not. "
+            "Update the older of the two."
+        )
 
 
 class NotInitialized(Exception):
@@ -47,7 +63,10 @@ class Cancelled(Exception):
 
 
 def explain(error: Exception) -> tuple[int, str, ErrorData]:
-    """Code, message and data for an exception. What nobody foresaw becomes `internal`, with an id that the log has."""
+    """Code, message and data for an exception.
+
+    What nobody foresaw becomes `internal`, with an id under which the log has the stack.
+    """
     for kind, name, details in _TABLE:
         if isinstance(error, kind):
             data = ErrorData(kind=name, retryable=ADVICE[name].retryable, **details(error))
@@ -78,9 +97,10 @@ def _storage(error: store.StorageFailed) -> dict[str, Any]:
 
 
 _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
-    (InvalidParams, "invalidParams", _nothing),
+    (InvalidParams, "invalidParams", lambda e: {"path": e.place}),
     (hub.InvalidRequest, "invalidParams", _nothing),
-    (MethodNotFound, "methodNotFound", _nothing),
+    (MethodNotFound, "methodNotFound", lambda e: {"did_you_mean": e.did_you_mean}),
+    (UnsupportedProtocol, "unsupportedVersion", lambda _e: {"supported": [PROTOCOL_VERSION]}),
     (NotInitialized, "notInitialized", _nothing),
     (InvalidRequest, "invalidRequest", _nothing),
     (Cancelled, "cancelled", _nothing),
@@ -90,16 +110,13 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (
         hub.LeafConflict,
         "leafConflict",
-        lambda e: {
-            "current_leaf": e.current if e.current is not None else None,
-            "seq": e.seq,
-            "missing": e.missing,
-        },
+        lambda e: {"current_leaf": e.current, "seq": e.seq, "missing": e.missing},
     ),
     (hub.IdReused, "idReused", lambda e: {"id": e.entry_id, "seq": e.seq}),
     (store.LogExists, "alreadyExists", lambda e: {"id": e.ref}),
     (hub.CursorExpired, "cursorExpired", _nothing),
-    (hub.InvalidEntry, "invalidEntry", _nothing),
+    (hub.InvalidEntry, "invalidEntry", lambda e: {"path": e.place}),
+    (hub.TooLarge, "tooLarge", lambda e: {"actual": e.actual, "limit": e.limit}),
     (hub.WouldBreakTree, "wouldBreakTree", lambda e: {"id": e.entry_id, "rule": e.rule}),
     (hub.ReadOnly, "readOnly", lambda e: {"path": e.path}),
     (store.LogReadOnly, "readOnly", _nothing),

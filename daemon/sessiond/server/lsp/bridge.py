@@ -1,7 +1,7 @@
 """One pygls object per client, fed by our own framing, writing through our own connection.
 
-pygls keeps what it is good at: the life cycle, capabilities, features and the LSP types. Its transports, its JSON
-loop, its `exit` and its namedtuples are not used (facts: stack §1.5 lists why, as fourteen defects).
+pygls keeps what it is good at: the life cycle, capabilities, features and the LSP types. Its transports, its
+JSON loop, its `exit` and its namedtuples are not used (facts: stack §1.5 lists why, as fourteen defects).
 """
 
 import contextlib
@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import msgspec
 from lsprotocol import converters, types
-from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
@@ -26,6 +25,16 @@ _KINDS: Final = {code: kind for kind, code in wire.CODES.items() if code < 0}
 
 # pygls writes every message at INFO; transcripts do not belong into a log.
 logging.getLogger("pygls").setLevel(logging.CRITICAL)
+
+
+class _Asked(msgspec.Struct):
+    """Of a message, whether and how it must be answered."""
+
+    id: str | int | None = None
+    method: str | None = None
+
+
+_decode_asked = msgspec.json.Decoder(_Asked).decode
 
 
 class LspBridge:
@@ -45,16 +54,17 @@ class LspBridge:
         symbols.register(self._server, client.hub)
 
     def feed(self, body: bytes) -> None:
-        """Hand a message to pygls; a request always gets a reply."""
-        data = msgspec.json.decode(body)
+        """Hand a message to pygls; a request always gets a reply, and no message harms anybody."""
+        asked = _decode_asked(body)
         try:
             # Top level only: pygls itself would restructure whatever holds a "jsonrpc" key.
-            message = self._protocol.structure_message(data)
-        except JsonRpcException as error:
-            if "method" in data and "id" in data:
-                self._protocol.refuse(data["id"], wire.INVALID_PARAMS, str(error.message))
-            return
-        self._protocol.handle_message(message)
+            message = self._protocol.structure_message(msgspec.json.decode(body))
+        except Exception as error:  # noqa: BLE001 - pygls and cattrs raise what they like about bad params
+            if asked.id is not None and asked.method is not None:
+                reason = str(getattr(error, "message", "")) or "The params are not what the method takes."
+                self._protocol.refuse(asked.id, wire.INVALID_PARAMS, reason)
+        else:
+            self._protocol.handle_message(message)
 
     def close(self) -> None:
         """The client is gone: nothing of it is kept."""
@@ -84,6 +94,7 @@ class _Protocol(LanguageServerProtocol):
             # A request that was cancelled may be answered twice by pygls; the second answer goes nowhere.
             with contextlib.suppress(NotAwaited):
                 self.client.connection.reply_body(message["id"], body)
+            self.client.answered()
 
     def _send_response(
         self, msg_id: str | int, result: Any | None = None, error: types.ResponseError | None = None
@@ -96,7 +107,9 @@ class _Protocol(LanguageServerProtocol):
     def refuse(self, msg_id: str | int, code: int, message: str) -> None:
         """Answer a request with an error in our own form, without pygls' traceback."""
         data = wire.ErrorData(kind=_KINDS.get(code, "internal"), retryable=False)
-        self.client.connection.fail(msg_id, code, message, data)
+        with contextlib.suppress(NotAwaited):
+            self.client.connection.fail(msg_id, code, message, data)
+        self.client.answered()
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:

@@ -10,7 +10,7 @@ from pygls.lsp.server import LanguageServer
 from sessiond.hub.errors import HubError
 from sessiond.hub.hub import Hub
 from sessiond.session import views
-from sessiond.store.base import LogReadOnly
+from sessiond.store.base import StorageFailed
 
 MAX_SYMBOLS: Final = 5_000
 """More rows than this help nobody in an outline, and cost every editor seconds."""
@@ -45,7 +45,7 @@ def register(server: LanguageServer, hub: Hub) -> None:
                 )
                 line_of = live.tree.line
                 outline = _outline(page.nodes, line_of)
-        except (HubError, LogReadOnly, OSError):
+        except (HubError, StorageFailed):
             return []  # not a session: other servers may know better
         if _hierarchical(server):
             return outline
