@@ -191,6 +191,10 @@ class Connection(asyncio.Protocol):
             self._flush_is_due = True
             self._loop.call_soon(self._flush)
 
+    def holds_more_than(self, size: int) -> bool:
+        """Whether more than `size` bytes are queued; cheaper than `queued_bytes`, for every message."""
+        return self._unsent_bytes > size or (self.full and self.queued_bytes > size)
+
     @property
     def queued_bytes(self) -> int:
         """Bytes sent that the operating system has not taken yet."""

@@ -161,9 +161,7 @@ class Client(Handler):
                     answer.then(partial(self._answer, request_id))
                 else:
                     self._answer_later(request_id, answer, route.nature)
-        if connection.unanswered > MAX_IN_FLIGHT or (
-            connection.full and connection.queued_bytes > QUEUE_SOFT
-        ):
+        if connection.unanswered > MAX_IN_FLIGHT or connection.holds_more_than(QUEUE_SOFT):
             self._hold_back()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
