@@ -287,16 +287,20 @@ class LiveSession(LoadedSession):
 
     def _commit(self, batch: _Batch) -> None:
         """Make a batch visible, answer it, then tell of it."""
-        rows, tree = batch.prepared.rows, self.tree
-        before = meaning.facts(tree)
-        tree.commit(len(rows), leaf=batch.prepared.leaf)
-        batch.done(self._outcome(batch.prepared))
+        prepared, tree = batch.prepared, self.tree
+        rows, before = prepared.rows, meaning.facts(tree)
+        tree.commit(len(rows), leaf=prepared.leaf)
+        batch.done(
+            Outcome(prepared, [before.rows], prepared.leaf, before.rows)
+            if prepared.is_turn
+            else self._outcome(prepared)
+        )
         if rows and len(self.watchers):
             first = before.rows
             self.watchers.appended(
                 [row.line[:-1] for row in rows], range(first, first + len(rows)), batch.origin
             )
-        if rows:
+        if rows and (self._promoted or not prepared.is_turn):
             self._tell(before, batch.origin)
 
     def _watch(self) -> None:

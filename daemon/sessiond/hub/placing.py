@@ -44,13 +44,20 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     ids: list[str]
     created: set[str]
     leaf: str | None
-    branched: bool
+    branched: bool = False
+    is_turn: bool = False  # one new message at the leaf: the commonest batch, which changes nothing else
 
 
 def prepare(
     tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
 ) -> Prepared:
     """Turn drafts into rows for `tree`, without changing it. Raises a `HubError` when one cannot be stored."""
+    if len(drafts) == 1 and placement is AT_THE_LEAF:
+        draft = read_draft(0, bytes(drafts[0]))
+        if draft.type == "message" and draft.id is None and draft.parent_id is UNSET:
+            entry_id = free_id(tree)
+            row = _row(draft, entry_id, tree.pending_leaf_id)
+            return Prepared([row], [entry_id], {entry_id}, entry_id, is_turn=True)
     checked = [read_draft(index, bytes(draft)) for index, draft in enumerate(drafts)]
     stored = {draft.index for draft in checked if draft.id is not None and _is_retry(tree, draft, read)}
     leaf = tree.pending_leaf_id
@@ -141,12 +148,11 @@ def _is_retry(tree: Tree, draft: Draft, read: Callable[[int], bytes]) -> bool:
 
 
 def _row(draft: Draft, entry_id: str, parent_id: str | None) -> NewRow:
-    parts: list[bytes] = [
-        b'{"type":', _encode(draft.type),
-        b',"id":"', entry_id.encode(),
-        b'","parentId":', _encode(parent_id),
-        b',"timestamp":', _encode(draft.timestamp or clock.timestamp()),
-    ]  # fmt: skip
+    head = b'{"type":%b,"id":"%b","parentId":%b,"timestamp":%b' % (
+        _encode(draft.type), entry_id.encode(), _encode(parent_id),
+        _encode(draft.timestamp or clock.timestamp()),
+    )  # fmt: skip
+    parts: list[bytes] = [head]
     for name, value in draft.fields.items():
         if name not in _OURS:
             parts += (b",", _encode(name), b":", value)

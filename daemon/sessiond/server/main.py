@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -97,6 +98,9 @@ async def _live(
     build: Build,
 ) -> int:
     server = await build(where, chosen)
+    # What is loaded now stays for good; and appends make many small objects that reference counting frees.
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
     if first_client is not None:
         first_client.setblocking(False)
         server.attach(first_client)

@@ -365,14 +365,16 @@ class Tree(Rows):
 
     def attach(self, rows: Sequence[NewRow], *, leaf: str | None) -> None:
         """Add pending rows with checked ids and parents; `leaf` is the session's leaf with them."""
+        tip, row = self.pending_leaf_id, self._pending_leaf
         for new in rows:
-            kind = _kind(new.type)
             role = 0 if new.role is None else ROLE.get(new.role, OTHER_ROLE)
-            self._add(self.end, kind, role, self._row_of(new.parent_id), new.id)
-            self._ids.set(new.id, len(self) - 1)
+            parent = row if new.parent_id == tip else self._row_of(new.parent_id)
+            tip, row = new.id, len(self._kinds)
+            self._add(self.end, _kind(new.type), role, parent, tip)
+            self._ids.set(tip, row)
             self.end += len(new.line)
         self._pending += rows
-        self._pending_leaf = self._row_of(leaf)
+        self._pending_leaf = row if leaf == tip else self._row_of(leaf)
 
     def commit(self, count: int, *, leaf: str | None) -> None:
         """Make the oldest `count` pending rows visible, with `leaf` as the leaf after them."""
@@ -381,7 +383,8 @@ class Tree(Rows):
                 self._marks.take(self.committed, new.line)
             self.committed += 1
         del self._pending[:count]
-        self.leaf = self._row_of(leaf)
+        last = self.committed - 1
+        self.leaf = last if leaf == self._names[last] else self._row_of(leaf)
 
     def _row_of(self, entry_id: str | None) -> int:
         """The row of an id that is known to be there; `NONE` for null."""
