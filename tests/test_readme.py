@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,14 +58,21 @@ class Page:
         )
 
 
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder with a short path, so that the socket fits into it."""
+    with tempfile.TemporaryDirectory(prefix="sd-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.slow
-def test_every_snippet_does_what_the_page_says(tmp_path: Path) -> None:
+def test_every_snippet_does_what_the_page_says(tmp_path: Path, home: Path) -> None:
     folder = tmp_path / "atlas"
     folder.mkdir()
     environment = {
         "HOME": str(tmp_path / "home"),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "SESSIOND_HOME": str(tmp_path / "s"),
+        "SESSIOND_HOME": str(home),
         "SESSIOND_TERMINAL": "readme",
         "PYTHONUTF8": "1",
         "PYTHONUNBUFFERED": "1",  # so that both outputs come in the order in which a terminal shows them
