@@ -4,11 +4,13 @@ Nothing here raises on content: a line is an entry, or a reason why it is none.
 """
 
 import json  # noqa: TID251 - the second look at lines that msgspec refuses (lone surrogates)
+import sys
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import msgspec
 
+_LONG_INTEGER: Final = 4000
 BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -91,7 +93,10 @@ def loads(line: bytes) -> dict[str, Any]:
     if not line.strip():
         raise NotAnEntry("the line is empty")
     try:
-        value = json.loads(line.decode("utf-8", "replace"), parse_constant=_refuse_constant)
+        value = json.loads(
+            line.decode("utf-8", "replace"),
+            parse_constant=_refuse_constant, parse_float=_number, parse_int=_integer,
+        )  # fmt: skip
     except RecursionError:
         raise NotAnEntry("the line is nested too deeply") from None
     except ValueError as error:
@@ -145,6 +150,15 @@ def _skim_of(value: dict[str, Any]) -> Skim:
         sound(value.get("type")), value.get("id"), value.get("parentId"),
         MessageSkim(role if isinstance(role, str) else None),
     )  # fmt: skip
+
+
+def _number(text: str) -> float:
+    """A number that no float holds is the largest that one does: JSON has no infinity to write it back."""
+    return max(-sys.float_info.max, min(sys.float_info.max, float(text)))
+
+
+def _integer(text: str) -> int | float:
+    return int(text) if len(text) < _LONG_INTEGER else _number(text)  # Python refuses to read longer ones
 
 
 def _refuse_constant(name: str) -> Any:

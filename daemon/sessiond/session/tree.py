@@ -189,12 +189,12 @@ class Tree(Rows):
         if parents is None:
             self._ids.take_back(names)
             return False
-        kinds = bytes(map(_kind, types))
+        kinds = bytes(map(_KIND_OF.__getitem__, types))
         base = self.end
         self._offsets.append(base)
         self._offsets.extend([base + end for end in ends[:-1]])
         self._kinds += kinds
-        self._roles += bytes(map(_role, kinds, skims))
+        self._roles += _roles(kinds, skims)
         self._parents.extend(parents)
         self._names += names
         self.leaf = len(self) - 1
@@ -245,7 +245,7 @@ class Tree(Rows):
             raise lines.NotAnEntry("the entry has no type")
         if not isinstance(skim.id, str) or not skim.id:
             raise lines.NotAnEntry("the entry has no id")
-        row, kind = len(self), _kind(skim.type)
+        row, kind = len(self), _KIND_OF[skim.type]
         self._add(offset, kind, _role(kind, skim), NONE, skim.id)
         self._find_parent(row, skim.id, skim.parent_id)
         superseded = self._ids.get(skim.id)
@@ -367,10 +367,10 @@ class Tree(Rows):
         """Add pending rows with checked ids and parents; `leaf` is the session's leaf with them."""
         tip, row = self.pending_leaf_id, self._pending_leaf
         for new in rows:
-            role = 0 if new.role is None else ROLE.get(new.role, OTHER_ROLE)
+            role = 0 if new.role is None else _ROLE_OF[new.role]
             parent = row if new.parent_id == tip else self._row_of(new.parent_id)
             tip, row = new.id, len(self._kinds)
-            self._add(self.end, _kind(new.type), role, parent, tip)
+            self._add(self.end, _KIND_OF[new.type], role, parent, tip)
             self._ids.set(tip, row)
             self.end += len(new.line)
         self._pending += rows
@@ -420,12 +420,31 @@ class Tree(Rows):
         self.end += 1
 
 
-def _kind(type_: str) -> int:
-    kind = KIND.get(type_, OTHER)
-    return OTHER if kind <= HEADER else kind
+class _Codes(dict[str, int]):
+    """Codes by name, with one for all other names."""
+
+    def __init__(self, codes: dict[str, int], other: int) -> None:
+        super().__init__(codes)
+        self._other = other
+
+    def __missing__(self, name: str) -> int:
+        return self._other
+
+
+_KIND_OF = _Codes({name: code for name, code in KIND.items() if code > HEADER}, OTHER)
+_ROLE_OF = _Codes(ROLE, OTHER_ROLE)
+
+
+def _roles(kinds: bytes, skims: list[Skim]) -> bytes:
+    try:
+        if kinds.count(MESSAGE) == len(kinds):
+            return bytes(map(_ROLE_OF.__getitem__, [skim.message.role for skim in skims]))  # type: ignore[arg-type, union-attr]
+    except AttributeError:
+        pass  # a message without a message
+    return bytes(map(_role, kinds, skims))
 
 
 def _role(kind: int, skim: Skim) -> int:
     if kind != MESSAGE or skim.message is None:
         return 0
-    return ROLE.get(skim.message.role or "", OTHER_ROLE)
+    return _ROLE_OF[skim.message.role or ""]

@@ -10,7 +10,7 @@ Every method that touches the disk may raise `StorageFailed` (`StorageFull` when
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 Durability = Literal["synced", "written"]
 
@@ -67,8 +67,7 @@ class LogReadOnly(Exception):
         super().__init__(f"Nothing can be added to this session: {reason}.")
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """One log as a listing finds it, without its content.
 
     `ref` is what `Store.open_ref` takes (a path for files, an id in memory); `session_id` is what the *name*

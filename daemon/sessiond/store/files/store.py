@@ -229,8 +229,10 @@ def _listed(drafts: Path, sessions: Path) -> list[Stored]:
         listed: list[Stored] = []
         for root in (drafts, sessions):
             for entry, session_id in _logs(root):
-                with suppress(FileNotFoundError):  # it was moved while we looked
+                try:
                     listed.append(_stored(entry, session_id, root is drafts))
+                except FileNotFoundError:
+                    continue  # it was moved while we looked
         return listed
 
 
