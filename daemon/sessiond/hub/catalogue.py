@@ -67,21 +67,28 @@ class Catalogue:
 
     def _read(self, log: Stored) -> t.SessionInfo | None:
         tree = Tree()
-        held: list[bytes] = []
+
+        def read(rows: Sequence[int]) -> list[bytes]:
+            return [tree.entry(row, self._bytes(log.ref, *tree.span(row))) for row in rows]
+
         try:
             for data in self._store.scan(log.ref):
                 tree.read(data)
-                held.append(data)
-        except (OSError, LogNotFound, StorageFailed):
+            tree.finish()
+            if tree.damaged:
+                return None
+            return session_info(tree, read, path=log.ref, draft=log.draft, size=log.size)
+        except (LogNotFound, StorageFailed):
             return None
-        tree.finish()
-        if tree.damaged:
-            return None
-        block = b"".join(held)
-        return session_info(
-            tree, lambda rows: [tree.entry(row, block[slice(*tree.span(row))]) for row in rows],
-            path=log.ref, draft=log.draft, size=log.size,
-        )  # fmt: skip
+
+    def _bytes(self, ref: str, start: int, end: int) -> bytes:
+        """A few bytes of a log that is not open; the log itself may be larger than memory."""
+        found = b""
+        for data in self._store.scan(ref, start):
+            found += data
+            if len(found) >= end - start:
+                break
+        return found[: end - start]
 
 
 def session_info(
