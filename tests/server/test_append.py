@@ -366,7 +366,7 @@ async def test_content_is_the_same_when_its_values_are(
     peer, session_id = await started(memory, cwd)
 
     def draft(value: bytes) -> Raw:
-        return Raw(b'{"type":"custom","id":"a","customType":"x","data":[%b]}' % value)
+        return Raw(b'{"type":"something_new","id":"a","data":[%b]}' % value)
 
     await peer.call("session/append", sessionId=session_id, entries=[draft(first)])
     again = peer.call("session/append", sessionId=session_id, entries=[draft(second)])
@@ -464,11 +464,14 @@ async def test_a_body_reaches_file_and_readers_byte_for_byte(
     peer, session_id = await started(memory, cwd)
     body = b'"customType":"x","message":{"role":"user","content":%b},"data":%b,"unknown":[%b]' % ((value,) * 3)
     draft = Raw(b'{"type":"%b","id":"a",%b}' % (type_.encode(), body))
+    if (type_, value) == ("custom", b"1e400"):
+        # Of a type that sessiond knows, every number is read, and no float holds this one.
+        refused = await refusal(peer.call("session/append", sessionId=session_id, entries=[draft]))
+        assert refused.kind == "invalidEntry"
+        return
     result = await peer.call("session/append", sessionId=session_id, entries=[draft])
     assert statuses(result) == ["created"]
-    [line] = memory.files("drafts")[0].read_bytes().splitlines()[1:] if b"\xe2" not in value else [
-        memory.files("drafts")[0].read_bytes().split(b"\n")[1]
-    ]  # fmt: skip
+    _, line, _ = memory.files("drafts")[0].read_bytes().split(b"\n")
     assert line.endswith(b"," + body + b"}")
     raw = await peer.raw("session/entries", sessionId=session_id, ids=["a"])
     assert line in raw

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.hub.errors import InvalidEntry
+from sessiond.hub.errors import InvalidEntry, TooLarge
 from sessiond.session import entries
 
 MAX_ENTRY_BYTES: Final = 48 * 1024 * 1024
@@ -37,10 +37,9 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_draft(index: int, raw: bytes) -> Draft:
-    """The draft in a JSON object. Raises `InvalidEntry`."""
+    """The draft in a JSON object. Raises `InvalidEntry`, `TooLarge`."""
     if len(raw) > MAX_ENTRY_BYTES:
-        reason = f"it has {len(raw):,} bytes, more than the {MAX_ENTRY_BYTES:,} an entry may have"
-        raise InvalidEntry(index, reason)
+        raise TooLarge(f"entry {index} of the batch", len(raw), MAX_ENTRY_BYTES)
     role = target = None
     try:
         if b"\n" in raw:
@@ -59,11 +58,11 @@ def read_draft(index: int, raw: bytes) -> Draft:
         raise InvalidEntry(index, str(error)) from None
     entry_id = None if head.id is UNSET else head.id
     if entry_id is not None and not entries.valid_entry_id(entry_id):
-        raise InvalidEntry(index, "its id is not 1 to 64 characters of A-Z a-z 0-9 _ -")
+        raise InvalidEntry(index, "its id is not 1 to 64 characters of A-Z a-z 0-9 _ - - at `$.id`")
     if head.type == "session":
         raise InvalidEntry(index, "`session` is the type of the header; `session/create` writes that")
     if not head.type:
-        raise InvalidEntry(index, "its type is empty")
+        raise InvalidEntry(index, "its type is empty - at `$.type`")
     timestamp = None if head.timestamp is UNSET else head.timestamp
     return Draft(index, head.type, entry_id, head.parent_id, timestamp, role, target, fields)
 

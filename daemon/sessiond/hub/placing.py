@@ -9,17 +9,15 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from sessiond.hub import clock, safety
+from sessiond.hub import clock, safety, values
 from sessiond.hub.drafts import Draft, read_draft
 from sessiond.hub.errors import EntryNotFound, IdReused, InvalidEntry, LeafConflict
-from sessiond.session import lines
 from sessiond.session.tree import NONE, NewRow, Tree
 
 MORE_FOLLOWS: Final = b"\t}"
 """How the object of every line of a batch but the last ends. A log that ends so holds a batch that was cut off
 and that nobody was told of. A tab there means nothing to a JSON reader, and no other program writes one."""
 
-_value = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _POINTERS = frozenset(("leaf", "label"))
 _OURS = frozenset(("type", "id", "parentId", "timestamp"))
@@ -71,27 +69,19 @@ def prepare(
         if draft.index in stored:
             entry_id = draft.id or ""
         else:
-            entry_id = draft.id or free_id(tree, created)
-            if entry_id in created:
-                raise InvalidEntry(draft.index, f"the id {entry_id} stands twice in the batch")
-            if draft.parent_id is not UNSET:
-                parent = _existing(tree, created, draft.parent_id)
-            if draft.type in _POINTERS:
-                target = _existing(tree, created, draft.target)
-                parent = target if draft.type == "leaf" else parent
+            entry_id = _new_id(tree, draft, created)
+            parent = _parent(tree, draft, created, parent)
             new = _row(draft, entry_id, parent)
             if draft.type == "compaction":
                 safety.check_compaction(safety.steps(tree, rows, parent, read), new.line, entry_id)
             rows.append(new)
             created.add(entry_id)
         ids.append(entry_id)
-        if draft.type != "leaf":
-            parent = entry_id
-    if rows:
-        if placement.advance:
-            leaf = parent
-        else:
-            rows.append(_leaf_row(tree, leaf, created))
+        parent = draft.target if draft.type == "leaf" else entry_id
+    if rows and placement.advance:
+        leaf = parent
+    elif rows:
+        rows.append(_leaf_row(tree, leaf, created))
     return Prepared(_as_one(rows), ids, created, leaf, branched)
 
 
@@ -135,14 +125,30 @@ def free_id(tree: Tree, created: Container[str] = ()) -> str:
             return entry_id
 
 
+def _new_id(tree: Tree, draft: Draft, created: Container[str]) -> str:
+    if draft.id is not None and draft.id in created:
+        raise InvalidEntry(draft.index, f"the id {draft.id} stands twice in the batch - at `$.id`")
+    return draft.id or free_id(tree, created)
+
+
+def _parent(tree: Tree, draft: Draft, created: set[str], above: str | None) -> str | None:
+    """What a new entry hangs on: what it says itself, for a move of the leaf its target, else the one above."""
+    parent = above if draft.parent_id is UNSET else _existing(tree, created, draft.parent_id)
+    if draft.type not in _POINTERS:
+        return parent
+    target = _existing(tree, created, draft.target)
+    return target if draft.type == "leaf" else parent
+
+
 def _is_retry(tree: Tree, draft: Draft, read: Callable[[int], bytes]) -> bool:
     """Whether this is a retry of an entry that is stored. Raises `IdReused` when its content is another."""
     row = tree.any_row(draft.id or "")
     if row is None:
         return False
-    stored = lines.loads(read(row))
-    same = all(name in stored and stored[name] == _value(value) for name, value in draft.fields.items())
-    if not same or not stored.keys() - _OURS <= draft.fields.keys():
+    fields = dict(draft.fields)
+    if draft.type == "leaf":
+        fields.pop("parentId", None)  # it hangs on its target, whatever was asked for
+    if not values.contains(read(row), fields, beside=_OURS):
         raise IdReused(draft.id or "", row)
     return True
 

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-_LONG_INTEGER: Final = 4000
 BOM: Final = b"\xef\xbb\xbf"
+_LONG_INTEGER: Final = 4000  # digits
 
 
 @dataclass(frozen=True, slots=True)
