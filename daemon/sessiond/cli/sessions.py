@@ -151,7 +151,7 @@ def tag(given: Given) -> int:
     """Send `session/tag`."""
     params: dict[str, Any] = {}
     for option, word in given.many("add", "remove", "set"):
-        params.setdefault(option, []).append(word)
+        params.setdefault("tags" if option == "set" else option, []).append(word)
     if not params:
         raise Usage("tag needs at least one of --add, --remove and --set", "sessiond tag --help")
     return _change(given, "session/tag", params)

@@ -187,9 +187,9 @@ class Daemon:
         *,
         add: Sequence[str] | None = None,
         remove: Sequence[str] | None = None,
-        set: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
     ) -> t.ChangeResult:
-        lists = {"add": add, "remove": remove, "set": set}
+        lists = {"add": add, "remove": remove, "tags": tags}
         given = {name: list(words) for name, words in lists.items() if words is not None}
         return await self.call(m.TAG, t.TagParams(session_id=session_id, **given))
 

@@ -388,12 +388,12 @@ class RenameParams(Wire, frozen=True):
 
 
 class TagParams(Wire, frozen=True):
-    """Add and remove words to filter sessions by, or with `set` replace them all."""
+    """Add and remove words to filter sessions by, or with `tags` replace them all."""
 
     session_id: SessionId
     add: list[str] | None = None
     remove: list[str] | None = None
-    set: list[str] | None = None
+    tags: list[str] | None = None
 
 
 class ChangeResult(Wire, frozen=True):

@@ -396,13 +396,13 @@ export interface RenameParams {
   title: string;
 }
 
-/** Add and remove words to filter sessions by, or with `set` replace them all. */
+/** Add and remove words to filter sessions by, or with `tags` replace them all. */
 export interface TagParams {
   /** 1 to 128 characters. */
   sessionId: string;
   add?: string[] | null;
   remove?: string[] | null;
-  set?: string[] | null;
+  tags?: string[] | null;
 }
 
 /**
@@ -957,7 +957,7 @@ export interface Requests {
   "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" };
   /** Give the session a title; an empty one takes it away. The title is a line of the log. */
   "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
-  /** Add and remove words to filter sessions by, or with `set` replace them all. */
+  /** Add and remove words to filter sessions by, or with `tags` replace them all. */
   "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
   /**
    * Hear of every change of a session from now on, and with `after` of what was missed since.

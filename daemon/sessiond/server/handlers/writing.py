@@ -100,12 +100,12 @@ def rename(client: Client, live: LiveSession, params: t.RenameParams) -> Pending
 
 
 async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending:
-    if params.add is None and params.remove is None and params.set is None:
-        raise InvalidRequest("say what to add, to remove or to set")
+    if params.add is None and params.remove is None and params.tags is None:
+        raise InvalidRequest("say what to add, what to remove, or all tags")
     # One after the other: each goes out from what the one before it has left.
     await live.tagging.acquire()
     try:
-        tags = list(live.tree.tags if params.set is None else params.set)
+        tags = list(live.tree.tags if params.tags is None else params.tags)
         tags += params.add or []
         removed = set(params.remove or [])
         kept = list(dict.fromkeys(word.strip() for word in tags if word.strip() and word not in removed))

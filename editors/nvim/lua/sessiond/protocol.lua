@@ -273,12 +273,12 @@
 ---@field sessionId string 1 to 128 characters.
 ---@field title string At most 1000 characters.
 
----Add and remove words to filter sessions by, or with `set` replace them all.
+---Add and remove words to filter sessions by, or with `tags` replace them all.
 ---@class (exact) sessiond.TagParams
 ---@field sessionId string 1 to 128 characters.
 ---@field add? string[]
 ---@field remove? string[]
----@field set? string[]
+---@field tags? string[]
 
 ---Hear of every change of a session from now on, and with `after` of what was missed since.
 ---
