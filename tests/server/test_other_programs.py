@@ -1,0 +1,371 @@
+"""Other programs at the same file: their lines are taken in, what is torn is kept, and nothing of theirs is lost."""
+
+import asyncio
+import json  # noqa: TID251 - files are written as another program writes them
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import logs
+from support.daemons import Peer, Running, assistant, refusal, user
+from support.shared import lines_of, started
+
+from sessiond.hub import live as live_sessions
+
+FOREIGN = {"kind": "foreign"}
+
+
+def write(path: Path, data: bytes) -> None:
+    """Append as pi does, in a process of its own: open, write, close."""
+    program = "import sys; open(sys.argv[1], 'ab').write(sys.stdin.buffer.read())"
+    subprocess.run([sys.executable, "-c", program, path], input=data, check=True)
+
+
+def line(name: str, parent: str | None, text: str = "foreign") -> bytes:
+    entry = {
+        "type": "message", "id": name, "parentId": parent, "timestamp": "2026-03-01T00:00:00.000Z",
+        "message": {"role": "user", "content": text},
+    }  # fmt: skip
+    return json.dumps(entry).encode() + b"\n"
+
+
+async def open_file(daemon: Running, folder: Path, data: bytes, name: str = "any.jsonl") -> tuple[Peer, str, Path]:
+    """A client that has a file open, wherever that lies."""
+    path = folder / name
+    path.write_bytes(data)
+    peer = await daemon.attach()
+    session = (await peer.call("session/open", path=str(path)))["session"]
+    return peer, session["sessionId"], path
+
+
+def a_log(cwd: str, *lines: Any) -> bytes:
+    return logs.log(logs.header(id=f"file-{cwd.rpartition('-')[2]:>05}", cwd=cwd), *lines)
+
+
+async def promoted(daemon: Running, cwd: str) -> tuple[Peer, str, Path]:
+    peer, session_id = await started(daemon, cwd)
+    await peer.append(session_id, user("1", id="a"), assistant("2", id="b"))
+    session = (await peer.call("session/info", sessionId=session_id))["session"]
+    return peer, session_id, Path(session["path"])
+
+
+# --- lines -------------------------------------------------------------------------------------------------
+
+
+async def test_lines_of_another_program_are_announced_as_foreign(daemon: Running, cwd: str) -> None:
+    peer, session_id, path = await promoted(daemon, cwd)
+    write(path, line("f1", "b") + line("f2", "a"))
+    await peer.until(lambda it: it.seqs() == [1, 2, 3, 4])
+    last = peer.told("session/appended")[-1]
+    assert (last["origin"], last["leafId"], last["seq"]) == (FOREIGN, "f2", 4)
+    assert [entry["id"] for entry in last["entries"]] == ["f1", "f2"]
+    path_of_leaf = await peer.call("session/path", sessionId=session_id)
+    assert [entry["id"] for entry in path_of_leaf["entries"]] == ["a", "f2"]
+
+
+async def test_an_append_that_finds_foreign_lines_goes_behind_them(daemon: Running, cwd: str) -> None:
+    peer, session_id, path = await promoted(daemon, cwd)
+    write(path, line("f1", "b"))
+    result = await peer.append(session_id, user("mine", id="m"))
+    assert (result["seq"], result["leafId"]) == (4, "m")
+    assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
+    assert lines_of(path)[-1]["parentId"] == "f1"
+    await peer.until(lambda it: it.seqs() == [1, 2, 3, 4])
+    assert [note["origin"]["kind"] for note in peer.told("session/appended")] == ["client", "foreign", "client"]
+
+
+async def test_who_expected_a_leaf_that_a_foreign_line_has_moved_gets_a_conflict(
+    daemon: Running, cwd: str
+) -> None:
+    peer, session_id, path = await promoted(daemon, cwd)
+    write(path, line("f1", "b"))
+    refused = await refusal(peer.append(session_id, user("mine"), expectedLeaf="b"))
+    assert (refused.kind, refused.data["currentLeaf"], refused.data["missing"]) == ("leafConflict", "f1", 1)
+    result = await peer.append(session_id, user("mine"), expectedLeaf="b", onConflict="branch")
+    assert result["branched"]
+
+
+async def test_a_foreign_title_label_and_move_are_told_in_plain_words(daemon: Running, cwd: str) -> None:
+    peer, session_id, path = await promoted(daemon, cwd)
+    entries = [
+        {"type": "session_info", "id": "t", "parentId": "b", "name": "Renamed by pi"},
+        {"type": "label", "id": "l", "parentId": "t", "targetId": "a", "label": "start"},
+        {"type": "leaf", "id": "m", "parentId": "a", "targetId": "a"},
+    ]
+    write(path, b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
+    await peer.until(lambda it: bool(it.told("session/leafMoved") and it.told("session/changed")))
+    [changed], [moved] = peer.told("session/changed"), peer.told("session/leafMoved")
+    assert (changed["changed"], changed["origin"]) == (["title", "labels"], FOREIGN)
+    assert changed["session"]["title"] == "Renamed by pi"
+    assert (moved["leafId"], moved["previousLeafId"], moved["origin"]) == ("a", "b", FOREIGN)
+
+
+async def test_many_foreign_lines_at_once_come_as_a_replay_in_slices(memory: Running, cwd: str) -> None:
+    peer, session_id, path = await promoted(memory, cwd)
+    write(path, b"".join(line(f"f{number}", "b", "x" * 10_000) for number in range(200)))
+    await peer.until(lambda it: it.seqs()[-1] == 202)
+    await peer.append(session_id, user("mine"))
+    await peer.until(lambda it: it.seqs()[-1] == 203)
+    assert peer.seqs() == list(range(1, 204))
+    assert max(len(body) for body in peer.bodies) < 400_000
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_two_programs_write_at_once_every_line_is_there_once_and_everybody_is_told(
+    daemon: Running, cwd: str, seed: int
+) -> None:
+    peer, session_id, path = await promoted(daemon, cwd)
+    other = await daemon.attach()
+    await other.call("session/subscribe", sessionId=session_id, after=0)
+    program = (
+        "import sys, time, random, json\n"
+        "chance = random.Random(int(sys.argv[2]))\n"
+        "for number in range(60):\n"
+        "    entry = {'type': 'message', 'id': f'f{number}', 'parentId': 'b', 'timestamp': '2026', "
+        "'message': {'role': 'user', 'content': 'x' * chance.randint(1, 2000)}}\n"
+        "    with open(sys.argv[1], 'ab', buffering=0) as file:\n"
+        "        file.write(json.dumps(entry).encode() + b'\\n')\n"
+        "    time.sleep(chance.random() * 0.004)\n"
+    )
+    writer = await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(path), str(seed))
+    chance = random.Random(seed)
+    results = []
+    while writer.returncode is None or len(results) < 40:
+        burst = [peer.append(session_id, user("mine")) for _ in range(chance.randint(1, 6))]
+        results += await asyncio.gather(*burst)
+        await asyncio.sleep(chance.random() * 0.004)
+        if len(results) > 40:
+            await writer.wait()
+    session = (await peer.append(session_id, user("last")))["seq"]
+    # Where our line came behind a half-written one, it began with a newline, and a blank line may be left.
+    rows = path.read_bytes().split(b"\n")[:-1]
+    names = [json.loads(row)["id"] if row else None for row in rows]
+    assert len(rows) == session + 1
+    stored = [name for name in names if name is not None]
+    assert len(set(stored)) == len(stored) == len(results) + 60 + 4
+    assert [name for name in names if name in {f"f{n}" for n in range(60)}] == [f"f{n}" for n in range(60)]
+    for result in results:
+        for entry in result["entries"]:
+            assert names[entry["seq"]] == entry["id"]
+    for who in (peer, other):
+        await who.until(lambda it: it.seqs()[-1] == session)
+        assert who.seqs() == [seq for seq, name in enumerate(names) if name is not None][1:]
+        told = [entry for note in who.told("session/appended") for entry in note["entries"]]
+        assert told == [json.loads(row) for row in rows if row][1:]
+        for note in who.told("session/appended"):
+            if not note.get("replay"):
+                mine = {name in {f"f{n}" for n in range(60)} for name in (it["id"] for it in note["entries"])}
+                assert mine == {note["origin"] == FOREIGN}
+
+
+# --- half lines --------------------------------------------------------------------------------------------
+
+
+async def test_a_half_line_that_is_finished_later_is_one_line(daemon: Running, cwd: str) -> None:
+    peer, session_id, path = await promoted(daemon, cwd)
+    whole = line("f1", "b")
+    write(path, whole[:30])
+    await asyncio.sleep(0)
+    appending = asyncio.create_task(peer.append(session_id, user("mine", id="m")))
+    write(path, whole[30:])
+    assert (await appending)["seq"] == 4
+    assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
+    assert not list(path.parent.glob("*.torn-*"))
+
+
+async def test_a_torn_last_line_is_kept_beside_the_log_before_the_first_append_and_not_before(
+    daemon: Running, tmp_path: Path, cwd: str
+) -> None:
+    torn = b'{"type":"message","id":"e2","mess'
+    data = a_log(cwd, logs.user("hi")) + torn
+    peer, session_id, path = await open_file(daemon, tmp_path, data)
+    opened = await peer.call("session/open", sessionId=session_id)
+    assert opened["problems"][0]["byteOffset"] == len(data) - len(torn)
+    assert opened["problems"][0]["line"] == 3
+    assert [entry["id"] for entry in (await peer.call("session/path", sessionId=session_id))["entries"]] == ["e1"]
+    await peer.call("session/tree", sessionId=session_id)
+    await peer.call("session/flush")
+    assert path.read_bytes() == data
+    assert sorted(path.parent.glob("any*")) == [path]
+    assert (await peer.append(session_id, user("on", id="on")))["seq"] == 2
+    assert path.read_bytes().startswith(data.removesuffix(torn) + b'{"type":"message","id":"on","parentId":"e1"')
+    [kept] = path.parent.glob("*.torn-*")
+    assert kept.read_bytes() == torn
+    assert "problems" not in await peer.call("session/info", sessionId=session_id)
+
+
+async def test_two_torn_lines_are_both_kept(daemon: Running, tmp_path: Path, cwd: str) -> None:
+    peer, session_id, path = await open_file(daemon, tmp_path, a_log(cwd, logs.user("hi")) + b'{"one')
+    await peer.append(session_id, user("on"))
+    write(path, b'{"two')
+    await peer.append(session_id, user("and on"))
+    assert {it.read_bytes() for it in path.parent.glob("*.torn-*")} == {b'{"one', b'{"two'}
+    assert len(lines_of(path)) == 4
+
+
+async def test_a_whole_last_line_without_its_newline_gets_one(
+    daemon: Running, tmp_path: Path, cwd: str
+) -> None:
+    data = a_log(cwd, logs.user("hi"), logs.assistant("yo")).removesuffix(b"\n")
+    peer, session_id, path = await open_file(daemon, tmp_path, data)
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["leafId"] == "e2"
+    assert path.read_bytes() == data
+    assert (await peer.append(session_id, user("on", id="on")))["seq"] == 3
+    assert path.read_bytes().startswith(data + b"\n{")
+    assert [it["id"] for it in lines_of(path)[1:]] == ["e1", "e2", "on"]
+    entries = (await peer.call("session/entries", sessionId=session_id))["entries"]
+    assert [entry["id"] for entry in entries] == ["e1", "e2", "on"]
+    await peer.append(session_id, user("and on"))
+    assert len(lines_of(path)) == 5
+
+
+async def test_the_missing_newline_may_come_from_the_other_program(
+    daemon: Running, tmp_path: Path, cwd: str
+) -> None:
+    data = a_log(cwd, logs.user("hi")).removesuffix(b"\n")
+    peer, session_id, path = await open_file(daemon, tmp_path, data)
+    write(path, b"\n" + line("f1", "e1"))
+    assert (await peer.append(session_id, user("on", id="on")))["seq"] == 3
+    assert [it["id"] for it in lines_of(path)[1:]] == ["e1", "f1", "on"]
+    entries = (await peer.call("session/entries", sessionId=session_id))["entries"]
+    assert [entry["id"] for entry in entries] == ["e1", "f1", "on"]
+
+
+# --- replaced ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["truncated", "replaced", "removed", "rewritten in place"])
+async def test_a_file_that_is_no_longer_the_one_that_was_opened_is_not_written(
+    daemon: Running, tmp_path: Path, cwd: str, how: str
+) -> None:
+    data = a_log(cwd, logs.user("1"), logs.assistant("2"))
+    peer, session_id, path = await open_file(daemon, tmp_path, data)
+    await peer.append(session_id, user("3"))
+    other = a_log(cwd, logs.user("other"))
+    match how:
+        case "truncated":
+            path.write_bytes(data[:-10])
+        case "replaced":
+            (tmp_path / "new").write_bytes(other * 5)
+            (tmp_path / "new").rename(path)
+        case "removed":
+            path.unlink()
+        case _:
+            path.write_bytes(other + line("x", None) * 20)
+    present = path.read_bytes() if path.exists() else None
+    for _ in range(2):
+        refused = await refusal(peer.append(session_id, user("4")))
+        assert (refused.kind, refused.code, refused.data["path"]) == ("foreignWriter", 1423, str(path))
+    for method, params in (("rename", {"title": "x"}), ("branch", {"targetId": None})):
+        refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **params))
+        assert refused.kind == "foreignWriter"
+    assert (path.read_bytes() if path.exists() else None) == present
+
+
+async def test_opening_a_replaced_file_again_reads_what_is_there_now(
+    daemon: Running, tmp_path: Path, cwd: str
+) -> None:
+    data = a_log(cwd, logs.user("1"), logs.assistant("2"))
+    peer, session_id, path = await open_file(daemon, tmp_path, data)
+    watcher = await daemon.attach()
+    await watcher.call("session/subscribe", sessionId=session_id, after=2)
+    (tmp_path / "new").write_bytes(a_log(cwd, logs.user("new")))
+    (tmp_path / "new").rename(path)
+    opened = (await peer.call("session/open", path=str(path)))["session"]
+    assert (opened["sessionId"], opened["seq"], opened["firstPrompt"]) == (session_id, 1, "new")
+    await watcher.until(lambda it: bool(it.told("session/lagged")))
+    assert watcher.told("session/lagged")[0]["lastSeq"] == 2
+    result = await watcher.call("session/subscribe", sessionId=session_id, after=2)
+    assert result["mode"] == "snapshot"
+    assert (await peer.append(session_id, user("on")))["seq"] == 2
+    await watcher.until(lambda it: it.seqs() == [2])
+
+
+# --- old versions and other shapes -------------------------------------------------------------------------
+
+
+def v1(cwd: str) -> bytes:
+    head = {"type": "session", "id": f"v1-{cwd.rpartition('-')[2]:>06}", "timestamp": "2025", "cwd": cwd}
+    said = [("user", "one"), ("assistant", "two"), ("user", "three")]
+    entries = [{"type": "message", "timestamp": "2025", "message": {"role": r, "content": t}} for r, t in said]
+    kept = {"type": "compaction", "summary": "s", "firstKeptEntryIndex": 2, "tokensBefore": 1, "timestamp": "2025"}
+    return b"".join(json.dumps(it).encode() + b"\n" for it in [head, *entries, kept])
+
+
+def v2(cwd: str) -> bytes:
+    return logs.log(
+        logs.header(version=2, id=f"v2-{cwd.rpartition('-')[2]:>06}", cwd=cwd),
+        logs.user("one"), logs.assistant("two"), logs.message("hookMessage", "three", customType="x"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [v1, v2])
+async def test_an_old_log_is_migrated_at_the_first_write_and_the_original_is_kept(
+    daemon: Running, tmp_path: Path, cwd: str, make: Any
+) -> None:
+    data = make(cwd)
+    peer, session_id, path = await open_file(daemon, tmp_path, data)
+    before = await peer.call("session/entries", sessionId=session_id)
+    shown = await peer.call("session/tree", sessionId=session_id)
+    assert path.read_bytes() == data
+    result = await peer.append(session_id, user("on", id="on"))
+    assert result["seq"] == len(data.splitlines())
+    [original] = path.parent.glob("*.bak")
+    assert original.read_bytes() == data
+    head, *entries, on = lines_of(path)
+    assert head["version"] == 3
+    assert entries == before["entries"]
+    assert on["parentId"] == entries[-1]["id"]
+    after = await peer.call("session/entries", sessionId=session_id)
+    assert (after["entries"][:-1], after["seqs"][:-1]) == (before["entries"], before["seqs"])
+    nodes = (await peer.call("session/tree", sessionId=session_id))["nodes"]
+    assert [node["id"] for node in nodes][: len(shown["nodes"])] == [node["id"] for node in shown["nodes"]]
+    await peer.append(session_id, user("and on"))
+    assert len(list(path.parent.glob("*.bak"))) == 1
+
+
+async def test_readers_of_an_old_log_see_the_same_while_it_is_migrated(
+    memory: Running, tmp_path: Path, cwd: str
+) -> None:
+    head = {"type": "session", "id": "v1-long-one", "timestamp": "2025", "cwd": cwd}
+    text = {"type": "message", "timestamp": "2025", "message": {"role": "user", "content": "x" * 300}}
+    data = b"".join(json.dumps(it).encode() + b"\n" for it in [head, *[text] * 3000])
+    peer, session_id, path = await open_file(memory, tmp_path, data)
+    reader = await memory.attach()
+    before = await reader.raw("session/path", sessionId=session_id)
+    appending = asyncio.create_task(peer.append(session_id, user("on")))
+    while not appending.done():
+        now = await reader.call("session/path", sessionId=session_id, limit=3000)
+        assert json.dumps(now["entries"][:3000]) in json.dumps(json.loads(before)["result"])
+        assert (await reader.call("session/info", sessionId=session_id))["session"]["entryCount"] >= 3000
+    assert (await appending)["seq"] == 3001
+
+
+async def test_the_title_slot_of_oh_my_pi_is_never_disturbed(daemon: Running, tmp_path: Path, cwd: str) -> None:
+    slot = b'{"type":"title","title":"From oh-my-pi"}' + b" " * 200 + b"\n"
+    data = slot + a_log(cwd, logs.user("1"), logs.assistant("2"))
+    peer, session_id, path = await open_file(daemon, tmp_path, data)
+    session = (await peer.call("session/info", sessionId=session_id))["session"]
+    assert (session["title"], session["seq"], session["entryCount"]) == ("From oh-my-pi", 2, 2)
+    assert (await peer.append(session_id, user("3")))["seq"] == 3
+    await peer.call("session/rename", sessionId=session_id, title="Mine")
+    assert path.read_bytes().startswith(data)
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["title"] == "Mine"
+
+
+async def test_a_line_that_is_still_being_written_delays_only_its_own_session(
+    memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_sessions, "SETTLE_SECONDS", 60)
+    peer, session_id, path = await promoted(memory, cwd)
+    write(path, b'{"half')
+    waiting = asyncio.create_task(peer.append(session_id, user("waits")))
+    other, other_id = await started(memory, cwd)
+    assert (await other.append(other_id, user("does not")))["seq"] == 1
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
+    assert not waiting.done()
+    write(path, b'": 1}\n')
+    assert (await waiting)["seq"] == 4
