@@ -5,6 +5,7 @@ when it is first needed (the import costs half a second, so most clients never p
 """
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -32,6 +33,7 @@ MAX_IN_FLIGHT: Final = 512
 """Requests of one client in work; above this its socket is not read (fact: daemons B5)."""
 QUEUE_SOFT: Final = 8 * 1024 * 1024
 """Bytes a client has not taken, above which it is not read either: it must take its answers first."""
+LEAVING_SECONDS: Final = 10.0
 QUEUE_LITTLE: Final = 1024 * 1024
 
 
@@ -253,7 +255,8 @@ class Client(Handler):
             case "$/cancelRequest":
                 self._cancel(head, body)
             case "exit":
-                self.connection.close()
+                self.connection.pause()
+                self.server.spawn(self._leave())
             case "shutdown" if head.id is not UNSET and self._initialized and not self._is_bridged:
                 self._shut_down = True
                 self.connection.reply(head.id, None)  # type: ignore[arg-type]
@@ -412,6 +415,15 @@ class Client(Handler):
         except ConnectionClosed:
             pass
         self._held = False
+
+    async def _leave(self) -> None:
+        """Close, but not before what was asked until then is answered."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEAVING_SECONDS):
+                while self.connection.unanswered:
+                    self._has_answered.clear()
+                    await self._has_answered.wait()
+        self.connection.close()
 
     def info(self) -> t.ClientInfo:
         """What `server/clients` says."""
