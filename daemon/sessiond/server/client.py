@@ -33,8 +33,9 @@ MAX_IN_FLIGHT: Final = 512
 """Requests of one client in work; above this its socket is not read (fact: daemons B5)."""
 QUEUE_SOFT: Final = 8 * 1024 * 1024
 """Bytes a client has not taken, above which it is not read either: it must take its answers first."""
-LEAVING_SECONDS: Final = 10.0
 QUEUE_LITTLE: Final = 1024 * 1024
+LEAVING_SECONDS: Final = 10.0
+"""How long `exit` waits for the answers to what was asked before it."""
 
 
 _LSP: Final = (
