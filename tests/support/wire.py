@@ -55,7 +55,10 @@ class Wire:
 
     def read(self) -> dict[str, Any] | None:
         """The next message, None at the end."""
-        body = self._file.readline() if self._lines else self._read_frame()
+        try:
+            body = self._file.readline() if self._lines else self._read_frame()
+        except ConnectionResetError:  # it hung up while more was on its way to it
+            return None
         return json.loads(body) if body else None
 
     def read_all(self) -> list[dict[str, Any]]:
