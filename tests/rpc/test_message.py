@@ -203,6 +203,7 @@ def test_a_good_body_is_passed_on_as_the_same_object() -> None:
         (rb'"\ud83d\\ude00"', rb'"\ufffd\\ude00"'),
         (rb'["\\ud83d","\\\ud83d"]', rb'["\\ud83d","\\\ufffd"]'),
         (rb'{"\udc00":1.10, "n":12345678901234567890123}', rb'{"\ufffd":1.10, "n":12345678901234567890123}'),
+        (rb'"\\ud83d\ude00\\\ude00\\\\"', rb'"\\ud83d\ufffd\\\ufffd\\\\"'),
         (rb'["\"\ud83d\"","\u00e9\n"]', rb'["\"\ufffd\"","\u00e9\n"]'),
     ],
 )
@@ -226,7 +227,7 @@ def test_lone_surrogates_are_read_as_python_reads_them(text: str, key: str) -> N
     assert list(msgspec.json.decode(head.params, type=dict[str, str]).values()) == [halves]
 
 
-@pytest.mark.parametrize("piece", [rb"\\", rb"\ud83d", rb"\ud83d\ude00", rb"\"", b"x"])
+@pytest.mark.parametrize("piece", [rb"\\", rb"\ud83d", rb"\ud83d\ude00", rb"\u", rb"\"", b"x"])
 def test_a_hostile_text_of_escapes_is_judged_in_linear_time(piece: bytes) -> None:
     def spent(size: int) -> float:
         body = request(b'"method":"m","params":"' + piece * (size // len(piece)) + rb'\ud83d"' + b",")

@@ -135,19 +135,20 @@ _SLICE: Final = 64 * 1024
 
 _find_half = re.compile(rb"\\u[dD][89a-fA-F]").search
 _replace_halves = re.compile(
-    rb"((?:[^\\]++"
-    rb"|\\[^u]"  # taken in twos, so that an escaped backslash never starts a match
-    rb"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair
-    rb"|\\u(?![dD][89a-fA-F]))*+)"
-    rb"(\\u[dD][89a-fA-F][0-9a-fA-F]{2})?"  # half a pair
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 ).sub
+_ESCAPED_BACKSLASH: Final = rb"\\"
+_NO_UTF8: Final = b"\xff"
 
 
 def _mend_surrogates(body: bytes) -> bytes:
     # Only these escapes are touched: decoding and encoding again would also change numbers, keys and spacing.
-    if _find_half(body) is None:
+    if _find_half(body) is None or _NO_UTF8 in body:
         return body
-    return _replace_halves(lambda found: found[1] + rb"\ufffd" if found[2] else found[0], body)
+    # With the escaped backslashes out of the way, every other one begins an escape.
+    halves = body.replace(_ESCAPED_BACKSLASH, _NO_UTF8)
+    return _replace_halves(rb"\\ufffd", halves).replace(_NO_UTF8, _ESCAPED_BACKSLASH)
 
 
 def _is_utf8(body: bytes) -> bool:
