@@ -3,6 +3,7 @@
 import json  # noqa: TID251 - what a reader of --json would use
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -215,6 +216,37 @@ def test_watching_shows_entries_as_they_arrive_over_a_crash_of_the_daemon(shell:
             assert (watcher.stdout.read(), watcher.stderr.read()) == ("", "")
         finally:
             watcher.kill()
+
+
+def test_watching_goes_on_over_a_daemon_that_dies_before_it_answers(shell: Shell) -> None:
+    session, _, _ = told(shell)
+    with shell.start("watch", session) as watcher:
+        assert watcher.stdout is not None
+        assert watcher.stderr is not None
+        try:
+            assert "Watching" in watcher.stderr.readline()
+            os.kill(_daemon(shell), signal.SIGKILL)
+            assert watcher.stderr.readline()
+            _take_a_request_and_die(shell.where.socket)
+            later = shell("append", session, "--user", "later").lines[0]
+            assert later in watcher.stdout.readline()
+            watcher.send_signal(signal.SIGINT)
+            assert (watcher.wait(10), watcher.stderr.read()) == (130, "")
+        finally:
+            watcher.kill()
+
+
+def _take_a_request_and_die(path: str) -> None:
+    """Be a daemon that leaves without having read what it was asked, and without a successor."""
+    Path(path).unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        listening.settimeout(10)
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1, socket.MSG_PEEK)
+            Path(path).unlink()
 
 
 def test_help_and_version_need_no_daemon(shell: Shell) -> None:

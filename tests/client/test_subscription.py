@@ -100,6 +100,21 @@ async def test_it_goes_on_behind_the_last_entry_when_the_daemon_is_back() -> Non
         assert await waiting == ids(2, 4)
 
 
+async def test_a_daemon_that_takes_connections_only_to_end_them_is_waited_for() -> None:
+    scripted = Scripted()
+    async with attached(scripted) as daemon, daemon.subscribe(SESSION) as entries:
+        scripted.leaving = True
+        scripted.crash()
+        scripted.add(2, tell=False)
+        waiting = asyncio.create_task(taken(entries, 2))
+        await until(lambda: scripted.dialled > 1)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert scripted.dialled < 10
+        scripted.leaving = False
+        assert await waiting == ids(1, 2)
+
+
 async def test_a_daemon_that_dies_while_it_answers_the_subscription_is_asked_again() -> None:
     scripted = Scripted()
     scripted.add(2)

@@ -28,6 +28,8 @@ class Scripted(Recorder):
         self.log: list[dict[str, Any]] = []
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.away = False
+        self.leaving = False
+        self.dialled = 0
         self.snapshots = False
         self.loses_answer_to: str | None = None
         self.before_ack: list[tuple[str, dict[str, Any]]] = []
@@ -40,6 +42,9 @@ class Scripted(Recorder):
         if self.away:
             raise DaemonNotRunning
         theirs, self.connection = memory_pair(handler, self)
+        self.dialled += 1
+        if self.leaving:
+            self.crash()
         return theirs
 
     def add(self, count: int, *, tell: bool = True) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sessiond.cli.arguments import Given
 
 _PAUSE = 0.25  # seconds between two looks for a daemon that is away
+_AWAY = (Disconnected, CannotConnect)  # the second when a daemon that ends just now is dialled again
 _COLOURS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
 
 
@@ -41,12 +42,15 @@ def watch(given: Given) -> int:
         known: int = info["seq"] if last is None else max(info["seq"] - last, 0)
         follower = Follower(info["sessionId"], known if since is None else since, show)
         print(f"Watching {info['sessionId']}. Ctrl-C ends it.", file=sys.stderr)
+        with suppress(*_AWAY):
+            follower.subscribe(daemon)
+            follower.show(daemon)
         while True:
-            with suppress(Disconnected):
-                follower.follow(daemon)
             daemon.close()
             print("The daemon is gone; going on when it is back.", file=sys.stderr)
-            daemon = _once_back()
+            daemon = _once_back(follower)
+            with suppress(*_AWAY):
+                follower.show(daemon)
     finally:
         daemon.close()
 
@@ -58,27 +62,27 @@ class Follower:
         self.session = session
         self.known = known
         self._replayed_up_to = 0
-        self._show = show
+        self._print = show
 
-    def follow(self, daemon: Daemon) -> None:
-        """Subscribe behind what is known and show what comes. Returns when the connection ends."""
-        self._subscribe(daemon)
+    def subscribe(self, daemon: Daemon) -> None:
+        """Ask for what comes behind what is known. Raises `Disconnected`, `CannotConnect`."""
+        gap = daemon.call("session/subscribe", {"sessionId": self.session, "after": {"seq": self.known}})
+        self._replayed_up_to = gap["toSeq"]
+        if gap["mode"] == "snapshot":
+            self._read_up_to(daemon, gap["toSeq"])
+
+    def show(self, daemon: Daemon) -> None:
+        """Show what comes after `subscribe`. Returns when the connection ends, or raises `Disconnected`."""
         for method, params in daemon.notifications():
             about = params.get("sessionId") or params.get("session", {}).get("sessionId")
             if about != self.session:
                 continue
             if method == "session/lagged":
-                self._subscribe(daemon)
+                self.subscribe(daemon)
             elif method == "session/appended":
                 self._take(params)
             else:
                 self._shown(method, params)
-
-    def _subscribe(self, daemon: Daemon) -> None:
-        gap = daemon.call("session/subscribe", {"sessionId": self.session, "after": {"seq": self.known}})
-        self._replayed_up_to = gap["toSeq"]
-        if gap["mode"] == "snapshot":
-            self._read_up_to(daemon, gap["toSeq"])
 
     def _read_up_to(self, daemon: Daemon, seq: int) -> None:
         """Read what is too much to be replayed; what arrives live meanwhile waits in `daemon`."""
@@ -106,17 +110,22 @@ class Follower:
             )
 
     def _shown(self, method: str, params: dict[str, Any]) -> None:
-        self._show(method, params)
+        self._print(method, params)
         sys.stdout.flush()
 
 
-def _once_back() -> Daemon:
-    """A connection to the next daemon. It is not started here: whoever stopped it may have had a reason."""
+def _once_back(follower: Follower) -> Daemon:
+    """The next daemon, subscribed to. It is not started here: whoever stopped it may have had a reason."""
     while True:
-        try:
-            return connect(autostart=False)
-        except CannotConnect:
-            time.sleep(_PAUSE)
+        with suppress(*_AWAY):
+            daemon = connect(autostart=False)
+            try:
+                follower.subscribe(daemon)
+            except BaseException:
+                daemon.close()
+                raise
+            return daemon
+        time.sleep(_PAUSE)
 
 
 def _as_json(method: str, params: dict[str, Any]) -> None:

@@ -66,12 +66,21 @@ class Link:
         return await self._living(self._dial)
 
     async def come_back(self) -> None:
-        """Wait until there is a connection again; starts no daemon, since somebody may have stopped it."""
+        """Wait until there is a connection again; starts no daemon, since somebody may have stopped it.
+
+        Raises `Disconnected` once closed.
+        """
         while True:
-            with contextlib.suppress(CannotConnect):
+            try:
                 await self._living(self._look)
+            except CannotConnect:
+                await asyncio.sleep(_PAUSE)
+            except Disconnected:
+                if self.ended:
+                    raise
+                await asyncio.sleep(_PAUSE)  # it took the connection and ended it: a daemon that is leaving
+            else:
                 return
-            await asyncio.sleep(_PAUSE)
 
     async def ask(self, method: str, params: object, *, timeout: float | None, attempts: int) -> Raw:
         """The result of a request, as bytes; sent again over a new connection if one ends before that.
