@@ -9,7 +9,7 @@ from sessiond.config import Config, Drafts, InvalidConfig, Listen, read
 
 def written(tmp_path: Path, text: str) -> str:
     path = tmp_path / "config.toml"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return str(path)
 
 

@@ -121,7 +121,7 @@ def test_a_folder_that_cannot_be_trusted_is_refused_and_left_alone(tmp_path: Pat
             (tmp_path / "real").mkdir()
             path.symlink_to(tmp_path / "real")
         case "file":
-            path.write_text("mine")
+            path.write_text("mine", encoding="utf-8")
     before = path.lstat()
     with pytest.raises(UnsafeFolder):
         make_private(str(path))

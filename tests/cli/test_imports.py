@@ -30,7 +30,7 @@ def test_a_command_does_not_load_what_takes_longer_than_its_work(words: list[str
         done = subprocess.run(
             [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{program}", *words],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             cwd=tmp_path,
             env=shell.environment(),
         )
@@ -45,7 +45,7 @@ def test_a_command_does_not_load_what_takes_longer_than_its_work(words: list[str
 
 def test_importing_the_client_package_loads_neither_client() -> None:
     program = "import sys, sessiond.client; print('asyncio' in sys.modules, 'msgspec' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.split() == ["False", "False"]
 
 
@@ -56,5 +56,5 @@ def test_connect_is_the_function_however_its_module_was_imported() -> None:
         "from sessiond.client.dial import connect as way\n"
         "print(callable(connect), connect is not way, callable(connect_blocking))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout.split() == ["True", "True", "True"]

@@ -66,7 +66,7 @@ def run(where: Places, *words: str, **more: str) -> subprocess.CompletedProcess[
         sessiond(*words),
         env=environment(where, **more),
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=20,
         check=False,
     )
@@ -90,7 +90,7 @@ def test_fifty_clients_at_once_make_one_daemon_and_none_fails() -> None:
         replies = [client.communicate(timeout=30)[0] for client in clients]
         assert [client.returncode for client in clients] == [0] * CLIENTS
         assert {pid_in(reply) for reply in replies} == {pid_of(where)}
-        assert Path(where.log).read_text().count("listens at") == 1
+        assert Path(where.log).read_text(encoding="utf-8").count("listens at") == 1
 
 
 def test_a_killed_daemon_is_followed_by_another() -> None:
@@ -156,7 +156,7 @@ def test_a_path_too_long_for_a_socket_still_gets_a_daemon(tmp_path: Path) -> Non
 
 def test_a_runtime_folder_that_cannot_be_used_is_the_reason_that_is_told() -> None:
     with a_home() as where:
-        Path(where.runtime).write_text("a file")
+        Path(where.runtime).write_text("a file", encoding="utf-8")
         with pytest.raises(DaemonNotStarted) as refused:
             connect(where)
         assert refused.value.code == 73
@@ -166,7 +166,7 @@ def test_a_runtime_folder_that_cannot_be_used_is_the_reason_that_is_told() -> No
 def test_a_wrong_configuration_is_the_reason_that_is_told() -> None:
     with a_home() as where:
         make_private(where.config)
-        Path(where.config_file).write_text("[listen]\nidle_exitt = '1m'\n")
+        Path(where.config_file).write_text("[listen]\nidle_exitt = '1m'\n", encoding="utf-8")
         with pytest.raises(DaemonNotStarted) as refused:
             connect(where)
         assert refused.value.code == 78
@@ -226,7 +226,7 @@ def test_the_daemon_has_no_terminal_no_folder_and_no_parent_of_its_starter() -> 
         pid = pid_of(where)
         assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
         assert os.getsid(pid) != os.getsid(0)
-        assert f"PPid:\t{os.getpid()}\n" not in Path(f"/proc/{pid}/status").read_text()
+        assert f"PPid:\t{os.getpid()}\n" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
 
 
 def test_what_the_daemon_makes_is_for_its_owner_only() -> None:
@@ -265,7 +265,7 @@ def test_a_signal_ends_the_daemon_in_order(number: signal.Signals) -> None:
 def test_a_daemon_without_clients_ends_by_itself() -> None:
     with a_home() as where:
         make_private(where.config)
-        Path(where.config_file).write_text('[listen]\nidle_exit = "1s"\n')
+        Path(where.config_file).write_text('[listen]\nidle_exit = "1s"\n', encoding="utf-8")
         with a_stand_in(where) as daemon:
             assert daemon.wait(10) == 0
 
@@ -274,13 +274,13 @@ def test_without_descriptors_clients_wait_and_the_log_stays_short() -> None:
     with a_home() as where, a_stand_in(where, descriptors=40):
         clients = [connect(where, autostart=False) for _ in range(60)]
         refused = time.monotonic()
-        wait_until(lambda: Path(where.log).read_text().count("for now") >= 4)
+        wait_until(lambda: Path(where.log).read_text(encoding="utf-8").count("for now") >= 4)
         assert time.monotonic() - refused > 0.4  # it pauses, and does not ask the system on and on
         for client in clients[:-1]:
             client.close()
         assert answers(clients[-1])
         clients[-1].close()
-        assert Path(where.log).read_text().count("for now") <= 10
+        assert Path(where.log).read_text(encoding="utf-8").count("for now") <= 10
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")

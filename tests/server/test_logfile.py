@@ -23,7 +23,7 @@ def test_the_log_is_for_its_owner_only(path: Path) -> None:
     with logging_to(str(path)):
         log.info("hallo")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert path.read_text().endswith("INFO sessiond.test: hallo\n")
+    assert path.read_text(encoding="utf-8").endswith("INFO sessiond.test: hallo\n")
 
 
 def test_ten_of_a_kind_a_minute_are_enough(path: Path) -> None:
@@ -31,8 +31,8 @@ def test_ten_of_a_kind_a_minute_are_enough(path: Path) -> None:
         for n in range(1000):
             log.warning("refused %d", n)
         log.warning("something else")
-    assert path.read_text().count("refused") == 10
-    assert "something else" in path.read_text()
+    assert path.read_text(encoding="utf-8").count("refused") == 10
+    assert "something else" in path.read_text(encoding="utf-8")
 
 
 def test_the_next_minute_tells_how_many_were_left_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,8 +43,8 @@ def test_the_next_minute_tells_how_many_were_left_out(path: Path, monkeypatch: p
             log.warning("refused")
         now += 61
         log.warning("refused")
-    assert path.read_text().count("refused") == 11
-    assert "15 more of these" in path.read_text()
+    assert path.read_text(encoding="utf-8").count("refused") == 11
+    assert "15 more of these" in path.read_text(encoding="utf-8")
 
 
 def test_after_the_file_was_moved_away_a_new_one_is_begun(path: Path) -> None:
@@ -53,8 +53,8 @@ def test_after_the_file_was_moved_away_a_new_one_is_begun(path: Path) -> None:
         path.rename(path.with_suffix(".old"))
         file.reopen()
         log.info("after")
-    assert "after" in path.read_text()
-    assert "before" not in path.read_text()
+    assert "after" in path.read_text(encoding="utf-8")
+    assert "before" not in path.read_text(encoding="utf-8")
 
 
 def test_a_full_file_makes_room_and_only_five_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

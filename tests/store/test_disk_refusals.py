@@ -101,7 +101,7 @@ async def main():
 asyncio.run(main())
 """
     run = subprocess.run(
-        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, tmp_path], capture_output=True, encoding="utf-8", check=True
     )
     size = 7 + 8 * 123
     assert run.stdout.splitlines() == [f"{errno.EFBIG} 8 {size} {size}", "again"]

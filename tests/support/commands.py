@@ -72,7 +72,7 @@ class Shell:
             sessiond(*words),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
             cwd=self.folder,
             env=self.environment(),
         )

@@ -44,7 +44,7 @@ def a_stand_in(where: Places, *, descriptors: int | None = None) -> Iterator[sub
         env={**os.environ, "SESSIOND_HOME": str(where.home)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        text=True,
+        encoding="utf-8",
     ) as process:
         assert process.stdout is not None
         try:
