@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _BOXES = {"on": "●", "off": "○", "fork": "├─", "last": "└─", "bar": "│ ", "leaf": "◀ leaf", "deep": "… "}
 _ASCII = {"on": "*", "off": "o", "fork": "|-", "last": "`-", "bar": "| ", "leaf": "<- leaf", "deep": ".. "}
 _ROLE_COLOURS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
+_ROLE_COLUMN = (9, 14)  # narrowest and widest; "assistant" and "branch_summary" fit
 _NARROWEST_TEXT = 20
 _WIDEST_GUTTER = 120  # columns, where the terminal sets no limit
 
@@ -36,6 +37,8 @@ def draw(rows: Sequence[dict[str, Any]], leaf_id: str | None, style: Style) -> I
     """
     signs = _BOXES if style.boxes else _ASCII
     tip = _tip(rows, leaf_id)
+    roles = max((len(_role(row)) for row in rows), default=0)
+    column = min(max(roles, _ROLE_COLUMN[0]), _ROLE_COLUMN[1])
     # For each row that may still get children: the columns that its children start with, and whether it
     # forks.
     open_rows: list[tuple[str | None, str, bool]] = []
@@ -51,7 +54,7 @@ def draw(rows: Sequence[dict[str, Any]], leaf_id: str | None, style: Style) -> I
         if forks:
             before += signs["last"] if last else signs["fork"]
             below += "  " if last else signs["bar"]
-        yield _line(row, before, tip, style, signs)
+        yield _line(row, before, tip, column, style, signs)
         # Only the end of a deep gutter is ever shown, so no more than that is kept for ten thousand nested
         # forks.
         open_rows.append((row["id"], below[-2 * _WIDEST_GUTTER :], row.get("childCount", 0) > 1))
@@ -64,13 +67,19 @@ def _tip(rows: Sequence[dict[str, Any]], leaf_id: str | None) -> str | None:
     return on_path[-1] if on_path else None
 
 
-def _line(row: dict[str, Any], gutter: str, tip: str | None, style: Style, signs: dict[str, str]) -> str:
+def _role(row: dict[str, Any]) -> str:
+    return one_line(str(row.get("role") or row["type"]))
+
+
+def _line(
+    row: dict[str, Any], gutter: str, tip: str | None, column: int, style: Style, signs: dict[str, str]
+) -> str:
     on_path = row["onPath"]
-    role = one_line(str(row.get("role") or row["type"]))
+    role = _role(row)
     end = _end(row, tip, style, signs)
     gutter = _shallow(gutter, style, signs)
     name = one_line(row["id"])
-    start = f"{gutter}{signs['on' if on_path else 'off']} {name}  {pad(role, 9)}  "
+    start = f"{gutter}{signs['on' if on_path else 'off']} {name}  {pad(role, column)}  "
     text = one_line(row.get("preview", ""))
     if style.columns is not None:
         room = style.columns - width(start) - sum(2 + width(mark) for mark, _ in end)
@@ -81,7 +90,7 @@ def _line(row: dict[str, Any], gutter: str, tip: str | None, style: Style, signs
         " ",
         style(name, "dim"),
         "  ",
-        style(pad(role, 9), _ROLE_COLOURS.get(role, "dim")),
+        style(pad(role, column), _ROLE_COLOURS.get(role, "dim")),
         "  ",
         text if on_path else style(text, "dim"),
         *("  " + style(mark, colour) for mark, colour in end),
