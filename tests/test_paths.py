@@ -1,6 +1,8 @@
 import os
 import stat
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,13 @@ import pytest
 from sessiond.paths import SOCKET_PATH_LIMIT, Places, UnsafeFolder, make_private, places
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the XDG folders are those of Linux")
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder that leaves room for the name of a socket, as a runtime folder does and `tmp_path` may not."""
+    with tempfile.TemporaryDirectory(prefix="sd-") as folder:
+        yield Path(folder)
 
 
 def private(folder: Path) -> str:
@@ -33,8 +42,8 @@ def test_a_relative_home_is_taken_from_the_current_folder_once(
     assert places({"SESSIOND_HOME": "h"}).home == str(tmp_path / "h")
 
 
-def test_a_path_too_long_for_a_socket_gets_a_short_one_in_the_runtime_folder(tmp_path: Path) -> None:
-    runtime = private(tmp_path / "r")
+def test_a_path_too_long_for_a_socket_gets_a_short_one_in_the_runtime_folder(short: Path) -> None:
+    runtime = private(short / "r")
     home = f"/{'x' * 120}"
     where = places({"SESSIOND_HOME": home, "XDG_RUNTIME_DIR": runtime})
     assert where.runtime.startswith(f"{runtime}/sessiond-")
@@ -42,8 +51,8 @@ def test_a_path_too_long_for_a_socket_gets_a_short_one_in_the_runtime_folder(tmp
     assert where.state == f"{home}/state"
 
 
-def test_two_homes_with_long_paths_have_two_sockets(tmp_path: Path) -> None:
-    runtime = private(tmp_path / "r")
+def test_two_homes_with_long_paths_have_two_sockets(short: Path) -> None:
+    runtime = private(short / "r")
     sockets = {
         places({"SESSIOND_HOME": f"/{'x' * 120}{n}", "XDG_RUNTIME_DIR": runtime}).socket for n in (1, 2)
     }
