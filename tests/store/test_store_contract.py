@@ -77,6 +77,19 @@ async def test_a_closed_log_opens_again_by_its_id_and_by_its_ref(store: Store, d
         await again.close()
 
 
+async def test_a_log_that_goes_to_the_trash_meanwhile_is_opened_or_not_found(store: Store) -> None:
+    for number in range(50):
+        log = await new_log(store, f"abc-{number}", draft=True)
+        trashing = asyncio.ensure_future(store.trash(log, "test"))
+        openings = [store.open(f"abc-{number}") for _ in range(4)]
+        for outcome in await asyncio.gather(*openings, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                assert isinstance(outcome, LogNotFound)
+            else:
+                await outcome.close()
+        await trashing
+
+
 @pytest.mark.parametrize("unknown", ["nobody", "", ".", "..", "../abc", "a/b", "a\0b", "\ud800", "x" * 5000])
 async def test_what_is_not_there_is_not_found(store: Store, unknown: str) -> None:
     with pytest.raises(LogNotFound):

@@ -157,9 +157,13 @@ class FileStore:
         found = list(self._named(session_id)) if paths.is_known_id(session_id) else []
         if not found:
             raise LogNotFound(session_id)
-        newest = max(found, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns)
+        try:
+            newest = max(found, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns)
+            owner = newest.stat(follow_symlinks=False).st_uid
+        except FileNotFoundError:
+            raise LogNotFound(session_id) from None  # it was moved while we looked
         path = Path(newest.path)
-        if newest.stat(follow_symlinks=False).st_uid != os.geteuid():
+        if owner != os.geteuid():
             raise StorageFailed(f"{path} belongs to another user", path=str(path))
         return self._open_path(path, session_id)
 
