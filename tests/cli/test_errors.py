@@ -19,7 +19,7 @@ def refused(kind: str, **data: object) -> RpcError:
     [
         (refused("sessionNotFound"), 1),
         (refused("leafConflict", retryable=True), 1),
-        (refused("overloaded", retryable=True), 75),
+        (refused("draining", retryable=True), 75),
         (RpcError(-32603, "", None), 1),
         (Usage("no"), 2),
         (DaemonNotRunning(), 69),

@@ -24,6 +24,7 @@ from sessiond.server.client import Client
 from sessiond.server.listen import Listener
 from sessiond.server.server import Server
 from sessiond.store.files.store import FileStore
+from sessiond.store.files.syscalls import Syscalls
 from sessiond.store.memory import MemoryStore
 
 Mode = Literal["memory", "socket", "process"]
@@ -67,6 +68,11 @@ class Peer(Handler):
             raise ConnectionClosed
         async with asyncio.timeout(BOUND):
             return await answer
+
+    @property
+    def last_id(self) -> str:
+        """The id of the last request."""
+        return f"call-{len(self._calls) - 1}"
 
     async def raw(self, method: str, **params: Any) -> bytes:
         """The reply to a request, as it stood on the wire."""
@@ -160,10 +166,12 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def running(home: Path, mode: Mode = "memory") -> AsyncIterator[Running]:
-    """A daemon for the time of the block."""
+async def running(
+    home: Path, mode: Mode = "memory", *, calls: Syscalls | None = None
+) -> AsyncIterator[Running]:
+    """A daemon for the time of the block; in this process its disk may be one that `calls` make difficult."""
     how = {"memory": _in_memory, "socket": _over_a_socket, "process": _as_a_process}[mode]
-    async with how(home) as (connect, hub):
+    async with how(home, calls) as (connect, hub):
         daemon = Running(home, mode, connect, hub)
         try:
             yield daemon
@@ -188,14 +196,14 @@ async def refusal(call: Awaitable[Any]) -> Refused:
     raise AssertionError(f"it was answered: {answer!r:.200}")
 
 
-def _server(home: Path, socket_path: str | None) -> Server:
-    hub = Hub(FileStore(home / "data", home / "state"), MemoryStore())
+def _server(home: Path, socket_path: str | None, calls: Syscalls | None) -> Server:
+    hub = Hub(FileStore(home / "data", home / "state", calls=calls), MemoryStore())
     return Server(hub, home=str(home), socket_path=socket_path)
 
 
 @contextlib.asynccontextmanager
-async def _in_memory(home: Path) -> AsyncIterator[_Reached]:
-    server = _server(home, None)
+async def _in_memory(home: Path, calls: Syscalls | None) -> AsyncIterator[_Reached]:
+    server = _server(home, None, calls)
 
     async def connect(peer: Peer) -> None:
         memory_pair(peer, Client(server, framing="memory"))
@@ -207,9 +215,9 @@ async def _in_memory(home: Path) -> AsyncIterator[_Reached]:
 
 
 @contextlib.asynccontextmanager
-async def _over_a_socket(home: Path) -> AsyncIterator[_Reached]:
+async def _over_a_socket(home: Path, calls: Syscalls | None) -> AsyncIterator[_Reached]:
     path = socket_path(home)
-    server = _server(home, path)
+    server = _server(home, path, calls)
     listener = Listener(path, server.attach)
     try:
         yield _dial(path), server.hub
@@ -219,7 +227,8 @@ async def _over_a_socket(home: Path) -> AsyncIterator[_Reached]:
 
 
 @contextlib.asynccontextmanager
-async def _as_a_process(home: Path) -> AsyncIterator[_Reached]:
+async def _as_a_process(home: Path, calls: Syscalls | None) -> AsyncIterator[_Reached]:
+    assert calls is None, "a process has its own disk"
     process = await spawn(home)
     try:
         yield _dial(socket_path(home)), None

@@ -37,12 +37,11 @@ _NEXT = {
     "methodNotFound": "sessiond schema lists every method.",
     "invalidParams": "sessiond schema shows what each method takes.",
     "draining": "The daemon is about to stop. Try again in a moment.",
-    "overloaded": "The daemon is busy. Try again in a moment.",
     "storageFull": "Free some space, then send the same again.",
 }
 
 
-_PASSING = ("overloaded", "draining")
+_PASSING = ("draining",)
 """Kinds that the very same command may not meet again; a `leafConflict` is retryable too, but not blindly."""
 
 

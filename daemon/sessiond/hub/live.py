@@ -319,13 +319,13 @@ class LiveSession(LoadedSession):
         failed = list(self._batches)
         self._batches.clear()
         self.tree.roll_back()
+        refusal: Exception = StorageFailed("the write was given up", path=self.log.path)
         for batch in failed:
             if not batch.future.done():
-                batch.future.add_done_callback(_consume)
-                batch.done(StorageFailed("a write before this one failed", path=self.log.path))
-                continue
-            error = batch.future.exception()
-            batch.done(error if isinstance(error, Exception) else StorageFailed("the write was given up"))
+                batch.future.add_done_callback(_consume)  # it fails for the same reason, or was built on what did
+            elif isinstance(error := batch.future.exception(), Exception):
+                refusal = error
+            batch.done(refusal)
         self._idle.set()
 
     def _resync(self) -> None:

@@ -26,7 +26,6 @@ GENERAL: Final = (
     "cancelled",
     "tooLarge",
     "unsupportedVersion",
-    "overloaded",
 )
 """Kinds that any request may be answered with, whatever its method."""
 
@@ -54,7 +53,7 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "cancelled": Advice("The client cancelled the request with `$/cancelRequest`.", "Nothing."),
     "sessionNotFound": Advice(
-        "No session has this id, this prefix or this path.", "See `didYouMean`, or ask `session/list`."
+        "No session has this id or path, or the prefix fits none or several.", "See `didYouMean`, or ask `session/list`."
     ),
     "entryNotFound": Advice(
         "The session has no entry with this id.", "See `didYouMean`, or read `session/tree`."
@@ -69,8 +68,8 @@ ADVICE: Final[dict[str, Advice]] = {
         "Take a new id. A retry must send the very same entry.",
     ),
     "alreadyExists": Advice(
-        "There already is a session with this id, or the prefix fits several.",
-        "Take another id, open the one there is, or give more of the id; see `didYouMean`.",
+        "There already is a session with this id, or another file of the same session is open.",
+        "Take another id, or open the one there is.",
     ),
     "cursorExpired": Advice(
         "The cursor belongs to another query or to a state that is gone.", "Start again without a cursor."
@@ -100,9 +99,6 @@ ADVICE: Final[dict[str, Advice]] = {
         "Client and daemon share no version of the protocol, or a file has a version that this daemon cannot "
         "write; `supported` lists what it can.",
         "Update the older of the two.",
-    ),
-    "overloaded": Advice(
-        "Too many requests wait.", "Wait `retryAfterMs`, then send the same request again.", retryable=True
     ),
     "draining": Advice(
         "The daemon is about to end and takes no more writes.",

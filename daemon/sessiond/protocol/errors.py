@@ -36,7 +36,6 @@ CODES: Final[dict[str, int]] = {
     "foreignWriter": 1423,
     "readOnly": 1423,
     "unsupportedVersion": 1426,
-    "overloaded": 1429,
     "draining": 1429,
     "damaged": 1500,
     "storageFull": 1507,

@@ -97,7 +97,7 @@ class CreateParams(Wire, frozen=True):
     """Start a session and open it.
 
     Until its first assistant message it is a draft: as durable as any other, hidden from lists.
-    `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`; without it the daemon makes a UUID4.
+    `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon makes a UUID4.
     `ephemeral` keeps it in memory only.
     """
 
@@ -533,7 +533,7 @@ class AppendedNote(Wire, frozen=True):
 
 
 class LeafMovedNote(Wire, frozen=True):
-    """The leaf went elsewhere than to a new entry."""
+    """The leaf went elsewhere than to a new entry, or to a summary of the branch that it left."""
 
     session_id: str
     leaf_id: str | None

@@ -6,7 +6,7 @@ export const protocolVersion = 1;
  * Start a session and open it.
  *
  * Until its first assistant message it is a draft: as durable as any other, hidden from lists.
- * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`; without it the daemon makes a UUID4.
+ * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon makes a UUID4.
  * `ephemeral` keeps it in memory only.
  */
 export interface CreateParams {
@@ -523,7 +523,7 @@ export interface AppendedNote {
   replay?: boolean;
 }
 
-/** The leaf went elsewhere than to a new entry. */
+/** The leaf went elsewhere than to a new entry, or to a summary of the branch that it left. */
 export interface LeafMovedNote {
   sessionId: string;
   leafId: string | null;
@@ -876,7 +876,7 @@ export interface Draft {
 }
 
 /** The stable name of an error: match this, never the message. */
-export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "sessionNotFound" | "entryNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "unsupportedVersion" | "overloaded" | "draining" | "damaged" | "storageFull" | "storageFailed";
+export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "sessionNotFound" | "entryNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "unsupportedVersion" | "draining" | "damaged" | "storageFull" | "storageFailed";
 
 /** Every request: what it takes, answers and may fail with. */
 export interface Requests {
@@ -884,7 +884,7 @@ export interface Requests {
    * Start a session and open it.
    *
    * Until its first assistant message it is a draft: as durable as any other, hidden from lists.
-   * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`; without it the daemon makes a UUID4.
+   * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon makes a UUID4.
    * `ephemeral` keeps it in memory only.
    */
   "session/create": { params: CreateParams; result: SessionResult; errors: "alreadyExists" | "storageFull" | "storageFailed" | "draining" };
@@ -984,7 +984,7 @@ export interface Notifications {
   "session/created": { params: CreatedNote };
   /** Lines were added. `replay` marks those sent to close a gap. */
   "session/appended": { params: AppendedNote };
-  /** The leaf went elsewhere than to a new entry. */
+  /** The leaf went elsewhere than to a new entry, or to a summary of the branch that it left. */
   "session/leafMoved": { params: LeafMovedNote };
   /** Title, tags, labels or path of a session changed. */
   "session/changed": { params: ChangedNote };
@@ -1043,7 +1043,7 @@ export const errorCodes = {
   notInitialized: -32002,
   /** The client cancelled the request with `$/cancelRequest`. */
   cancelled: -32800,
-  /** No session has this id, this prefix or this path. */
+  /** No session has this id or path, or the prefix fits none or several. */
   sessionNotFound: 1404,
   /** The session has no entry with this id. */
   entryNotFound: 1404,
@@ -1051,7 +1051,7 @@ export const errorCodes = {
   leafConflict: 1409,
   /** The session already has an entry with this id and other content. Nothing was written. */
   idReused: 1409,
-  /** There already is a session with this id, or the prefix fits several. */
+  /** There already is a session with this id, or another file of the same session is open. */
   alreadyExists: 1409,
   /** The cursor belongs to another query or to a state that is gone. */
   cursorExpired: 1410,
@@ -1067,8 +1067,6 @@ export const errorCodes = {
   readOnly: 1423,
   /** Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can. */
   unsupportedVersion: 1426,
-  /** Too many requests wait. */
-  overloaded: 1429,
   /** The daemon is about to end and takes no more writes. */
   draining: 1429,
   /** The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed. */

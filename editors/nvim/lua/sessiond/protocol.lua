@@ -3,7 +3,7 @@
 ---Start a session and open it.
 ---
 ---Until its first assistant message it is a draft: as durable as any other, hidden from lists.
----`id` may be 8 to 128 characters of `[A-Za-z0-9_-]`; without it the daemon makes a UUID4.
+---`id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon makes a UUID4.
 ---`ephemeral` keeps it in memory only.
 ---@class (exact) sessiond.CreateParams
 ---@field cwd string
@@ -376,7 +376,7 @@
 ---@field origin? sessiond.Origin
 ---@field replay? boolean Default `false`.
 
----The leaf went elsewhere than to a new entry.
+---The leaf went elsewhere than to a new entry, or to a summary of the branch that it left.
 ---@class (exact) sessiond.LeafMovedNote
 ---@field sessionId string
 ---@field leafId? string
@@ -692,7 +692,7 @@
 ---@field [string] any
 
 ---The stable name of an error: match this, never the message.
----@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"sessionNotFound"|"entryNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"unsupportedVersion"|"overloaded"|"draining"|"damaged"|"storageFull"|"storageFailed"
+---@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"sessionNotFound"|"entryNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"unsupportedVersion"|"draining"|"damaged"|"storageFull"|"storageFailed"
 
 local M = {}
 
@@ -741,11 +741,11 @@ M.error_codes = {
   internal = -32603, -- A defect of the daemon. Nothing of the request was kept unless the message says so.
   notInitialized = -32002, -- An LSP request came before `initialize`. Methods of this document never answer so.
   cancelled = -32800, -- The client cancelled the request with `$/cancelRequest`.
-  sessionNotFound = 1404, -- No session has this id, this prefix or this path.
+  sessionNotFound = 1404, -- No session has this id or path, or the prefix fits none or several.
   entryNotFound = 1404, -- The session has no entry with this id.
   leafConflict = 1409, -- The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.
   idReused = 1409, -- The session already has an entry with this id and other content. Nothing was written.
-  alreadyExists = 1409, -- There already is a session with this id, or the prefix fits several.
+  alreadyExists = 1409, -- There already is a session with this id, or another file of the same session is open.
   cursorExpired = 1410, -- The cursor belongs to another query or to a state that is gone.
   tooLarge = 1413, -- A frame, an entry or a batch has more than `limit` (it has `actual`).
   wouldBreakTree = 1422, -- The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
@@ -753,7 +753,6 @@ M.error_codes = {
   foreignWriter = 1423, -- Another program cut short or replaced the file while it was open. The file is left as it is.
   readOnly = 1423, -- The session cannot be written: its file is damaged, of a newer version, or you have no right to.
   unsupportedVersion = 1426, -- Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
-  overloaded = 1429, -- Too many requests wait.
   draining = 1429, -- The daemon is about to end and takes no more writes.
   damaged = 1500, -- The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.
   storageFull = 1507, -- There is no room left on the disk. Nothing of the request was kept.

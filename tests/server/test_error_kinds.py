@@ -1,0 +1,273 @@
+"""Every kind of error the daemon can answer with is met here once, and every exception has a kind."""
+
+import asyncio
+import errno
+import inspect
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import logs
+from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
+from support.disk import Disk
+from support.shared import started
+
+from sessiond.hub import errors as hub
+from sessiond.protocol.advice import ADVICE
+from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.server import errors
+from sessiond.session.lines import Problem
+from sessiond.store import base as store
+
+ON_THE_WIRE_ONLY = {"parse", "tooLarge"}
+"""Kinds about frames, which have no client that could be asked; see test_bad_input."""
+
+
+class OnADisk:
+    """A daemon on a disk that refuses when it is told to."""
+
+    def __init__(self, daemon: Running, disk: Disk) -> None:
+        self.daemon = daemon
+        self.disk = disk
+
+
+@pytest.fixture
+async def on_a_disk(tmp_path: Path) -> AsyncIterator[OnADisk]:
+    disk = Disk()
+    async with running(tmp_path, calls=disk.calls) as daemon:
+        yield OnADisk(daemon, disk)
+
+
+async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refused:
+    peer, session_id = await started(at.daemon, cwd)
+    await peer.append(session_id, user("1", id="a"), assistant("2", id="b"))
+    path = Path((await peer.call("session/info", sessionId=session_id))["session"]["path"])
+
+    async def append(*drafts: Any, **params: Any) -> Refused:
+        return await refusal(peer.append(session_id, *drafts, **params))
+
+    match kind:
+        case "invalidRequest":
+            await peer.call("initialize", initializationOptions={"sessiond": {}})
+            return await refusal(peer.call("initialize", initializationOptions={"sessiond": {}}))
+        case "methodNotFound":
+            return await refusal(peer.call("no/such"))
+        case "invalidParams":
+            return await refusal(peer.call("session/append", sessionId=session_id))
+        case "internal":
+            return await internal(at, peer, session_id)
+        case "notInitialized":
+            return await refusal(peer.call("textDocument/hover"))
+        case "cancelled":
+            return await cancelled(at, peer)
+        case "sessionNotFound":
+            return await refusal(peer.call("session/info", sessionId="nothing-there"))
+        case "entryNotFound":
+            return await append(user("x"), parentId="nobody")
+        case "leafConflict":
+            return await append(user("x"), expectedLeaf="a")
+        case "idReused":
+            return await append(user("other", id="a"))
+        case "alreadyExists":
+            return await refusal(peer.call("session/create", cwd=cwd, id=session_id))
+        case "cursorExpired":
+            return await refusal(peer.call("session/list", cursor="x"))
+        case "wouldBreakTree":
+            return await append({"type": "compaction", "summary": "s", "firstKeptEntryId": "x", "tokensBefore": 1})
+        case "invalidEntry":
+            return await append({"type": "message"})
+        case "foreignWriter":
+            path.unlink()
+            return await append(user("x"))
+        case "readOnly":
+            headless = tmp_path / "headless.jsonl"
+            headless.write_bytes(logs.log(logs.user("x", parent=None)))
+            opened = (await peer.call("session/open", path=str(headless)))["session"]
+            return await refusal(peer.append(opened["sessionId"], user("x")))
+        case "unsupportedVersion":
+            return await refusal(peer.call("initialize", initializationOptions={"sessiond": {"protocolVersions": [9]}}))
+        case "draining":
+            assert at.daemon.hub is not None
+            at.daemon.hub.draining = True
+            return await append(user("x"))
+        case "damaged":
+            (tmp_path / "none.jsonl").write_bytes(b"")
+            return await refusal(peer.call("session/open", path=str(tmp_path / "none.jsonl")))
+        case "storageFull":
+            at.disk.refuse("write", 1, error=errno.ENOSPC)
+            return await append(user("x"))
+        case "storageFailed":
+            at.disk.refuse("write", 1)
+            return await append(user("x"))
+    raise AssertionError(f"nobody knows how to be refused with {kind}")
+
+
+async def internal(at: OnADisk, peer: Peer, session_id: str) -> Refused:
+    assert at.daemon.hub is not None
+    live = at.daemon.hub.cached(session_id)
+    assert live is not None
+    live.outline = None  # type: ignore[assignment]  # what must not happen
+    return await refusal(peer.call("session/tree", sessionId=session_id))
+
+
+async def cancelled(at: OnADisk, peer: Peer) -> Refused:
+    calls = [peer.call("session/list") for _ in range(3)]
+    asking = asyncio.gather(*calls, return_exceptions=True)
+    await asyncio.sleep(0)
+    peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
+    results = await asyncio.wait_for(asking, 10)
+    [refused] = [it for it in results if isinstance(it, Refused)]
+    return refused
+
+
+@pytest.mark.parametrize("kind", sorted(CODES.keys() - ON_THE_WIRE_ONLY))
+async def test_a_kind_comes_with_its_code_its_advice_and_a_sentence(
+    on_a_disk: OnADisk, cwd: str, tmp_path: Path, kind: str
+) -> None:
+    refused = await refused_with(kind, on_a_disk, cwd, tmp_path)
+    assert (refused.kind, refused.code) == (kind, CODES[kind])
+    assert refused.data["retryable"] == ADVICE[kind].retryable
+    assert not refused.message[0].islower()
+    assert refused.message.rstrip("`").endswith((".", "?"))
+    assert len(refused.message) < 500
+
+
+async def test_after_a_refusal_of_the_disk_the_same_append_succeeds(on_a_disk: OnADisk, cwd: str) -> None:
+    peer, session_id = await started(on_a_disk.daemon, cwd)
+    await peer.append(session_id, user("1", id="a"), assistant("2", id="b"))
+    other, other_id = await started(on_a_disk.daemon, cwd)
+    on_a_disk.disk.refuse("write", 1, error=errno.ENOSPC)
+    drafts = [user("3", id="c"), user("4", id="d")]
+    refused = await asyncio.gather(
+        peer.append(session_id, *drafts),
+        peer.append(session_id, user("5", parentId="d", id="e")),
+        peer.append(session_id, *drafts),
+        return_exceptions=True,
+    )
+    assert [getattr(it, "kind", it) for it in refused] == ["storageFull"] * 3
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
+    assert (await other.append(other_id, user("unharmed")))["seq"] == 1
+    assert (await peer.append(session_id, *drafts))["seq"] == 4
+    assert peer.seqs() == [1, 2, 3, 4]
+
+
+async def test_a_draft_that_cannot_be_moved_stays_a_draft_and_is_moved_later(on_a_disk: OnADisk, cwd: str) -> None:
+    peer, session_id = await started(on_a_disk.daemon, cwd)
+    on_a_disk.disk.refuse("fsync", error=errno.EIO)
+    assert (await refusal(peer.append(session_id, assistant("1")))).kind == "storageFailed"
+    on_a_disk.disk.allow("fsync")
+    assert (await peer.append(session_id, assistant("1")))["seq"] == 1
+    assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
+
+
+async def test_writes_are_refused_while_the_daemon_ends_and_reads_are_not(on_a_disk: OnADisk, cwd: str) -> None:
+    peer, session_id = await started(on_a_disk.daemon, cwd)
+    await peer.append(session_id, user("1", id="a"))
+    assert on_a_disk.daemon.hub is not None
+    on_a_disk.daemon.hub.draining = True
+    writes: dict[str, dict[str, Any]] = {
+        "append": {"entries": [user("x")]}, "branch": {"targetId": None}, "label": {"targetId": "a", "label": "x"},
+        "rename": {"title": "x"}, "tag": {"add": ["x"]}, "fork": {},
+    }  # fmt: skip
+    for method, params in writes.items():
+        refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **params))
+        assert (refused.kind, refused.data["retryAfterMs"] > 0) == ("draining", True)
+    for params in ({"cwd": cwd}, {"cwd": cwd, "ephemeral": True}):
+        assert (await refusal(peer.call("session/create", **params))).kind == "draining"
+    assert (await peer.call("session/path", sessionId=session_id))["seqs"] == [1]
+    assert (await peer.call("server/status"))["draining"]
+
+
+# --- cancelling --------------------------------------------------------------------------------------------
+
+
+async def test_a_write_that_is_cancelled_is_finished_and_answered(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+
+    async def and_cancel(call: Any) -> Any:
+        asking = asyncio.ensure_future(call)
+        await asyncio.sleep(0)
+        peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
+        return await asking
+
+    assert (await and_cancel(peer.append(session_id, user("1", id="a"))))["seq"] == 1
+    assert (await and_cancel(peer.call("session/rename", sessionId=session_id, title="T")))["seq"] == 2
+    assert (await and_cancel(peer.call("session/tag", sessionId=session_id, add=["t"])))["seq"] == 3
+    assert (await and_cancel(peer.call("session/branch", sessionId=session_id, targetId="a")))["leafId"] == "a"
+    made = await and_cancel(peer.call("session/create", cwd=cwd))
+    assert (await and_cancel(peer.call("session/close", sessionId=made["session"]["sessionId"])))["trashed"]
+
+
+async def test_who_leaves_in_the_middle_of_creating_leaves_a_draft_that_nobody_holds(
+    memory: Running, cwd: str
+) -> None:
+    peer = await memory.attach()
+    asking = asyncio.ensure_future(peer.call("session/create", cwd=cwd, id="left-alone"))
+    await asyncio.sleep(0.001)
+    peer.connection.abort()
+    await asyncio.gather(asking, return_exceptions=True)
+    other = await memory.attach()
+    async with asyncio.timeout(10):
+        while not (listed := (await other.call("session/list", drafts=True))["sessions"]):
+            await asyncio.sleep(0.001)
+    assert [it["sessionId"] for it in listed] == ["left-alone"]
+    await other.call("session/open", sessionId="left-alone")
+    assert (await other.call("session/close", sessionId="left-alone"))["trashed"]
+
+
+@pytest.mark.parametrize("params", [None, {}, {"id": None}, {"id": 1.5}, {"id": "nobody"}, [], 5])
+async def test_a_cancellation_of_nothing_is_nothing(memory: Running, params: Any) -> None:
+    peer = await memory.attach()
+    peer.connection.notify("$/cancelRequest", params)
+    await peer.call("server/status")
+
+
+# --- the table ---------------------------------------------------------------------------------------------
+
+
+def made(kind: type[Exception]) -> Exception:
+    """An exception of this class, its arguments by the types that they ask for."""
+    samples: dict[str, Any] = {
+        "str": "x", "str | None": "x", "int": 1, "int | None": 1, "Problem": Problem(1, 0, "why"),
+        "list[str] | None": ["x"],
+    }  # fmt: skip
+    if "__init__" not in vars(kind):
+        return kind("why")
+    parameters = inspect.signature(kind).parameters.values()
+    plain = [it for it in parameters if it.kind is it.POSITIONAL_OR_KEYWORD]
+    named = [it for it in parameters if it.kind is it.KEYWORD_ONLY]
+
+    def sample(it: inspect.Parameter) -> Any:
+        annotation = it.annotation if isinstance(it.annotation, str) else getattr(it.annotation, "__name__", "")
+        return samples.get(str(it.annotation), samples.get(annotation))
+
+    return kind(*map(sample, plain), **{it.name: sample(it) for it in named})
+
+
+def exceptions(module: Any) -> list[type[Exception]]:
+    classes = [it for it in vars(module).values() if isinstance(it, type) and issubclass(it, Exception)]
+    return [it for it in classes if it.__module__ == module.__name__ and it is not hub.HubError]
+
+
+@pytest.mark.parametrize("kind", [*exceptions(hub), *exceptions(store), *exceptions(errors)])
+def test_every_exception_that_a_caller_may_meet_has_a_kind(kind: type[Exception]) -> None:
+    code, message, data = errors.explain(made(kind))
+    assert data.kind != "internal"
+    assert code == CODES[data.kind]
+    assert data.retryable == ADVICE[data.kind].retryable
+    assert message
+
+
+def test_what_nobody_foresaw_is_reported_under_an_id_that_the_log_has(caplog: pytest.LogCaptureFixture) -> None:
+    code, message, data = errors.explain(ZeroDivisionError("secret"))
+    assert (code, data.kind) == (CODES["internal"], "internal")
+    assert data.report_id
+    assert data.report_id in caplog.text
+    assert data.report_id in message
+    assert "secret" not in message
+
+
+def test_an_error_of_the_system_is_one_of_the_storage() -> None:
+    code, _, data = errors.explain(PermissionError(errno.EACCES, "no", "/x"))
+    assert (code, data) == (1507, ErrorData(kind="storageFailed", retryable=True, path="/x", errno=errno.EACCES))
