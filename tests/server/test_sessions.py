@@ -227,7 +227,7 @@ async def test_a_session_is_found_by_what_its_header_says_even_under_another_fil
     folder.mkdir(parents=True, exist_ok=True)
     line = {"type": "session", "version": 3, "id": session_id, "timestamp": "2026-01-01T00:00:00.000Z"}
     path = folder / f"{session_id}-copied-by-hand.jsonl"
-    path.write_text(json.dumps(line | {"cwd": cwd}) + "\n")
+    path.write_text(json.dumps(line | {"cwd": cwd}) + "\n", encoding="utf-8")
     [listed] = (await peer.call("session/list", cwd=cwd))["sessions"]
     assert listed["sessionId"] == session_id
     for ref in (session_id, session_id[:-1]):
@@ -339,7 +339,7 @@ async def test_files_that_are_no_sessions_are_not_listed(memory: Running, cwd: s
     folder = memory.files()[0].parent
     (folder / "empty-00.jsonl").write_bytes(b"")
     (folder / "binary00.jsonl").write_bytes(bytes(range(256)) * 50)
-    (folder / "notes.txt").write_text("hello")
+    (folder / "notes.txt").write_text("hello", encoding="utf-8")
     (folder / "folder00.jsonl").mkdir()
     (folder / "link0000.jsonl").symlink_to(folder / "empty-00.jsonl")
     assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
