@@ -124,7 +124,7 @@ class Hub:
                 new_id=lambda: placing.free_id(tree),
             )
         )  # fmt: skip
-        lines = b"".join(forked)
+        lines = b"".join(placing.ended(forked))
         store = self._memory if source.ephemeral else self._files
         has_assistant = any(tree.role(step) == ASSISTANT for step in (tree.path(row) if row != NONE else ()))
         log = await store.create(

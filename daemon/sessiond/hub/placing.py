@@ -93,6 +93,13 @@ def _as_one(rows: list[NewRow]) -> list[NewRow]:
     return [*marked, rows[-1]]
 
 
+def ended(lines: Sequence[bytes]) -> list[bytes]:
+    """Whole lines that are a log of their own: where they were cut out of a batch, nothing follows any more."""
+    *before, last = lines
+    last = last.rstrip(b"\n")
+    return [*before, (last[: -len(MORE_FOLLOWS)] + b"}" if last.endswith(MORE_FOLLOWS) else last) + b"\n"]
+
+
 def _place(tree: Tree, placement: Placement, leaf: str | None) -> tuple[str | None, bool]:
     """The parent of the first new entry, and whether it became a sibling because the leaf had moved."""
     expected = placement.expected_leaf
