@@ -209,7 +209,7 @@ async def test_a_mistyped_id_is_answered_with_the_nearest(daemon: Running, cwd: 
     session_id = cwd.rpartition("/")[2].replace("project", "mistyped-session")
     await peer.call("session/create", cwd=cwd, id=session_id)
     refused = await refusal(peer.call("session/open", sessionId="mistypd" + session_id[8:]))
-    assert refused.data["didYouMean"] == [session_id]
+    assert refused.data["didYouMean"][0] == session_id  # sessions of other tests may be near, too
 
 
 async def test_three_characters_are_no_prefix(memory: Running, cwd: str) -> None:
