@@ -314,7 +314,7 @@ ODD = {
     "a parent further down": HEADER + logs.log(logs.user("x", id="x", parent="y"), logs.user("y", id="y", parent=None)),
     "binary between lines": HEADER + bytes(range(10)) + b"\xff\xfe\n" + logs.log(logs.user("x", parent=None)),
     "no entry": HEADER + b'[1]\n"x"\n7\nnull\n{}\n{"type":5}\n{"type":"message"}\n{"type":"message","id":5}\n',
-    "a deep nest": HEADER + b'{"type":"custom","id":"n","parentId":null,"data":' + b"[" * 5000 + b"]" * 5000 + b"}\n",
+    "a deep nest": HEADER + b'{"type":"custom","id":"n","parentId":null,"data":' + b"[" * 50_000 + b"]" * 50_000 + b"}\n",
     "lone surrogates": HEADER
     + b'{"type":"message","id":"s","parentId":null,"message":{"role":"user","content":"\\ud800"}}\n',
     "a future version": HEADER.replace(b'"version":3', b'"version":9'),
