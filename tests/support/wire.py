@@ -63,7 +63,7 @@ class Wire:
 
     def read_all(self) -> list[dict[str, Any]]:
         """Every message up to the end."""
-        return list(iter(self.read, None))  # type: ignore[arg-type]
+        return list(iter(self.read, None))
 
     def _read_frame(self) -> bytes:
         length = 0

@@ -81,7 +81,7 @@ class Handler(Protocol):
         ...
 
     def unframed(self, connection: "Connection", error: FramingError) -> None:
-        """Bytes that are no frames: the connection is closed after this. May complain with `fail(None, …)`."""
+        """Bytes that are no frames; the connection closes after this. May complain with `fail(None, …)`."""
         connection.fail(None, PARSE, str(error))
 
     def strayed(self, connection: "Connection", head: Head, body: bytes) -> None:
