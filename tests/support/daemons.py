@@ -240,16 +240,25 @@ async def _as_a_process(home: Path, calls: Syscalls | None) -> AsyncIterator[_Re
 
 async def spawn(home: Path) -> asyncio.subprocess.Process:
     """A daemon process under `home`, ready."""
-    ready, ready_end = os.pipe()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "sessiond", "serve", "--ready-fd", str(ready_end),
-        env={**os.environ, "SESSIOND_HOME": str(home)}, pass_fds=[ready_end], stdin=asyncio.subprocess.DEVNULL,
+        sys.executable, "-m", "sessiond", "serve",
+        env={**os.environ, "SESSIOND_HOME": str(home)}, stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
-    os.close(ready_end)
-    with open(ready, "rb") as pipe:
-        said = await asyncio.to_thread(pipe.readline)
-    assert said.startswith(b"READY"), f"the daemon did not start: {said!r}"
+    async with asyncio.timeout(BOUND):
+        while not _listens(socket_path(home)):
+            assert process.returncode is None, f"the daemon ended with {process.returncode}"
+            await asyncio.sleep(0.005)
     return process
+
+
+def _listens(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+        return True
 
 
 def socket_path(home: Path) -> str:

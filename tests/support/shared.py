@@ -1,6 +1,7 @@
 """Fixtures: a daemon in each of the three modes; the process is shared by the tests of a file, the rest is new."""
 
 import json  # noqa: TID251 - files are read as another program reads them
+import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
@@ -19,12 +20,14 @@ _numbers = count(1)
 def process_home() -> Iterator[Path]:
     """The home of a daemon that runs as a process of its own."""
     with a_home() as where:
-        command = sessiond("serve", "--ready-fd", "1")
-        with subprocess.Popen(command, env=environment(where), stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline().startswith(b"READY")
-            yield Path(str(where.home))
-            process.terminate()
+        ready, ready_end = os.pipe()
+        # It goes into the background; the end of the home is its end, too.
+        command = sessiond("serve", "--ready-fd", str(ready_end))
+        subprocess.run(command, env=environment(where), pass_fds=[ready_end], check=True)
+        os.close(ready_end)
+        with open(ready, "rb") as pipe:
+            assert pipe.readline() == b"READY\n"
+        yield Path(str(where.home))
 
 
 @pytest.fixture(params=MODES)
