@@ -53,7 +53,8 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "cancelled": Advice("The client cancelled the request with `$/cancelRequest`.", "Nothing."),
     "sessionNotFound": Advice(
-        "No session has this id or path, or the prefix fits none or several.", "See `didYouMean`, or ask `session/list`."
+        "No session has this id or path, or the prefix fits none or several.",
+        "See `didYouMean`, or ask `session/list`.",
     ),
     "entryNotFound": Advice(
         "The session has no entry with this id.", "See `didYouMean`, or read `session/tree`."
