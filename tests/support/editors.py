@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ async def connected(home: Path) -> AsyncIterator[pytest_lsp.LanguageClient]:
     client = pytest_lsp.LanguageClient()
     reader, writer = await asyncio.open_unix_connection(socket_path(home))
     client.protocol.set_writer(writer)
-    stop = asyncio.Event()
+    stop = threading.Event()
     loop = asyncio.create_task(run_async(stop, reader, client.protocol, logger=log))
     try:
         yield client
