@@ -6,8 +6,8 @@ export const protocolVersion = 1;
  * Start a session and open it.
  *
  * Until its first assistant message it is a draft: as durable as any other, hidden from lists.
- * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon makes
- * a UUID4. `ephemeral` keeps it in memory only.
+ * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
+ * makes a UUID4. `ephemeral` keeps it in memory only.
  */
 export interface CreateParams {
   cwd: string;
@@ -884,8 +884,8 @@ export interface Requests {
    * Start a session and open it.
    *
    * Until its first assistant message it is a draft: as durable as any other, hidden from lists.
-   * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon makes
-   * a UUID4. `ephemeral` keeps it in memory only.
+   * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
+   * makes a UUID4. `ephemeral` keeps it in memory only.
    */
   "session/create": { params: CreateParams; result: SessionResult; errors: "alreadyExists" | "storageFull" | "storageFailed" | "draining" };
   /**
