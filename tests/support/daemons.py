@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from sessiond.hub.hub import Hub
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
+from sessiond.rpc.framing import Mode as Framing
 from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import BadMessage, Head, RequestId, encode_request
 from sessiond.server.client import Client
@@ -48,6 +49,7 @@ class Refused(Exception):
 class Peer(Handler):
     """One attached client."""
 
+    framing: Framing = "content-length"
     connection: Connection = field(init=False)
     notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
@@ -144,9 +146,9 @@ class Running:
     """Its inside, where it is in this process."""
     _open: list[Peer] = field(default_factory=list)
 
-    async def attach(self) -> Peer:
+    async def attach(self, framing: Framing = "content-length") -> Peer:
         """One more client."""
-        peer = Peer()
+        peer = Peer(framing)
         await self._connect(peer)
         self._open.append(peer)
         return peer
@@ -206,7 +208,7 @@ async def _in_memory(home: Path, calls: Syscalls | None) -> AsyncIterator[_Reach
     server = _server(home, None, calls)
 
     async def connect(peer: Peer) -> None:
-        memory_pair(peer, Client(server, framing="memory"))
+        memory_pair(peer, Client(server, framing="memory"), mode=peer.framing)
 
     try:
         yield connect, server.hub
@@ -276,7 +278,7 @@ def _dial(path: str) -> Callable[[Peer], Any]:
         sock.setblocking(False)
         loop = asyncio.get_running_loop()
         await loop.sock_connect(sock, path)
-        await loop.create_connection(lambda: Connection(peer), sock=sock)
+        await loop.create_connection(lambda: Connection(peer, mode=peer.framing), sock=sock)
 
     return connect
 

@@ -336,7 +336,7 @@ class Client(Handler):
             return
         if self._shut_down and head.id is not UNSET:
             self._answer(head.id, errors.InvalidRequest("After `shutdown` only `exit` may come."))  # type: ignore[arg-type]
-        elif self._is_bridged:
+        elif self._is_bridged and (head.id is UNSET or str(head.method).startswith(_LSP)):
             self._shut_down = self._shut_down or head.method == "shutdown"
             self._to_bridge(body)
         elif head.id is not UNSET:

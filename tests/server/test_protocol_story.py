@@ -1,0 +1,141 @@
+"""The story that protocol.md tells in its examples, played to a real daemon: it answers as the document says."""
+
+import json  # noqa: TID251 - a line is written as another program writes it
+import re
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import logs
+from support.daemons import Peer, Refused, running
+from support.protocol_document import Answered, Example, answered, notifications
+
+BY_THE_SCRIPT = {7, 8, 9, 27, 28, 29, 30, 31, 32, 33, 40, 41, 42}
+NOT_TO_BE_HAD = {44, "session/lagged"}
+"""A disk that is full, and a client that reads too slowly: other tests have them."""
+VARYING = {
+    "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptime", "rssBytes",
+    "pid", "epoch", "home", "socket", "version", "trashed", "parentSession", "queuedBytes",
+}  # fmt: skip
+"""Fields that differ from day to day and from machine to machine; they must have the same type."""
+MADE = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|damaged-[0-9a-f]{12}|c-[0-9a-f]{12}")
+SHORTENED = {"methods"}
+"""Lists of which the document shows only the beginning."""
+
+
+@dataclass
+class Story:
+    """Two clients of one daemon, and which ids it made where the document has others."""
+
+    nvim: Peer
+    script: Peer
+    folder: Path
+    ids: dict[str, str] = field(default_factory=dict)
+
+    async def ask(self, example: Answered) -> dict[str, Any]:
+        """The reply to a request of the document, as the document would print it."""
+        number = example.request.message["id"]
+        who = self.script if number in BY_THE_SCRIPT else self.nvim
+        params = self.ours(example.request.message.get("params", {}))
+        try:
+            return {"result": await who.call(example.method, **params)}
+        except Refused as refused:
+            return {"error": {"code": refused.code, "message": refused.message, "data": refused.data}}
+
+    def ours(self, value: Any) -> Any:
+        """A value of the document with the ids and places of this daemon."""
+        if isinstance(value, dict):
+            return {name: self.ours(it) for name, it in value.items()}
+        if isinstance(value, list):
+            return [self.ours(it) for it in value]
+        if isinstance(value, str):
+            if value.startswith("/home/ada/old/"):
+                return str(self.folder / Path(value).name)
+            whole = next((it for it in self.ids if MADE.fullmatch(value) and it.startswith(value)), None)
+            return value if whole is None else self.ids[whole][: len(value)]
+        return value
+
+    def differences(self, said: Any, real: Any, where: str = "$") -> Iterator[str]:
+        """Where a reply is not what the document says."""
+        name = where.rpartition(".")[2]
+        if isinstance(said, dict) and isinstance(real, dict):
+            for key in said.keys() ^ real.keys():
+                if where != "$.result.capabilities":  # an editor is told more of LSP than the document prints
+                    yield f"{where}.{key} is only in {'the document' if key in said else 'the reply'}"
+            for key in said.keys() & real.keys():
+                yield from self.differences(said[key], real[key], f"{where}.{key}")
+        elif isinstance(said, list) and isinstance(real, list):
+            if len(said) != len(real) and name not in SHORTENED:
+                yield f"{where} has {len(said)} items in the document, {len(real)} in the reply"
+            for index, (one, other) in enumerate(zip(said, real, strict=False)):
+                if name not in SHORTENED:
+                    yield from self.differences(one, other, f"{where}[{index}]")
+        elif isinstance(said, str) and isinstance(real, str) and MADE.fullmatch(said) and MADE.fullmatch(real):
+            if self.ids.setdefault(said, real) != real:
+                yield f"{where}: {said} was {self.ids[said]} before, now it is {real}"
+        elif name in VARYING:
+            if type(said) is not type(real):
+                yield f"{where} is {said!r} in the document, {real!r} in the reply"
+        elif said != real:
+            yield f"{where} is {said!r} in the document, {real!r} in the reply"
+
+
+@pytest.fixture
+async def story(tmp_path: Path) -> AsyncIterator[Story]:
+    folder = tmp_path / "old"
+    folder.mkdir()
+    notes = logs.log(
+        logs.user("Sort these notes.", parent=None, id="a1c9"), logs.assistant("Sorted.", id="b7d2")
+    )
+    (folder / "notes.jsonl").write_bytes(notes)
+    async with running(tmp_path / "home", "socket") as daemon:
+        yield Story(await daemon.attach(), await daemon.attach("json-lines"), folder)
+
+
+async def test_the_daemon_answers_as_the_document_says(story: Story) -> None:
+    wrong: list[str] = []
+    for example in answered():
+        number = example.request.message["id"]
+        if number in NOT_TO_BE_HAD:
+            continue
+        if number == 2:
+            await story.script.call("initialize", initializationOptions={"sessiond": {"clientId": "script-1"}})
+        if number == 47:
+            await beside_the_requests(story)
+        said = {name: it for name, it in example.reply.message.items() if name in ("result", "error")}
+        reply = await story.ask(example)
+        wrong += [f"{example.request.where} {example.method}: {it}" for it in story.differences(said, reply)]
+    for note in notifications():
+        if note.message["method"] not in NOT_TO_BE_HAD:
+            wrong += [f"{note.where}: {it}" for it in told(story, note)]
+    assert not wrong, "\n".join(wrong)
+
+
+async def beside_the_requests(story: Story) -> None:
+    """What the document tells of without a request: another program writes, a draft is closed."""
+    await story.script.call("session/create", cwd="/home/ada/atlas", id="atlas-scratch")
+    await story.script.call("session/close", sessionId="atlas-scratch")
+    session = (await story.nvim.call("session/info", sessionId="atlas-parser-1"))["session"]
+    [note] = [it.message["params"] for it in notifications() if it.heading == "session/appended"]
+    [entry] = note["entries"]
+    entry |= {"id": "9c4e77b0", "parentId": story.ids[entry["parentId"]]}
+    with Path(session["path"]).open("ab") as file:
+        file.write(json.dumps(entry).encode() + b"\n")
+    await story.nvim.until(lambda it: 11 in it.seqs())
+
+
+def told(story: Story, note: Example) -> list[str]:
+    """How the nearest of all notifications differs from one of the document; nothing when one is the same."""
+    method, said = note.message["method"], note.message["params"]
+    real = [*story.nvim.told(method), *story.script.told(method)]
+    known = dict(story.ids)
+    found: list[list[str]] = []
+    for it in real:
+        story.ids = dict(known)
+        found.append(list(story.differences(said, it)))
+        if not found[-1]:
+            return []
+    story.ids = known
+    return min(found, key=len, default=[f"nobody was told of {method}"])
