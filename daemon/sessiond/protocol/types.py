@@ -52,10 +52,10 @@ class SessionInfo(Wire, frozen=True):
     leaf_id: str | None
     seq: int  # ordinal of the last line; the header is 0
     size_bytes: int
-    parent_session: str | None = None
-    draft: bool = False  # no assistant message yet: hidden from lists
+    parent_session: str | None
+    draft: bool  # no assistant message yet: hidden from lists
+    read_only: bool
     ephemeral: bool = False  # never touches the disk
-    read_only: bool = False
     problems: int = 0  # how many lines could not be taken as they are
 
 
@@ -114,7 +114,7 @@ class SessionResult(Wire, frozen=True):
     """A session and what is wrong with its file, if anything."""
 
     session: SessionInfo
-    problems: list[Problem] = []
+    problems: list[Problem]
 
 
 class OpenParams(Wire, frozen=True):
@@ -138,7 +138,7 @@ class CloseResult(Wire, frozen=True):
     """Whether other clients still have it open, and where a draft went."""
 
     clients: int
-    trashed: str | None = None
+    trashed: str | None
 
 
 class ContinueParams(Wire, frozen=True):
@@ -166,8 +166,8 @@ class ContinueResult(Wire, frozen=True):
 
     session: SessionInfo
     because: Because
-    created: bool = False
-    problems: list[Problem] = []
+    created: bool
+    problems: list[Problem]
 
 
 class ListParams(Wire, frozen=True):
@@ -188,10 +188,10 @@ class ListParams(Wire, frozen=True):
 
 
 class ListResult(Wire, frozen=True):
-    """One page of sessions; `nextCursor` is absent on the last."""
+    """One page of sessions; `nextCursor` is null on the last."""
 
     sessions: list[SessionInfo]
-    next_cursor: str | None = None
+    next_cursor: str | None
 
 
 class InfoParams(Wire, frozen=True):
@@ -250,7 +250,7 @@ class AppendResult(Wire, frozen=True):
     leaf_id: str | None
     seq: int
     entries: list[Appended]
-    branched: bool = False
+    branched: bool
 
 
 class EntriesParams(Wire, frozen=True):
@@ -265,11 +265,11 @@ class EntriesParams(Wire, frozen=True):
 
 
 class EntriesResult(Wire, frozen=True):
-    """Entries as stored, with the seq of each; `nextCursor` is absent when nothing is left."""
+    """Entries as stored, with the seq of each; `nextCursor` is null when nothing is left."""
 
     entries: list[Entry]
     seqs: list[int]
-    next_cursor: str | None = None
+    next_cursor: str | None
 
 
 class PathParams(Wire, frozen=True):
@@ -308,10 +308,10 @@ class TreeNode(Wire, frozen=True):
     timestamp: str | None
     child_count: int  # visible children
     on_path: bool  # lies on the path to the session's leaf
-    role: str | None = None
-    preview: str = ""  # one line of at most 120 characters
-    label: str | None = None
-    last_sibling: bool = True
+    role: str | None
+    preview: str  # one line of at most 120 characters
+    label: str | None
+    last_sibling: bool
 
 
 class TreeResult(Wire, frozen=True):
@@ -320,7 +320,7 @@ class TreeResult(Wire, frozen=True):
     nodes: list[TreeNode]
     leaf_id: str | None
     total: int  # entries in the session, visible or not
-    next_cursor: str | None = None
+    next_cursor: str | None
 
 
 class ContextParams(Wire, frozen=True):
@@ -345,9 +345,9 @@ class ContextResult(Wire, frozen=True):
     mode: str
     injected_ttsr_rules: list[str]
     leaf_id: str | None
-    mode_data: Json | UnsetType = UNSET
-    configured_thinking_level: str | None = None
-    service_tier: Json | UnsetType = UNSET
+    mode_data: Json  # null without one
+    configured_thinking_level: str | None
+    service_tier: Json  # null without one
 
 
 class BranchParams(Wire, frozen=True):
@@ -369,7 +369,7 @@ class BranchResult(Wire, frozen=True):
 
     leaf_id: str | None
     seq: int
-    entry_id: str | None = None
+    entry_id: str | None
 
 
 class LabelParams(Wire, frozen=True):
@@ -425,7 +425,7 @@ class SubscribeResult(Wire, frozen=True):
     from_seq: int
     to_seq: int
     session: SessionInfo
-    reason: str | None = None
+    reason: str | None
 
 
 class UnsubscribeParams(Wire, frozen=True):

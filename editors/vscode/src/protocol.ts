@@ -35,8 +35,7 @@ export interface Terminal {
 /** A session and what is wrong with its file, if anything. */
 export interface SessionResult {
   session: SessionInfo;
-  /** Default `[]`. */
-  problems?: Problem[];
+  problems: Problem[];
 }
 
 /** What a picker shows of a session. */
@@ -60,13 +59,12 @@ export interface SessionInfo {
   /** Ordinal of the last line; the header is 0. */
   seq: number;
   sizeBytes: number;
-  parentSession?: string | null;
-  /** No assistant message yet: hidden from lists. Default `false`. */
-  draft?: boolean;
+  parentSession: string | null;
+  /** No assistant message yet: hidden from lists. */
+  draft: boolean;
+  readOnly: boolean;
   /** Never touches the disk. Default `false`. */
   ephemeral?: boolean;
-  /** Default `false`. */
-  readOnly?: boolean;
   /** How many lines could not be taken as they are. Default `0`. */
   problems?: number;
 }
@@ -102,7 +100,7 @@ export interface CloseParams {
 /** Whether other clients still have it open, and where a draft went. */
 export interface CloseResult {
   clients: number;
-  trashed?: string | null;
+  trashed: string | null;
 }
 
 /**
@@ -123,10 +121,8 @@ export interface ContinueParams {
 export interface ContinueResult {
   session: SessionInfo;
   because: Because;
-  /** Default `false`. */
-  created?: boolean;
-  /** Default `[]`. */
-  problems?: Problem[];
+  created: boolean;
+  problems: Problem[];
 }
 
 /** Why `session/continue` chose this session. */
@@ -156,10 +152,10 @@ export interface ListParams {
   drafts?: boolean;
 }
 
-/** One page of sessions; `nextCursor` is absent on the last. */
+/** One page of sessions; `nextCursor` is null on the last. */
 export interface ListResult {
   sessions: SessionInfo[];
-  nextCursor?: string | null;
+  nextCursor: string | null;
 }
 
 /** What is known of a session, with the problems of its file. Does not open or subscribe. */
@@ -199,8 +195,7 @@ export interface AppendResult {
   leafId: string | null;
   seq: number;
   entries: Appended[];
-  /** Default `false`. */
-  branched?: boolean;
+  branched: boolean;
 }
 
 /** One entry of an append: `created` now, or a `duplicate` of what an earlier try had stored. */
@@ -230,11 +225,11 @@ export interface After {
   seq: number;
 }
 
-/** Entries as stored, with the seq of each; `nextCursor` is absent when nothing is left. */
+/** Entries as stored, with the seq of each; `nextCursor` is null when nothing is left. */
 export interface EntriesResult {
   entries: Entry[];
   seqs: number[];
-  nextCursor?: string | null;
+  nextCursor: string | null;
 }
 
 /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
@@ -273,7 +268,7 @@ export interface TreeResult {
   leafId: string | null;
   /** Entries in the session, visible or not. */
   total: number;
-  nextCursor?: string | null;
+  nextCursor: string | null;
 }
 
 /** One visible row of the tree. */
@@ -292,12 +287,11 @@ export interface TreeNode {
   childCount: number;
   /** Lies on the path to the session's leaf. */
   onPath: boolean;
-  role?: string | null;
-  /** One line of at most 120 characters. Default `""`. */
-  preview?: string;
-  label?: string | null;
-  /** Default `true`. */
-  lastSibling?: boolean;
+  role: string | null;
+  /** One line of at most 120 characters. */
+  preview: string;
+  label: string | null;
+  lastSibling: boolean;
 }
 
 /**
@@ -325,9 +319,11 @@ export interface ContextResult {
   mode: string;
   injectedTtsrRules: string[];
   leafId: string | null;
-  modeData?: unknown;
-  configuredThinkingLevel?: string | null;
-  serviceTier?: unknown;
+  /** Null without one. */
+  modeData: unknown;
+  configuredThinkingLevel: string | null;
+  /** Null without one. */
+  serviceTier: unknown;
 }
 
 /**
@@ -351,7 +347,7 @@ export interface BranchParams {
 export interface BranchResult {
   leafId: string | null;
   seq: number;
-  entryId?: string | null;
+  entryId: string | null;
 }
 
 /**
@@ -424,7 +420,7 @@ export interface SubscribeResult {
   fromSeq: number;
   toSeq: number;
   session: SessionInfo;
-  reason?: string | null;
+  reason: string | null;
 }
 
 /** Hear no more of a session; it stays open for this client. */

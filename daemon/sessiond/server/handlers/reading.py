@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw
 
 from sessiond.hub.errors import CursorExpired
 from sessiond.hub.live import LiveSession
@@ -75,8 +75,8 @@ async def context_(_client: Client, live: LiveSession, params: t.ContextParams) 
     return t.ContextResult(
         messages=seen.messages, entry_ids=seen.entry_ids, models=seen.models,
         thinking_level=seen.thinking_level, mode=seen.mode, injected_ttsr_rules=seen.injected_ttsr_rules,
-        leaf_id=seen.leaf_id, mode_data=_present(seen.mode_data),
-        configured_thinking_level=seen.configured_thinking_level, service_tier=_present(seen.service_tier),
+        leaf_id=seen.leaf_id, mode_data=_json(seen.mode_data),
+        configured_thinking_level=seen.configured_thinking_level, service_tier=_json(seen.service_tier),
     )  # fmt: skip
 
 
@@ -95,8 +95,8 @@ def _raw(lines: Sequence[bytes]) -> list[Raw]:
     return [Raw(line) for line in lines]
 
 
-def _present(value: Raw | None) -> Raw | UnsetType:
-    return UNSET if value is None else value
+def _json(value: Raw | None) -> Raw:
+    return Raw(b"null") if value is None else value
 
 
 def _row(live: LiveSession, cursor: str) -> int:

@@ -24,7 +24,7 @@
 ---A session and what is wrong with its file, if anything.
 ---@class (exact) sessiond.SessionResult
 ---@field session sessiond.SessionInfo
----@field problems? sessiond.Problem[] Default `[]`.
+---@field problems sessiond.Problem[]
 
 ---What a picker shows of a session.
 ---@class (exact) sessiond.SessionInfo
@@ -42,9 +42,9 @@
 ---@field seq integer Ordinal of the last line; the header is 0.
 ---@field sizeBytes integer
 ---@field parentSession? string
----@field draft? boolean No assistant message yet: hidden from lists. Default `false`.
+---@field draft boolean No assistant message yet: hidden from lists.
+---@field readOnly boolean
 ---@field ephemeral? boolean Never touches the disk. Default `false`.
----@field readOnly? boolean Default `false`.
 ---@field problems? integer How many lines could not be taken as they are. Default `0`.
 
 ---Something in a session file that could not be taken as it is. The bytes stay as they are.
@@ -85,8 +85,8 @@
 ---@class (exact) sessiond.ContinueResult
 ---@field session sessiond.SessionInfo
 ---@field because sessiond.Because
----@field created? boolean Default `false`.
----@field problems? sessiond.Problem[] Default `[]`.
+---@field created boolean
+---@field problems sessiond.Problem[]
 
 ---Why `session/continue` chose this session.
 ---@class (exact) sessiond.Because
@@ -107,7 +107,7 @@
 ---@field limit? integer 1 to 10000. Default `50`.
 ---@field drafts? boolean Default `false`.
 
----One page of sessions; `nextCursor` is absent on the last.
+---One page of sessions; `nextCursor` is null on the last.
 ---@class (exact) sessiond.ListResult
 ---@field sessions sessiond.SessionInfo[]
 ---@field nextCursor? string
@@ -137,7 +137,7 @@
 ---@field leafId? string
 ---@field seq integer
 ---@field entries sessiond.Appended[]
----@field branched? boolean Default `false`.
+---@field branched boolean
 
 ---One entry of an append: `created` now, or a `duplicate` of what an earlier try had stored.
 ---@class (exact) sessiond.Appended
@@ -158,7 +158,7 @@
 ---@class (exact) sessiond.After
 ---@field seq integer At least 0.
 
----Entries as stored, with the seq of each; `nextCursor` is absent when nothing is left.
+---Entries as stored, with the seq of each; `nextCursor` is null when nothing is left.
 ---@class (exact) sessiond.EntriesResult
 ---@field entries sessiond.Entry[]
 ---@field seqs integer[]
@@ -202,9 +202,9 @@
 ---@field childCount integer Visible children.
 ---@field onPath boolean Lies on the path to the session's leaf.
 ---@field role? string
----@field preview? string One line of at most 120 characters. Default `""`.
+---@field preview string One line of at most 120 characters.
 ---@field label? string
----@field lastSibling? boolean Default `true`.
+---@field lastSibling boolean
 
 ---What a model would see at `leafId` (default: the session's leaf).
 ---
@@ -224,9 +224,9 @@
 ---@field mode string
 ---@field injectedTtsrRules string[]
 ---@field leafId? string
----@field modeData? any
+---@field modeData any Null without one.
 ---@field configuredThinkingLevel? string
----@field serviceTier? any
+---@field serviceTier any Null without one.
 
 ---Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
 ---
