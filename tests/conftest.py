@@ -1,5 +1,6 @@
-"""Options that concern every test."""
+"""Options and conditions that concern every test."""
 
+import signal
 from collections.abc import Generator
 from typing import TypeVar
 
@@ -10,6 +11,11 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a skipped test or module is a failure")
+
+
+def pytest_configure() -> None:
+    # A shell has its jobs in the background ignore interrupts, and a process under test would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
