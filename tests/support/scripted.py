@@ -131,7 +131,7 @@ class Scripted(Recorder):
             {"id": draft["id"], "seq": 1, "status": status}
             for draft, status in zip(params["entries"], statuses, strict=True)
         ]
-        return {"leafId": None, "seq": len(self.log), "entries": entries}
+        return {"leafId": None, "seq": len(self.log), "entries": entries, "branched": False}
 
     def _session_rename(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"entryId": "x", "seq": 1, "session": _info(1)}
@@ -144,6 +144,7 @@ async def taken(entries: Any, count: int) -> list[str]:
 
 
 def _info(seq: int) -> dict[str, Any]:
-    nothing: dict[str, Any] = {"path": None, "title": None, "firstPrompt": None, "leafId": None, "tags": []}
+    unknown = dict.fromkeys(["path", "title", "firstPrompt", "leafId", "parentSession"])
     counts = {"messageCount": 0, "entryCount": 0, "sizeBytes": 0, "seq": seq}
-    return {"sessionId": SESSION, "cwd": "/", "createdAt": "", "updatedAt": "", **nothing, **counts}
+    kind = {"tags": [], "draft": False, "readOnly": False}
+    return {"sessionId": SESSION, "cwd": "/", "createdAt": "", "updatedAt": "", **unknown, **counts, **kind}
