@@ -1,7 +1,7 @@
-"""A daemon to test against, in three ways: joined in memory, over a real socket in this process, as a process.
+"""A daemon to test against in three ways: joined in memory, over a real socket in this process, as a process.
 
-`Peer` is a plain JSON-RPC client: dicts in, dicts out, every notification kept. It is what sessions are tested with;
-the convenient client of the package has tests of its own.
+`Peer` is a plain JSON-RPC client: dicts in, dicts out, every notification kept. It is what sessions are
+tested with; the convenient client of the package has tests of its own.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Fixtures: a daemon in each of the three modes; the process is shared by the tests of a file, the rest is new."""
+"""Fixtures: a daemon in each of the three modes. The tests of a file share the process; the rest is new."""
 
 import json  # noqa: TID251 - files are read as another program reads them
 import os
