@@ -114,7 +114,7 @@ class Scripted(Recorder):
         to = len(self.log)
         after = params.get("after", {"seq": to})["seq"]
         mode = "snapshot" if self.snapshots and after < to else "replay"
-        return {"mode": mode, "fromSeq": after + 1, "toSeq": to, "session": _info(to)}
+        return {"mode": mode, "fromSeq": after + 1, "toSeq": to, "session": _info(to), "reason": None}
 
     def _session_unsubscribe(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"wasSubscribed": True}
