@@ -23,7 +23,7 @@ async def test_a_terminal_goes_on_with_what_it_had_last(daemon: Running, cwd: st
     again = await daemon.attach()
     went = await again.call("session/continue", cwd=cwd, terminal=terminal("mine", cwd=cwd))
     assert (went["session"]["sessionId"], went["because"]["rule"]) == (mine, "breadcrumb")
-    assert "created" not in went
+    assert went["created"] is False
     await peer.append(mine, user("more"))
     await again.until(lambda it: it.seqs() == [3])
 

@@ -34,7 +34,7 @@ async def test_the_first_assistant_message_moves_a_draft_into_the_sessions(daemo
     await peer.append(draft["sessionId"], user("hello"), assistant("hi"))
     [session] = (await peer.call("session/list", cwd=cwd))["sessions"]
     assert session["sessionId"] == draft["sessionId"]
-    assert "draft" not in session
+    assert session["draft"] is False
     assert Path(session["path"]).is_relative_to(daemon.home / "data" / "sessions")
     assert not Path(draft["path"]).exists()
     lines = [json.loads(line) for line in Path(session["path"]).read_bytes().splitlines()]
@@ -63,7 +63,7 @@ async def test_a_draft_closed_by_its_last_client_goes_to_the_trash(daemon: Runni
     session_id = made["sessionId"]
     await other.call("session/open", sessionId=session_id)
     await peer.append(session_id, user("never mind"))
-    assert await peer.call("session/close", sessionId=session_id) == {"clients": 1}
+    assert await peer.call("session/close", sessionId=session_id) == {"clients": 1, "trashed": None}
     assert Path(made["path"]).exists()
     closed = await other.call("session/close", sessionId=session_id)
     assert closed["clients"] == 0
@@ -91,7 +91,7 @@ async def test_a_client_that_never_had_a_draft_open_cannot_trash_it(daemon: Runn
     peer.connection.abort()
     await peer.is_closed.wait()
     other = await daemon.attach()
-    assert await other.call("session/close", sessionId=session_id) == {"clients": 0}
+    assert await other.call("session/close", sessionId=session_id) == {"clients": 0, "trashed": None}
     assert (await other.call("session/info", sessionId=session_id))["session"]["draft"]
 
 
@@ -102,7 +102,7 @@ async def test_a_close_that_follows_an_answer_on_the_wire_trashes_nothing(daemon
         peer.append(session_id, user("hello"), assistant("hi")),
         peer.call("session/close", sessionId=session_id),
     )
-    assert (appended["seq"], closed) == (2, {"clients": 0})
+    assert (appended["seq"], closed) == (2, {"clients": 0, "trashed": None})
     assert [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]] == [session_id]
 
 
@@ -122,7 +122,7 @@ async def test_whoever_opens_a_draft_while_it_is_closed_gets_it_whole_or_not_at_
             assert getattr(opened, "kind", "") == "sessionNotFound"
             assert closed["trashed"]
         else:
-            assert closed == {"clients": 1}
+            assert closed == {"clients": 1, "trashed": None}
             await other.append(session_id, user("still here"), assistant("yes"))
 
 
@@ -130,7 +130,7 @@ async def test_a_session_with_an_answer_is_kept_when_it_is_closed(daemon: Runnin
     peer = await daemon.attach()
     session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
     await peer.append(session_id, user("hello"), assistant("hi"))
-    assert await peer.call("session/close", sessionId=session_id) == {"clients": 0}
+    assert await peer.call("session/close", sessionId=session_id) == {"clients": 0, "trashed": None}
     await peer.append(session_id, user("a close only says that one does not need it now"))
     assert not peer.told("session/appended")[1:]
 

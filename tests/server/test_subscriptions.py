@@ -29,7 +29,7 @@ async def test_exactly_what_came_after_is_replayed(daemon: Running, cwd: str, af
     other = await daemon.attach()
     result = await other.call("session/subscribe", sessionId=session_id, after={"seq": after})
     assert (result["mode"], result["fromSeq"], result["toSeq"]) == ("replay", after + 1, 10)
-    assert "reason" not in result
+    assert result["reason"] is None
     await peer.append(session_id, user("live"))
     await other.until(lambda it: 11 in it.seqs())
     assert other.seqs() == list(range(after + 1, 12))
@@ -107,7 +107,7 @@ async def test_who_unsubscribes_hears_no_more_and_has_the_session_open_still(dae
     await other.until(lambda it: it.seqs() == [2])
     await peer.call("server/status")
     assert peer.seqs() == before
-    assert await other.call("session/close", sessionId=session_id) == {"clients": 1}
+    assert await other.call("session/close", sessionId=session_id) == {"clients": 1, "trashed": None}
 
 
 # --- exactly once ------------------------------------------------------------------------------------------

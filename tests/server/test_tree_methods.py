@@ -123,7 +123,7 @@ async def test_a_fork_holds_the_path_and_names_where_it_comes_from(daemon: Runni
         assert found[: len(ids)] == ids
         labels = [it["id"] for it in found_labels(await tree(peer, forked["sessionId"], filter="labeled-only"))]
         assert labels == (["q2"] if "q2" in ids else [])
-        assert forked.get("draft", False) is ("a1" not in ids)
+        assert forked["draft"] is ("a1" not in ids)
         assert "problems" not in forked
     assert Path(source["path"]).read_bytes() == before
 
