@@ -137,7 +137,7 @@ class Running:
         self._process = subprocess.Popen(
             command,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -153,11 +153,17 @@ class Running:
         """Whether a line with this text has been printed."""
         return any(text in line for line in self.lines)
 
-    def ended(self) -> bool:
-        return self._process.poll() is not None
+    def finish(self) -> None:
+        """End its input, and wait until it has ended by itself."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
 
     def stop(self) -> None:
         """End it, if it has not; may be called twice."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         self._process.terminate()
         self._process.wait(PATIENCE)
         self._reader.join(PATIENCE)
