@@ -5,14 +5,14 @@ import time
 from pathlib import Path
 
 import pytest
-from support import logs
-from support.daemons import Running, assistant, refusal, running, user
-from support.disk import Disk
-from support.shared import started
 
 from sessiond.hub.hub import IDLE_SECONDS, Hub
 from sessiond.hub.live import LiveSession
 from sessiond.store.base import StorageFailed
+from support import logs
+from support.daemons import Running, assistant, refusal, running, user
+from support.disk import Disk
+from support.shared import started
 
 
 def inside(daemon: Running) -> Hub:
@@ -93,7 +93,9 @@ async def test_a_session_that_cannot_be_looked_after_keeps_no_other_from_it(
 # --- drafts ------------------------------------------------------------------------------------------------
 
 
-async def test_drafts_that_nobody_answered_go_to_the_trash_when_they_are_old(tmp_path: Path, cwd: str) -> None:
+async def test_drafts_that_nobody_answered_go_to_the_trash_when_they_are_old(
+    tmp_path: Path, cwd: str
+) -> None:
     async with running(tmp_path) as daemon:
         for name in ("old-one-1", "new-one-1"):
             peer, _ = await started(daemon, cwd, id=name)

@@ -10,9 +10,13 @@ from msgspec import Raw
 
 from sessiond.hub.values import contains
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=20
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
 )
 
 
@@ -21,7 +25,9 @@ def same(stored: bytes, sent: bytes) -> bool:
 
 
 @given(VALUES, st.booleans(), st.sampled_from([None, 1, "\t"]), st.booleans())
-def test_a_value_is_the_same_in_every_form(value: object, ascii_: bool, indent: object, by_name: bool) -> None:
+def test_a_value_is_the_same_in_every_form(
+    value: object, ascii_: bool, indent: object, by_name: bool
+) -> None:
     text = json.dumps(value, ensure_ascii=ascii_, indent=indent, sort_keys=by_name).encode()  # type: ignore[arg-type]
     plain = json.dumps(value).encode()
     assert same(plain, text)

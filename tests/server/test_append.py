@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec import Raw
+
 from support.daemons import BOUND, Peer, Running, assistant, refusal, running, user
 from support.shared import lines_of, started
 
@@ -67,7 +68,9 @@ async def test_a_batch_is_stored_in_order_each_entry_below_the_one_before(daemon
         (7, "invalidEntry"),
     ],
 )  # fmt: skip
-async def test_one_bad_draft_keeps_the_whole_batch_out(memory: Running, cwd: str, bad: Any, kind: str) -> None:
+async def test_one_bad_draft_keeps_the_whole_batch_out(
+    memory: Running, cwd: str, bad: Any, kind: str
+) -> None:
     peer, session_id = await started(memory, cwd)
     before = memory.everything()
     refused = await refusal(peer.append(session_id, user("good"), bad, user("good, too")))
@@ -87,7 +90,9 @@ async def test_a_refusal_says_which_draft_and_which_field(memory: Running, cwd: 
     assert refused.data["path"] == "$.entries[1].targetId"
 
 
-async def test_an_empty_batch_and_one_of_more_than_ten_thousand_are_refused(memory: Running, cwd: str) -> None:
+async def test_an_empty_batch_and_one_of_more_than_ten_thousand_are_refused(
+    memory: Running, cwd: str
+) -> None:
     peer, session_id = await started(memory, cwd)
     assert (await refusal(peer.append(session_id))).kind == "invalidParams"
     many = [user("x")] * 10_001
@@ -106,7 +111,9 @@ async def test_an_entry_that_would_not_fit_into_a_frame_again_is_too_large(memor
 # --- the parent and the race -------------------------------------------------------------------------------
 
 
-async def test_the_parent_is_the_drafts_own_else_the_requests_else_the_leaf(daemon: Running, cwd: str) -> None:
+async def test_the_parent_is_the_drafts_own_else_the_requests_else_the_leaf(
+    daemon: Running, cwd: str
+) -> None:
     peer, session_id = await started(daemon, cwd)
     await peer.append(session_id, user("1", id="a"), user("2", id="b"), user("3", id="c"))
 
@@ -133,7 +140,9 @@ async def test_a_parent_later_in_the_batch_is_unknown(memory: Running, cwd: str)
     peer, session_id = await started(memory, cwd)
     refused = await refusal(peer.append(session_id, user("x", parentId="later"), user("y", id="later")))
     assert refused.kind == "entryNotFound"
-    assert (await refusal(peer.append(session_id, user("x", id="self", parentId="self")))).kind == "entryNotFound"
+    assert (
+        await refusal(peer.append(session_id, user("x", id="self", parentId="self")))
+    ).kind == "entryNotFound"
 
 
 async def test_who_expects_another_leaf_is_told_what_it_is_and_how_much_was_missed(
@@ -283,7 +292,9 @@ async def test_a_retry_while_the_first_try_is_under_way_is_stored_once(daemon: R
     results = await asyncio.gather(
         *(who.append(session_id, draft) for _ in range(10) for who in (peer, other))
     )
-    assert sorted(status for result in results for status in statuses(result)) == ["created"] + 19 * ["duplicate"]
+    assert sorted(status for result in results for status in statuses(result)) == ["created"] + 19 * [
+        "duplicate"
+    ]
     assert {result["entries"][0]["seq"] for result in results} == {1}
     assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 1
 
@@ -405,7 +416,9 @@ async def test_a_thousand_appends_of_eight_clients_to_a_closed_session_keep_each
     await asyncio.gather(opening, *appends)
     await reader.until(lambda it: it.seqs()[-1:] == [1002])
     assert reader.seqs() == list(range(3, 1003))
-    said = [entry["message"]["content"] for note in reader.told("session/appended") for entry in note["entries"]]
+    said = [
+        entry["message"]["content"] for note in reader.told("session/appended") for entry in note["entries"]
+    ]
     for number in range(8):
         own = [text for text in said if text.startswith(f"{number}.")]
         assert own == [f"{number}.{turn:03}" for turn in range(125)]
@@ -462,7 +475,9 @@ async def test_a_body_reaches_file_and_readers_byte_for_byte(
     memory: Running, cwd: str, value: bytes, type_: str
 ) -> None:
     peer, session_id = await started(memory, cwd)
-    body = b'"customType":"x","message":{"role":"user","content":%b},"data":%b,"unknown":[%b]' % ((value,) * 3)
+    body = b'"customType":"x","message":{"role":"user","content":%b},"data":%b,"unknown":[%b]' % (
+        (value,) * 3
+    )
     draft = Raw(b'{"type":"%b","id":"a",%b}' % (type_.encode(), body))
     if (type_, value) == ("custom", b"1e400"):
         # Of a type that sessiond knows, every number is read, and no float holds this one.
@@ -600,7 +615,9 @@ async def test_what_a_compaction_keeps_must_lie_on_its_path(memory: Running, cwd
         assert (refused.kind, refused.data["rule"]) == ("wouldBreakTree", "firstKeptOnPath")
 
 
-async def test_a_compaction_is_judged_with_what_comes_before_it_in_its_batch(memory: Running, cwd: str) -> None:
+async def test_a_compaction_is_judged_with_what_comes_before_it_in_its_batch(
+    memory: Running, cwd: str
+) -> None:
     peer, session_id = await started(memory, cwd)
     refused = await refusal(peer.append(session_id, *TALK[:2], compaction("u1")))
     assert refused.kind == "wouldBreakTree"
@@ -610,12 +627,12 @@ async def test_a_compaction_is_judged_with_what_comes_before_it_in_its_batch(mem
 # --- what is not there -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("session_id", ["nothing-here", "../../etc/passwd", "nul\0nul-nul", "x" * 128, ".", "*"])
+@pytest.mark.parametrize(
+    "session_id", ["nothing-here", "../../etc/passwd", "nul\0nul-nul", "x" * 128, ".", "*"]
+)
 async def test_an_append_to_no_session_is_refused(memory: Running, session_id: str) -> None:
     peer = await memory.attach()
-    results = await asyncio.gather(
-        *(refusal(peer.append(session_id, user("x"))) for _ in range(5))
-    )
+    results = await asyncio.gather(*(refusal(peer.append(session_id, user("x"))) for _ in range(5)))
     assert {result.kind for result in results} == {"sessionNotFound"}
     assert json.dumps(results[0].data)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from sessiond.server.client import MAX_FRAME
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.shared import started
 from support.wire import Wire, in_thread
-
-from sessiond.server.client import MAX_FRAME
 
 OVER_SOCKETS = pytest.mark.parametrize("daemon", ["socket", "process"], indirect=True)
 STATUS = b'{"jsonrpc":"2.0","id":"alive","method":"server/status"}'
@@ -191,10 +191,14 @@ async def test_a_hostile_id_names_no_session(memory: Running, method: str) -> No
     peer = await memory.attach()
     before = memory.everything()
     for session_id in HOSTILE_IDS:
-        refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **SESSION_METHODS[method]))
+        refused = await refusal(
+            peer.call(f"session/{method}", sessionId=session_id, **SESSION_METHODS[method])
+        )
         assert refused.kind == "sessionNotFound"
     for session_id in ("", "x" * 129, "x" * 10_000, 7, [], {}):
-        refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **SESSION_METHODS[method]))
+        refused = await refusal(
+            peer.call(f"session/{method}", sessionId=session_id, **SESSION_METHODS[method])
+        )
         assert refused.kind == "invalidParams"
     assert memory.everything() == before
 
@@ -220,7 +224,8 @@ async def test_an_entry_that_is_not_there_is_named(
 
 @pytest.mark.parametrize("method", ["entries", "path", "tree"])
 @pytest.mark.parametrize(
-    "cursor", ["", "-1", "-5", "x", "1.5.5", "99999999", "0.-1", "0.99999999", "٣", "1" * 30, "\0", "nan", "5.x"]
+    "cursor",
+    ["", "-1", "-5", "x", "1.5.5", "99999999", "0.-1", "0.99999999", "٣", "1" * 30, "\0", "nan", "5.x"],
 )
 async def test_a_cursor_that_was_never_given_is_refused_or_finds_nothing(
     memory: Running, cwd: str, method: str, cursor: str
@@ -271,7 +276,9 @@ async def test_a_page_of_ids_is_bounded(memory: Running, cwd: str) -> None:
     first = await peer.call("session/entries", sessionId=session_id, ids=ids, limit=1000)
     assert len(first["entries"]) < 5
     rest = await peer.call("session/entries", sessionId=session_id, ids=ids, cursor=first["nextCursor"])
-    assert [it["id"] for it in first["entries"] + rest["entries"]] == ids[: len(first["seqs"]) + len(rest["seqs"])]
+    assert [it["id"] for it in first["entries"] + rest["entries"]] == ids[
+        : len(first["seqs"]) + len(rest["seqs"])
+    ]
 
 
 # --- files -------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 import pytest
+
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.shared import terminal
 
@@ -100,7 +101,9 @@ async def test_two_terminals_that_ask_at_once_get_two_sessions(daemon: Running, 
     await answered(peers[0], cwd)
     went = await asyncio.gather(
         *(
-            peer.call("session/continue", cwd=cwd, terminal=terminal(f"at-once-{n}", cwd=cwd, pid=os.getpid()))
+            peer.call(
+                "session/continue", cwd=cwd, terminal=terminal(f"at-once-{n}", cwd=cwd, pid=os.getpid())
+            )
             for n, peer in enumerate(peers)
         )
     )

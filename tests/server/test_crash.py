@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from sessiond.rpc.connection import ConnectionClosed
 from support.daemons import BOUND, Peer, assistant, joined, spawn, user
 from support.homes import a_home
 from support.shared import lines_of
-
-from sessiond.rpc.connection import ConnectionClosed
 
 WRITERS = 4
 
@@ -74,7 +74,8 @@ async def test_nothing_acknowledged_is_lost_or_doubled_when_the_daemon_is_killed
             daemon = joined(home)
             peers = [await daemon.attach() for _ in writers]
             working = [
-                asyncio.create_task(writer.work(it, chance)) for writer, it in zip(writers, peers, strict=True)
+                asyncio.create_task(writer.work(it, chance))
+                for writer, it in zip(writers, peers, strict=True)
             ]
             await asyncio.sleep(0.02 + chance.random() * 0.1)
             process.send_signal(signal.SIGKILL)

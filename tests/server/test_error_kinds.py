@@ -8,10 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import logs
-from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
-from support.disk import Disk
-from support.shared import started
 
 from sessiond.hub import errors as hub
 from sessiond.protocol.advice import ADVICE
@@ -19,6 +15,10 @@ from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.server import errors
 from sessiond.session.lines import Problem
 from sessiond.store import base as store
+from support import logs
+from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
+from support.disk import Disk
+from support.shared import started
 
 ON_THE_WIRE_ONLY = {"parse", "tooLarge"}
 """Kinds about frames, which have no client that could be asked; see test_bad_input."""
@@ -74,7 +74,9 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
         case "cursorExpired":
             return await refusal(peer.call("session/list", cursor="x"))
         case "wouldBreakTree":
-            return await append({"type": "compaction", "summary": "s", "firstKeptEntryId": "x", "tokensBefore": 1})
+            return await append(
+                {"type": "compaction", "summary": "s", "firstKeptEntryId": "x", "tokensBefore": 1}
+            )
         case "invalidEntry":
             return await append({"type": "message"})
         case "foreignWriter":
@@ -86,7 +88,9 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
             opened = (await peer.call("session/open", path=str(headless)))["session"]
             return await refusal(peer.append(opened["sessionId"], user("x")))
         case "unsupportedVersion":
-            return await refusal(peer.call("initialize", initializationOptions={"sessiond": {"protocolVersions": [9]}}))
+            return await refusal(
+                peer.call("initialize", initializationOptions={"sessiond": {"protocolVersions": [9]}})
+            )
         case "draining":
             assert at.daemon.hub is not None
             at.daemon.hub.draining = True
@@ -152,7 +156,9 @@ async def test_after_a_refusal_of_the_disk_the_same_append_succeeds(on_a_disk: O
     assert peer.seqs() == [1, 2, 3, 4]
 
 
-async def test_a_draft_that_cannot_be_moved_stays_a_draft_and_is_moved_later(on_a_disk: OnADisk, cwd: str) -> None:
+async def test_a_draft_that_cannot_be_moved_stays_a_draft_and_is_moved_later(
+    on_a_disk: OnADisk, cwd: str
+) -> None:
     peer, session_id = await started(on_a_disk.daemon, cwd)
     on_a_disk.disk.refuse("fsync", error=errno.EIO)
     assert (await refusal(peer.append(session_id, assistant("1")))).kind == "storageFailed"
@@ -161,7 +167,9 @@ async def test_a_draft_that_cannot_be_moved_stays_a_draft_and_is_moved_later(on_
     assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
 
 
-async def test_writes_are_refused_while_the_daemon_ends_and_reads_are_not(on_a_disk: OnADisk, cwd: str) -> None:
+async def test_writes_are_refused_while_the_daemon_ends_and_reads_are_not(
+    on_a_disk: OnADisk, cwd: str
+) -> None:
     peer, session_id = await started(on_a_disk.daemon, cwd)
     await peer.append(session_id, user("1", id="a"))
     assert on_a_disk.daemon.hub is not None
@@ -194,7 +202,9 @@ async def test_a_write_that_is_cancelled_is_finished_and_answered(memory: Runnin
     assert (await and_cancel(peer.append(session_id, user("1", id="a"))))["seq"] == 1
     assert (await and_cancel(peer.call("session/rename", sessionId=session_id, title="T")))["seq"] == 2
     assert (await and_cancel(peer.call("session/tag", sessionId=session_id, add=["t"])))["seq"] == 3
-    assert (await and_cancel(peer.call("session/branch", sessionId=session_id, targetId="a")))["leafId"] == "a"
+    assert (await and_cancel(peer.call("session/branch", sessionId=session_id, targetId="a")))[
+        "leafId"
+    ] == "a"
     made = await and_cancel(peer.call("session/create", cwd=cwd))
     assert (await and_cancel(peer.call("session/close", sessionId=made["session"]["sessionId"])))["trashed"]
 
@@ -239,7 +249,9 @@ def made(kind: type[Exception]) -> Exception:
     named = [it for it in parameters if it.kind is it.KEYWORD_ONLY]
 
     def sample(it: inspect.Parameter) -> Any:
-        annotation = it.annotation if isinstance(it.annotation, str) else getattr(it.annotation, "__name__", "")
+        annotation = (
+            it.annotation if isinstance(it.annotation, str) else getattr(it.annotation, "__name__", "")
+        )
         return samples.get(str(it.annotation), samples.get(annotation))
 
     return kind(*map(sample, plain), **{it.name: sample(it) for it in named})
@@ -259,7 +271,9 @@ def test_every_exception_that_a_caller_may_meet_has_a_kind(kind: type[Exception]
     assert message
 
 
-def test_what_nobody_foresaw_is_reported_under_an_id_that_the_log_has(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_nobody_foresaw_is_reported_under_an_id_that_the_log_has(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     code, message, data = errors.explain(ZeroDivisionError("secret"))
     assert (code, data.kind) == (CODES["internal"], "internal")
     assert data.report_id
@@ -270,4 +284,7 @@ def test_what_nobody_foresaw_is_reported_under_an_id_that_the_log_has(caplog: py
 
 def test_an_error_of_the_system_is_one_of_the_storage() -> None:
     code, _, data = errors.explain(PermissionError(errno.EACCES, "no", "/x"))
-    assert (code, data) == (1507, ErrorData(kind="storageFailed", retryable=True, path="/x", errno=errno.EACCES))
+    assert (code, data) == (
+        1507,
+        ErrorData(kind="storageFailed", retryable=True, path="/x", errno=errno.EACCES),
+    )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+
 from support import logs
 from support.daemons import Running, assistant, user
 from support.editors import FLAT, HIERARCHICAL, connected, editor, names, symbols
@@ -147,7 +148,9 @@ async def test_an_lsp_request_with_numbers_that_no_float_holds_is_refused(daemon
     def try_it() -> list[str]:
         with Wire(daemon.home) as wire:
             wire.ask(*INITIALIZE)
-            wire.frame(b'{"jsonrpc":"2.0","id":7,"method":"textDocument/documentSymbol","params":{"x":1e999}}')
+            wire.frame(
+                b'{"jsonrpc":"2.0","id":7,"method":"textDocument/documentSymbol","params":{"x":1e999}}'
+            )
             return [kind(wire.read() or {}), kind(wire.ask("server/status"))]
 
     assert await in_thread(try_it) == ["invalidParams", "answered"]
@@ -158,9 +161,7 @@ async def test_what_is_sent_right_behind_initialize_waits_for_its_answer(daemon:
         with Wire(daemon.home) as wire:
             for number in range(5):
                 method, params = (INITIALIZE, SYMBOLS)[number > 0]
-                wire.frame(
-                    types_json({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-                )
+                wire.frame(types_json({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
             return [(wire.read() or {}).get("id") for _ in range(5)]
 
     assert await in_thread(try_it) == [0, 1, 2, 3, 4]
@@ -251,7 +252,9 @@ async def test_the_outline_of_an_open_session_has_what_was_just_appended(daemon:
         assert [it.name for it in flattened(await symbols(client, path))] == ["1", "2", "3"]
 
 
-async def test_an_outline_opens_no_session_and_changes_no_file(daemon: Running, tmp_path: Path, cwd: str) -> None:
+async def test_an_outline_opens_no_session_and_changes_no_file(
+    daemon: Running, tmp_path: Path, cwd: str
+) -> None:
     data = unique(TALK, cwd) + b'{"torn'
     path = a_file(tmp_path, data)
     peer = await daemon.attach()
@@ -262,7 +265,9 @@ async def test_an_outline_opens_no_session_and_changes_no_file(daemon: Running, 
     assert (await peer.call("server/status"))["openSessions"] == before
 
 
-async def test_a_copy_of_an_open_session_has_an_outline_too(daemon: Running, tmp_path: Path, cwd: str) -> None:
+async def test_a_copy_of_an_open_session_has_an_outline_too(
+    daemon: Running, tmp_path: Path, cwd: str
+) -> None:
     original = a_file(tmp_path, unique(TALK, cwd))
     copy = a_file(tmp_path, unique(TALK, cwd), "copy.jsonl")
     peer = await daemon.attach()
@@ -324,7 +329,9 @@ async def test_a_path_with_odd_characters_is_found(daemon: Running, tmp_path: Pa
 
 
 async def test_our_methods_go_over_the_same_connection(daemon: Running, cwd: str) -> None:
-    async with editor(daemon.home, initialization_options={"sessiond": {"clientId": f"ed{cwd[-4:]}"}}) as client:
+    async with editor(
+        daemon.home, initialization_options={"sessiond": {"clientId": f"ed{cwd[-4:]}"}}
+    ) as client:
         told: asyncio.Queue[Any] = asyncio.Queue()
 
         @client.feature("session/appended")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from sessiond.hub import live as live_sessions
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.shared import lines_of, started
-
-from sessiond.hub import live as live_sessions
 
 FOREIGN = {"kind": "foreign"}
 
@@ -32,7 +32,9 @@ def line(name: str, parent: str | None, text: str = "foreign") -> bytes:
     return json.dumps(entry).encode() + b"\n"
 
 
-async def open_file(daemon: Running, folder: Path, data: bytes, name: str = "any.jsonl") -> tuple[Peer, str, Path]:
+async def open_file(
+    daemon: Running, folder: Path, data: bytes, name: str = "any.jsonl"
+) -> tuple[Peer, str, Path]:
     """A client that has a file open, wherever that lies."""
     path = folder / name
     path.write_bytes(data)
@@ -74,7 +76,11 @@ async def test_an_append_that_finds_foreign_lines_goes_behind_them(daemon: Runni
     assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
     assert lines_of(path)[-1]["parentId"] == "f1"
     await peer.until(lambda it: it.seqs() == [1, 2, 3, 4])
-    assert [note["origin"]["kind"] for note in peer.told("session/appended")] == ["client", "foreign", "client"]
+    assert [note["origin"]["kind"] for note in peer.told("session/appended")] == [
+        "client",
+        "foreign",
+        "client",
+    ]
 
 
 async def test_who_expected_a_leaf_that_a_foreign_line_has_moved_gets_a_conflict(
@@ -185,13 +191,17 @@ async def test_a_torn_last_line_is_kept_beside_the_log_before_the_first_append_a
     opened = await peer.call("session/open", sessionId=session_id)
     assert opened["problems"][0]["byteOffset"] == len(data) - len(torn)
     assert opened["problems"][0]["line"] == 3
-    assert [entry["id"] for entry in (await peer.call("session/path", sessionId=session_id))["entries"]] == ["e1"]
+    assert [entry["id"] for entry in (await peer.call("session/path", sessionId=session_id))["entries"]] == [
+        "e1"
+    ]
     await peer.call("session/tree", sessionId=session_id)
     await peer.call("session/flush")
     assert path.read_bytes() == data
     assert sorted(path.parent.glob("any*")) == [path]
     assert (await peer.append(session_id, user("on", id="on")))["seq"] == 2
-    assert path.read_bytes().startswith(data.removesuffix(torn) + b'{"type":"message","id":"on","parentId":"e1"')
+    assert path.read_bytes().startswith(
+        data.removesuffix(torn) + b'{"type":"message","id":"on","parentId":"e1"'
+    )
     [kept] = path.parent.glob("*.torn-*")
     assert kept.read_bytes() == torn
     assert (await peer.call("session/info", sessionId=session_id))["problems"] == []
@@ -290,8 +300,16 @@ async def test_opening_a_replaced_file_again_reads_what_is_there_now(
 def v1(cwd: str) -> bytes:
     head = {"type": "session", "id": f"v1-{cwd.rpartition('-')[2]:>06}", "timestamp": "2025", "cwd": cwd}
     said = [("user", "one"), ("assistant", "two"), ("user", "three")]
-    entries = [{"type": "message", "timestamp": "2025", "message": {"role": r, "content": t}} for r, t in said]
-    kept = {"type": "compaction", "summary": "s", "firstKeptEntryIndex": 2, "tokensBefore": 1, "timestamp": "2025"}
+    entries = [
+        {"type": "message", "timestamp": "2025", "message": {"role": r, "content": t}} for r, t in said
+    ]
+    kept = {
+        "type": "compaction",
+        "summary": "s",
+        "firstKeptEntryIndex": 2,
+        "tokensBefore": 1,
+        "timestamp": "2025",
+    }
     return b"".join(json.dumps(it).encode() + b"\n" for it in [head, *entries, kept])
 
 
@@ -344,7 +362,9 @@ async def test_readers_of_an_old_log_see_the_same_while_it_is_migrated(
     assert (await appending)["seq"] == 3001
 
 
-async def test_the_title_slot_of_oh_my_pi_is_never_disturbed(daemon: Running, tmp_path: Path, cwd: str) -> None:
+async def test_the_title_slot_of_oh_my_pi_is_never_disturbed(
+    daemon: Running, tmp_path: Path, cwd: str
+) -> None:
     slot = b'{"type":"title","title":"From oh-my-pi"}' + b" " * 200 + b"\n"
     data = slot + a_log(cwd, logs.user("1"), logs.assistant("2"))
     peer, session_id, path = await open_file(daemon, tmp_path, data)

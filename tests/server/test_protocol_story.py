@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from support import logs
 from support.daemons import Peer, Refused, running
 from support.protocol_document import Answered, Example, answered, notifications
@@ -20,7 +21,9 @@ VARYING = {
     "pid", "epoch", "home", "socket", "version", "trashed", "parentSession", "queuedBytes",
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""
-MADE = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|damaged-[0-9a-f]{12}|c-[0-9a-f]{12}")
+MADE = re.compile(
+    r"[0-9a-f]{8}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|damaged-[0-9a-f]{12}|c-[0-9a-f]{12}"
+)
 SHORTENED = {"methods"}
 """Lists of which the document shows only the beginning."""
 
@@ -72,7 +75,9 @@ class Story:
             for index, (one, other) in enumerate(zip(said, real, strict=False)):
                 if name not in SHORTENED:
                     yield from self.differences(one, other, f"{where}[{index}]")
-        elif isinstance(said, str) and isinstance(real, str) and MADE.fullmatch(said) and MADE.fullmatch(real):
+        elif (
+            isinstance(said, str) and isinstance(real, str) and MADE.fullmatch(said) and MADE.fullmatch(real)
+        ):
             if self.ids.setdefault(said, real) != real:
                 yield f"{where}: {said} was {self.ids[said]} before, now it is {real}"
         elif name in VARYING:
@@ -101,7 +106,9 @@ async def test_the_daemon_answers_as_the_document_says(story: Story) -> None:
         if number in NOT_TO_BE_HAD:
             continue
         if number == 2:
-            await story.script.call("initialize", initializationOptions={"sessiond": {"clientId": "script-1"}})
+            await story.script.call(
+                "initialize", initializationOptions={"sessiond": {"clientId": "script-1"}}
+            )
         if number == 47:
             await beside_the_requests(story)
         said = {name: it for name, it in example.reply.message.items() if name in ("result", "error")}

@@ -5,6 +5,7 @@ import json  # noqa: TID251 - files are compared as another program reads them
 from pathlib import Path
 
 import pytest
+
 from support.daemons import Running, assistant, refusal, running, user
 from support.shared import terminal
 
@@ -313,9 +314,7 @@ async def test_pages_neither_repeat_nor_miss_a_session_while_others_are_added(
         if cursor is None:
             break
         await filled(daemon, cwd, "A" if turn == 0 else "zz")
-    assert [it for it in seen if it in ids] == sorted(
-        ids, key=ids.index, reverse=True
-    )
+    assert [it for it in seen if it in ids] == sorted(ids, key=ids.index, reverse=True)
     assert len(set(seen)) == len(seen)
 
 

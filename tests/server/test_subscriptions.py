@@ -5,11 +5,11 @@ import random
 from typing import Any
 
 import pytest
+
+from sessiond.hub import watch
 from support.daemons import Peer, Running, assistant, user
 from support.shared import started
 from support.wire import Wire, in_thread
-
-from sessiond.hub import watch
 
 OVER_SOCKETS = pytest.mark.parametrize("daemon", ["socket", "process"], indirect=True)
 
@@ -95,7 +95,9 @@ async def test_subscribing_again_starts_over_from_there(daemon: Running, cwd: st
     assert peer.seqs().count(6) == 1
 
 
-async def test_who_unsubscribes_hears_no_more_and_has_the_session_open_still(daemon: Running, cwd: str) -> None:
+async def test_who_unsubscribes_hears_no_more_and_has_the_session_open_still(
+    daemon: Running, cwd: str
+) -> None:
     peer, session_id = await filled(daemon, cwd, 1)
     other = await daemon.attach()
     await other.call("session/open", sessionId=session_id)
@@ -128,7 +130,9 @@ async def test_every_watcher_gets_every_line_once_and_in_order_whenever_it_comes
             size = min(chance.randint(1, 5), left)
             left -= size
             how = chance.choice(["synced", "written"])
-            await who.append(session_id, *(user("x" * chance.randint(1, 3000)) for _ in range(size)), durability=how)
+            await who.append(
+                session_id, *(user("x" * chance.randint(1, 3000)) for _ in range(size)), durability=how
+            )
             if chance.random() < 0.3:
                 await asyncio.sleep(chance.random() * 0.005)
 
@@ -253,7 +257,9 @@ async def test_a_client_that_does_not_read_is_told_that_it_lags_and_catches_up_e
 
 
 @OVER_SOCKETS
-async def test_five_that_do_not_read_hold_up_nobody_and_cost_bounded_memory(daemon: Running, cwd: str) -> None:
+async def test_five_that_do_not_read_hold_up_nobody_and_cost_bounded_memory(
+    daemon: Running, cwd: str
+) -> None:
     peer, session_id = await filled(daemon, cwd, 1)
 
     def deaf() -> Wire:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import lines_of, started
@@ -63,7 +64,9 @@ async def test_a_branch_with_a_summary_says_what_was_left_behind(daemon: Running
     )  # fmt: skip
     assert moved["leafId"] == moved["entryId"]
     stored = await peer.call("session/entries", sessionId=session_id, ids=[moved["entryId"]])
-    entry = {name: stored["entries"][0][name] for name in ("type", "parentId", "fromId", "summary", "details")}
+    entry = {
+        name: stored["entries"][0][name] for name in ("type", "parentId", "fromId", "summary", "details")
+    }
     assert entry == {
         "type": "branch_summary", "parentId": "a1", "fromId": "a1", "summary": "Tried to flush.", "details": {"n": 1},
     }  # fmt: skip
@@ -77,7 +80,9 @@ async def test_a_branch_with_a_summary_says_what_was_left_behind(daemon: Running
 
 async def test_a_branch_may_expect_where_the_leaf_is(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
-    refused = await refusal(peer.call("session/branch", sessionId=session_id, targetId="q1", expectedLeaf="a2"))
+    refused = await refusal(
+        peer.call("session/branch", sessionId=session_id, targetId="q1", expectedLeaf="a2")
+    )
     assert (refused.kind, refused.data["currentLeaf"]) == ("leafConflict", "a3")
     await peer.call("session/branch", sessionId=session_id, targetId="q1", expectedLeaf="a3")
 
@@ -121,7 +126,9 @@ async def test_a_fork_holds_the_path_and_names_where_it_comes_from(daemon: Runni
         assert (forked["cwd"], forked["title"]) == (cwd, "Parser")
         found = await path(peer, forked["sessionId"])
         assert found[: len(ids)] == ids
-        labels = [it["id"] for it in found_labels(await tree(peer, forked["sessionId"], filter="labeled-only"))]
+        labels = [
+            it["id"] for it in found_labels(await tree(peer, forked["sessionId"], filter="labeled-only"))
+        ]
         assert labels == (["q2"] if "q2" in ids else [])
         assert forked["draft"] is ("a1" not in ids)
         assert "problems" not in forked
@@ -136,11 +143,13 @@ async def tree(peer: Peer, session_id: str, **params: Any) -> list[dict[str, Any
     return list((await peer.call("session/tree", sessionId=session_id, **params))["nodes"])
 
 
-async def test_a_fork_may_have_another_folder_and_title_and_is_open_at_once(daemon: Running, cwd: str) -> None:
+async def test_a_fork_may_have_another_folder_and_title_and_is_open_at_once(
+    daemon: Running, cwd: str
+) -> None:
     peer, session_id = await talk(daemon, cwd)
-    forked = (
-        await peer.call("session/fork", sessionId=session_id, cwd=cwd + "-fork", title="Another")
-    )["session"]
+    forked = (await peer.call("session/fork", sessionId=session_id, cwd=cwd + "-fork", title="Another"))[
+        "session"
+    ]
     assert (forked["cwd"], forked["title"]) == (cwd + "-fork", "Another")
     await peer.append(forked["sessionId"], user("on", id="on"))
     await peer.until(lambda it: it.told("session/appended")[-1]["sessionId"] == forked["sessionId"])
@@ -155,7 +164,9 @@ async def test_a_file_of_version_one_is_forked_without_being_touched(
 ) -> None:
     head = {"type": "session", "id": "v1-to-fork" + cwd[-2:], "timestamp": "2025", "cwd": cwd}
     said = [("user", "one"), ("assistant", "two")]
-    entries = [{"type": "message", "timestamp": "2025", "message": {"role": r, "content": t}} for r, t in said]
+    entries = [
+        {"type": "message", "timestamp": "2025", "message": {"role": r, "content": t}} for r, t in said
+    ]
     data = b"".join(json.dumps(it).encode() + b"\n" for it in [head, *entries])
     file = tmp_path / "old.jsonl"
     file.write_bytes(data)
@@ -208,11 +219,18 @@ async def test_a_label_is_set_replaced_and_removed(daemon: Running, cwd: str) ->
 
 async def test_a_title_is_a_line_and_an_empty_one_takes_it_away(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
-    for title, expected in (("A\n  new\ttitle ", "A new title"), ("x" * 1000, "x" * 1000), ("", None), ("  ", None)):
+    for title, expected in (
+        ("A\n  new\ttitle ", "A new title"),
+        ("x" * 1000, "x" * 1000),
+        ("", None),
+        ("  ", None),
+    ):
         changed = await peer.call("session/rename", sessionId=session_id, title=title)
         assert changed["session"]["title"] == expected
         assert (await peer.call("session/info", sessionId=session_id))["session"] == changed["session"]
-    assert (await refusal(peer.call("session/rename", sessionId=session_id, title="x" * 1001))).kind == "invalidParams"
+    assert (
+        await refusal(peer.call("session/rename", sessionId=session_id, title="x" * 1001))
+    ).kind == "invalidParams"
 
 
 async def test_tags_are_added_removed_and_set(daemon: Running, cwd: str) -> None:
@@ -275,7 +293,9 @@ async def pages(peer: Peer, method: str, field: str, grow: Any = None, **params:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 39, 40, 41])
-@pytest.mark.parametrize(("method", "field"), [("entries", "entries"), ("path", "entries"), ("tree", "nodes")])
+@pytest.mark.parametrize(
+    ("method", "field"), [("entries", "entries"), ("path", "entries"), ("tree", "nodes")]
+)
 async def test_pages_together_are_the_whole(
     daemon: Running, cwd: str, method: str, field: str, limit: int
 ) -> None:
@@ -284,7 +304,9 @@ async def test_pages_together_are_the_whole(
     assert await pages(peer, method, field, sessionId=session_id, limit=limit) == whole
 
 
-@pytest.mark.parametrize(("method", "field"), [("entries", "entries"), ("path", "entries"), ("tree", "nodes")])
+@pytest.mark.parametrize(
+    ("method", "field"), [("entries", "entries"), ("path", "entries"), ("tree", "nodes")]
+)
 async def test_cursors_hold_while_the_log_grows(memory: Running, cwd: str, method: str, field: str) -> None:
     peer, session_id, _ = await bushy(memory, cwd)
     whole = (await peer.call(f"session/{method}", sessionId=session_id, limit=10_000))[field]
@@ -355,9 +377,9 @@ async def test_a_context_is_that_of_any_leaf(daemon: Running, cwd: str) -> None:
     for leaf, ids in (("a2", ["q1", "a1", "q2", "a2"]), ("q1", ["q1"]), (None, ["q1", "a1", "q3", "a3"])):
         seen = await peer.call("session/context", sessionId=session_id, leafId=leaf)
         assert seen["entryIds"] == ids
-        assert [message["role"] for message in seen["messages"]] == ["user", "assistant"] * (len(ids) // 2) + (
-            ["user"] if len(ids) % 2 else []
-        )
+        assert [message["role"] for message in seen["messages"]] == ["user", "assistant"] * (
+            len(ids) // 2
+        ) + (["user"] if len(ids) % 2 else [])
     assert seen["models"] == {"default": "anthropic/claude-x"}
     assert (seen["thinkingLevel"], seen["mode"], seen["leafId"]) == ("off", "none", "m")
 
@@ -366,7 +388,11 @@ async def test_a_session_that_the_real_builders_made_reads_the_same_over_the_wir
     memory: Running, tmp_path: Path
 ) -> None:
     loaded = logs.loaded(
-        logs.header(), logs.user("one"), logs.assistant("two"), logs.compaction("so far", "e2"), logs.user("three")
+        logs.header(),
+        logs.user("one"),
+        logs.assistant("two"),
+        logs.compaction("so far", "e2"),
+        logs.user("three"),
     )
     (tmp_path / "made.jsonl").write_bytes(loaded.data)
     peer = await memory.attach()

@@ -12,7 +12,7 @@ from sessiond.hub.errors import CursorExpired
 from sessiond.protocol import types as t
 from sessiond.session import info
 from sessiond.session.tree import Tree
-from sessiond.store.base import LogNotFound, Store, StorageFailed, Stored
+from sessiond.store.base import LogNotFound, StorageFailed, Store, Stored
 
 _SCANS_PER_HOP: Final = 32
 

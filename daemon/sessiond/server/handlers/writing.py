@@ -5,9 +5,9 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET
 
-from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.protocol import types as t
 from sessiond.server.client import Client, Pending
 from sessiond.session import entries
