@@ -42,8 +42,9 @@ def test_other_values_are_other(one: object, other: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("1", "true"), ("0", "false"), ('"1"', "1"), ("[1]", "[true]"), ("0.1", "0.10000000000000000001"),
-                       ("{}", "[]"), ("null", "{}"), ('{"a":1}', '{"a":1,"b":null}'), ("1e400", "1e401")],
+    ("one", "other"), [("1", "true"), ("0", "false"), ('"1"', "1"), ("[1]", "[true]"),
+                       ("0.1", "0.10000000000000000001"), ("{}", "[]"),
+                       ("null", "{}"), ('{"a":1}', '{"a":1,"b":null}'), ("1e400", "1e401")],
 )  # fmt: skip
 def test_near_is_not_the_same(one: str, other: str) -> None:
     assert not same(one.encode(), other.encode())

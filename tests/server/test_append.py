@@ -1,4 +1,4 @@
-"""`session/append`, rule by rule: all or nothing, the parent, the race, the leaf, retries, order, bytes, sense."""
+"""`session/append`, rule by rule: all or nothing, parent, race, leaf, retries, order, bytes, sense."""
 
 import asyncio
 import json  # noqa: TID251 - files are compared as another program reads them
@@ -463,9 +463,10 @@ async def test_replies_and_lines_come_in_the_order_of_the_log(daemon: Running, c
 # --- bytes -------------------------------------------------------------------------------------------------
 
 AWKWARD = [
-    b"1e400", b"-0", b"1.0", b"1.50", b"1E+2", b"123456789012345678901234567890", b"0.1000000000000000055511151231",
-    b'"\\u00e9\\/\\ud83d\\ude00"', '"é\u2028\u2029\x7f😀"'.encode(), b'{"z":1,"a":2,"":3,"z ":4}', b'{"jsonrpc":"2.0"}',
-    b"[[[[[[[]]]]]]]", b"null", b"true", b'""', b'"\\u0000"',
+    b"1e400", b"-0", b"1.0", b"1.50", b"1E+2", b"123456789012345678901234567890",
+    b"0.1000000000000000055511151231",
+    b'"\\u00e9\\/\\ud83d\\ude00"', '"é\u2028\u2029\x7f😀"'.encode(), b'{"z":1,"a":2,"":3,"z ":4}',
+    b'{"jsonrpc":"2.0"}', b"[[[[[[[]]]]]]]", b"null", b"true", b'""', b'"\\u0000"',
 ]  # fmt: skip
 
 

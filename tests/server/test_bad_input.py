@@ -1,4 +1,4 @@
-"""What bad input gets: a typed error or a reported problem; nobody else is harmed, and no byte of a file changes."""
+"""What bad input gets: a typed error or a reported problem. Nobody is harmed, no byte of a file changes."""
 
 import asyncio
 import json  # noqa: TID251 - what goes over the wire is made by hand here
@@ -115,7 +115,7 @@ async def test_a_line_without_end_is_refused_and_not_kept(daemon: Running, cwd: 
         (b'{"jsonrpc":"2.0","id":1,"method":"%b"}' % (b"x" * 10_000), "methodNotFound"),
         (b'{"jsonrpc":"2.0","id":1,"method":"session/list","params":[]}', "invalidParams"),
         (b'{"jsonrpc":"2.0","id":1,"method":"session/list","params":5}', "invalidParams"),
-        (b'{"jsonrpc":"2.0","id":1,"method":"session/info","params":%b}' % (b'{"a":' * 900 + b"1" + b"}" * 900),
+        (b'{"jsonrpc":"2.0","id":1,"method":"session/info","params":%b1%b}' % (b'{"a":' * 900, b"}" * 900),
          "invalidParams"),
     ],
 )  # fmt: skip
@@ -177,12 +177,13 @@ async def test_a_notification_of_a_method_is_not_answered_and_does_nothing(memor
 
 # --- params ------------------------------------------------------------------------------------------------
 
-HOSTILE_IDS = ["../x", "../../../../etc/passwd", "nul\0byte", "a/b", "..", "*", "~root", "line\nline", "\ud7ff\uffff",
-               "%2e%2e%2f", "x" * 128, "CON", "-rf"]  # fmt: skip
-SESSION_METHODS = {
+HOSTILE_IDS = ["../x", "../../../../etc/passwd", "nul\0byte", "a/b", "..", "*", "~root", "line\nline",
+               "\ud7ff\uffff", "%2e%2e%2f", "x" * 128, "CON", "-rf"]  # fmt: skip
+SESSION_METHODS: dict[str, dict[str, Any]] = {
     "open": {}, "close": {}, "info": {}, "entries": {}, "path": {}, "tree": {}, "context": {}, "flush": {},
-    "subscribe": {}, "fork": {}, "rename": {"title": "x"}, "tag": {"add": ["x"]}, "branch": {"targetId": None},
-    "label": {"targetId": "x"}, "append": {"entries": [{"type": "custom", "customType": "x"}]},
+    "subscribe": {}, "fork": {}, "rename": {"title": "x"}, "tag": {"add": ["x"]},
+    "branch": {"targetId": None}, "label": {"targetId": "x"},
+    "append": {"entries": [{"type": "custom", "customType": "x"}]},
 }  # fmt: skip
 
 
@@ -195,10 +196,9 @@ async def test_a_hostile_id_names_no_session(memory: Running, method: str) -> No
             peer.call(f"session/{method}", sessionId=session_id, **SESSION_METHODS[method])
         )
         assert refused.kind == "sessionNotFound"
-    for session_id in ("", "x" * 129, "x" * 10_000, 7, [], {}):
-        refused = await refusal(
-            peer.call(f"session/{method}", sessionId=session_id, **SESSION_METHODS[method])
-        )
+    no_ids: list[Any] = ["", "x" * 129, "x" * 10_000, 7, [], {}]
+    for no_id in no_ids:
+        refused = await refusal(peer.call(f"session/{method}", sessionId=no_id, **SESSION_METHODS[method]))
         assert refused.kind == "invalidParams"
     assert memory.everything() == before
 
@@ -244,8 +244,9 @@ async def test_a_cursor_that_was_never_given_is_refused_or_finds_nothing(
     ("method", "params"),
     [
         ("session/list", {"limit": 0}), ("session/list", {"limit": 10_001}), ("session/list", {"limit": -1}),
-        ("session/list", {"limit": 2**70}), ("session/list", {"limit": "5"}), ("session/list", {"sort": "size"}),
-        ("session/list", {"tags": "x"}), ("session/create", {}), ("session/create", {"cwd": 5}),
+        ("session/list", {"limit": 2**70}), ("session/list", {"limit": "5"}),
+        ("session/list", {"sort": "size"}), ("session/list", {"tags": "x"}),
+        ("session/create", {}), ("session/create", {"cwd": 5}),
         ("session/create", {"cwd": "/x", "ephemeral": "yes"}), ("session/continue", {"cwd": None}),
         ("session/fork", {}), ("session/fork", {"sessionId": "abcdefgh", "path": "/x"}),
         ("session/fork", {"sessionId": "abcdefgh", "position": "after"}), ("session/open", {"path": "x\0"}),
@@ -286,7 +287,8 @@ async def test_a_page_of_ids_is_bounded(memory: Running, cwd: str) -> None:
 HEADER = logs.log(logs.header(id="bad-file-1"))
 CYCLE = logs.log(
     logs.header(id="cycle-file"), logs.user("a", id="a", parent="c"), logs.user("b", id="b", parent="a"),
-    logs.user("c", id="c", parent="b"), logs.user("s", id="s", parent="s"), logs.user("d", id="d", parent="c"),
+    logs.user("c", id="c", parent="b"), logs.user("s", id="s", parent="s"),
+    logs.user("d", id="d", parent="c"),
 )  # fmt: skip
 TWICE = logs.log(
     logs.header(id="twice-file"), logs.user("one", id="a", parent=None), logs.user("two", id="b", parent="a"),
@@ -318,10 +320,13 @@ ODD = {
     "a cycle": CYCLE,
     "duplicate ids": TWICE,
     "an unknown parent": HEADER + logs.log(logs.user("x", parent="nobody")),
-    "a parent further down": HEADER + logs.log(logs.user("x", id="x", parent="y"), logs.user("y", id="y", parent=None)),
+    "a parent further down": HEADER
+    + logs.log(logs.user("x", id="x", parent="y"), logs.user("y", id="y", parent=None)),
     "binary between lines": HEADER + bytes(range(10)) + b"\xff\xfe\n" + logs.log(logs.user("x", parent=None)),
-    "no entry": HEADER + b'[1]\n"x"\n7\nnull\n{}\n{"type":5}\n{"type":"message"}\n{"type":"message","id":5}\n',
-    "a deep nest": HEADER + b'{"type":"custom","id":"n","parentId":null,"data":' + b"[" * 50_000 + b"]" * 50_000 + b"}\n",
+    "no entry": HEADER
+    + b'[1]\n"x"\n7\nnull\n{}\n{"type":5}\n{"type":"message"}\n{"type":"message","id":5}\n',
+    "a deep nest": HEADER
+    + b'{"type":"custom","id":"n","parentId":null,"data":%b%b}\n' % (b"[" * 50_000, b"]" * 50_000),
     "lone surrogates": HEADER
     + b'{"type":"message","id":"s","parentId":null,"message":{"role":"user","content":"\\ud800"}}\n',
     "a future version": HEADER.replace(b'"version":3', b'"version":9'),
@@ -329,12 +334,15 @@ ODD = {
     "a hostile id in the header": HEADER.replace(b"bad-file-1", b"../../../tmp/x-file"),
     "a long id in the header": HEADER.replace(b"bad-file-1", b"x" * 10_000),
     "a byte order mark": b"\xef\xbb\xbf" + HEADER + logs.log(logs.user("x", parent=None)),
-    "carriage returns": HEADER.replace(b"\n", b"\r\n") + logs.log(logs.user("x", parent=None)).replace(b"\n", b"\r\n"),
+    "carriage returns": HEADER.replace(b"\n", b"\r\n")
+    + logs.log(logs.user("x", parent=None)).replace(b"\n", b"\r\n"),
     "a leaf to nowhere": HEADER + logs.log(logs.user("x", parent=None), logs.leaf("nobody")),
     "two headers": HEADER + HEADER + logs.log(logs.user("x", parent=None)),
-    "ids that are no text": HEADER + b'{"type":"custom","id":["a"],"parentId":{"b":1}}\n{"type":"custom","id":""}\n',
+    "ids that are no text": HEADER
+    + b'{"type":"custom","id":["a"],"parentId":{"b":1}}\n{"type":"custom","id":""}\n',
     "a parent that is no text": HEADER + b'{"type":"custom","customType":"x","id":"p","parentId":[1]}\n',
-    "numbers out of range": HEADER + b'{"type":"custom","customType":"x","id":"p","parentId":null,"data":1e999}\n',
+    "numbers out of range": HEADER
+    + b'{"type":"custom","customType":"x","id":"p","parentId":null,"data":1e999}\n',
     "messages of nobody": HEADER + b'{"type":"message","id":"m","parentId":null}\n'
     b'{"type":"message","id":"n","parentId":"m","message":7}\n'
     b'{"type":"message","id":"o","parentId":"n","message":{"role":["user"]}}\n'
@@ -345,8 +353,9 @@ ODD = {
 
 
 REPORTED = ODD.keys() - {
-    "only a header", "a parent further down", "lone surrogates", "a future version", "version 0", "a byte order mark",
-    "a hostile id in the header", "a long id in the header", "carriage returns", "numbers out of range",
+    "only a header", "a parent further down", "lone surrogates", "a future version", "version 0",
+    "a byte order mark", "a hostile id in the header", "a long id in the header",
+    "carriage returns", "numbers out of range",
     "messages of nobody", "labels and compactions of nothing", "two headers",
 }  # fmt: skip
 
@@ -387,7 +396,7 @@ async def test_a_file_that_is_no_session_is_refused_and_left_as_it_is(
         assert refused.data["byteOffset"] >= 0
         assert refused.data["line"] >= 1
     assert path.read_bytes() == NO_SESSION[name]
-    assert os.listdir(folder) == ["file.jsonl"]
+    assert [it.name for it in folder.iterdir()] == ["file.jsonl"]
 
 
 @pytest.mark.parametrize("name", DAMAGED)
@@ -423,7 +432,7 @@ async def test_an_odd_file_is_read_and_reported_and_left_as_it_is(
     assert len(opened.get("problems", [])) == opened["session"].get("problems", 0)
     assert bool(opened.get("problems")) == (name in REPORTED)
     assert path.read_bytes() == data
-    assert os.listdir(folder) == ["file.jsonl"]
+    assert [it.name for it in folder.iterdir()] == ["file.jsonl"]
 
 
 @pytest.mark.parametrize(

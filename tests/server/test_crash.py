@@ -1,4 +1,4 @@
-"""Killed with SIGKILL at any moment: every acknowledged entry is there once and in order, retries double nothing."""
+"""Killed with SIGKILL at any moment: each acknowledged entry is there, once, in order, retried or not."""
 
 import asyncio
 import random
@@ -17,7 +17,7 @@ WRITERS = 4
 
 
 class Writer:
-    """A client that appends batches with ids of its own, several at a time, and knows what was acknowledged."""
+    """Appends batches with ids of its own, several at a time, and knows what was acknowledged."""
 
     def __init__(self, name: str, session_id: str) -> None:
         self.name = name

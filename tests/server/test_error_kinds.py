@@ -175,8 +175,8 @@ async def test_writes_are_refused_while_the_daemon_ends_and_reads_are_not(
     assert on_a_disk.daemon.hub is not None
     on_a_disk.daemon.hub.draining = True
     writes: dict[str, dict[str, Any]] = {
-        "append": {"entries": [user("x")]}, "branch": {"targetId": None}, "label": {"targetId": "a", "label": "x"},
-        "rename": {"title": "x"}, "tag": {"add": ["x"]}, "fork": {},
+        "append": {"entries": [user("x")]}, "branch": {"targetId": None},
+        "label": {"targetId": "a", "label": "x"}, "rename": {"title": "x"}, "tag": {"add": ["x"]}, "fork": {},
     }  # fmt: skip
     for method, params in writes.items():
         refused = await refusal(peer.call(f"session/{method}", sessionId=session_id, **params))
@@ -219,7 +219,9 @@ async def test_who_leaves_in_the_middle_of_creating_leaves_a_draft_that_nobody_h
     await asyncio.gather(asking, return_exceptions=True)
     other = await memory.attach()
     async with asyncio.timeout(10):
-        while not (listed := (await other.call("session/list", drafts=True))["sessions"]):
+        while not (  # noqa: ASYNC110 - only the daemon knows when
+            listed := (await other.call("session/list", drafts=True))["sessions"]
+        ):
             await asyncio.sleep(0.001)
     assert [it["sessionId"] for it in listed] == ["left-alone"]
     await other.call("session/open", sessionId="left-alone")

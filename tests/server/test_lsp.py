@@ -50,7 +50,10 @@ async def test_an_editor_is_told_what_the_daemon_can_do(daemon: Running) -> None
         assert result.server_info is not None
         assert result.server_info.name == "sessiond"
         assert result.capabilities.document_symbol_provider
-        assert result.capabilities.text_document_sync.open_close is False
+        sync = result.capabilities.text_document_sync
+        assert isinstance(sync, types.TextDocumentSyncOptions)
+        assert sync.open_close is False
+        assert result.capabilities.experimental is not None
         ours = result.capabilities.experimental["sessiond"]
         assert ours["protocolVersion"] == 1
         assert "session/append" in ours["methods"]
@@ -72,7 +75,7 @@ async def gone(daemon: Running, left: int) -> None:
     """Wait until only so many clients are attached, this one included."""
     peer = await daemon.attach()
     async with asyncio.timeout(10):
-        while len((await peer.call("server/clients"))["clients"]) > left:
+        while len((await peer.call("server/clients"))["clients"]) > left:  # noqa: ASYNC110 - the daemon knows
             await asyncio.sleep(0.005)
 
 
@@ -91,8 +94,14 @@ def raw(daemon: Running, *steps: tuple[str, Any]) -> list[dict[str, Any]]:
         return [wire.ask(method, params, id=number) for number, (method, params) in enumerate(steps)]
 
 
-INITIALIZE = ("initialize", {"processId": None, "rootUri": None, "capabilities": {"textDocument": {}}})
-SYMBOLS = ("textDocument/documentSymbol", {"textDocument": {"uri": "file:///nowhere.jsonl"}})
+INITIALIZE: tuple[str, dict[str, Any]] = (
+    "initialize",
+    {"processId": None, "rootUri": None, "capabilities": {"textDocument": {}}},
+)
+SYMBOLS: tuple[str, dict[str, Any]] = (
+    "textDocument/documentSymbol",
+    {"textDocument": {"uri": "file:///nowhere.jsonl"}},
+)
 
 HOVER = ("textDocument/hover", {**SYMBOLS[1], "position": {"line": 0, "character": 0}})
 
@@ -190,7 +199,8 @@ async def test_a_client_of_ours_without_lsp_does_not_load_it(daemon: Running) ->
 
 
 async def test_options_of_another_program_are_nothing_to_us(daemon: Running) -> None:
-    for options in ({"settings": {}}, [], "x", None, 5, {"sessiond": None}):
+    anything: list[Any] = [{"settings": {}}, [], "x", None, 5, {"sessiond": None}]
+    for options in anything:
         params = INITIALIZE[1] | {"initializationOptions": options}
         [answer] = await in_thread(raw, daemon, ("initialize", params))
         assert answer["result"]["capabilities"]["documentSymbolProvider"]
@@ -206,7 +216,8 @@ async def test_an_outline_nests_where_the_tree_forks(daemon: Running, tmp_path: 
     assert names(outline) == OUTLINE
     flat = flattened(outline)
     assert [(it.name, it.range.start.line) for it in flat] == [
-        ("Why?", 1), ("Because.", 2), ("Fix it.", 3), ("Done.", 4), ("[the other way] Or so.", 5), ("Done, too.", 6),
+        ("Why?", 1), ("Because.", 2), ("Fix it.", 3), ("Done.", 4),
+        ("[the other way] Or so.", 5), ("Done, too.", 6),
     ]  # fmt: skip
     assert [it.detail for it in flat][2:] == [
         "user (other branch)", "assistant (other branch)", "user", "assistant",
@@ -334,12 +345,12 @@ async def test_our_methods_go_over_the_same_connection(daemon: Running, cwd: str
     ) as client:
         told: asyncio.Queue[Any] = asyncio.Queue()
 
-        @client.feature("session/appended")
+        @client.feature("session/appended")  # type: ignore[untyped-decorator]  # pygls leaves it so
         def hear(note: Any) -> None:
             told.put_nowait(note)
 
         async def call(method: str, **params: Any) -> Any:
-            return await client.protocol.send_request_async(method, params)
+            return await client.protocol.send_request_async(method, params)  # type: ignore[no-untyped-call]
 
         session_id = (await call("session/create", cwd=cwd)).session.sessionId
         entries = [user("hello", id="a"), assistant("hi", id="b")]
@@ -361,7 +372,8 @@ async def test_a_payload_with_a_nested_jsonrpc_key_survives(daemon: Running, cwd
     await peer.append(session_id, {"type": "custom", "customType": "x", "data": nested, "id": "n"})
     stored = await peer.call("session/entries", sessionId=session_id, ids=["n"])
     assert stored["entries"][0]["data"] == nested
-    answer = await peer.call(*SYMBOLS[:1], **SYMBOLS[1], extra=nested)
+    method, params = SYMBOLS
+    answer = await peer.call(method, **params, extra=nested)
     assert answer == []
 
 
@@ -381,10 +393,10 @@ async def test_many_editors_at_once(daemon: Running, tmp_path: Path) -> None:
 async def test_a_script_of_three_lines_is_answered_line_by_line(daemon: Running, cwd: str) -> None:
     session_id = cwd.rpartition("/")[2] + "-script"
     script = (
-        '{"jsonrpc":"2.0","id":1,"method":"session/create","params":{"cwd":"%s","id":"%s"}}\n'
+        f'{{"jsonrpc":"2.0","id":1,"method":"session/create","params":{{"cwd":"{cwd}","id":"{session_id}"}}}}\n'
         '{"jsonrpc":"2.0","id":2,"method":"server/status"}\n'
         '\r\n  \n{"jsonrpc":"2.0","id":3,"method":"session/list","params":{"all":true,"drafts":true}}'
-    ) % (cwd, session_id)
+    )
 
     def run() -> list[dict[str, Any]]:
         with Wire(daemon.home) as wire:

@@ -1,4 +1,4 @@
-"""Other programs at the same file: their lines are taken in, what is torn is kept, and nothing of theirs is lost."""
+"""Other programs at the same file: their lines are taken in, what is torn is kept, nothing is lost."""
 
 import asyncio
 import json  # noqa: TID251 - files are written as another program writes them
@@ -95,7 +95,7 @@ async def test_who_expected_a_leaf_that_a_foreign_line_has_moved_gets_a_conflict
 
 
 async def test_a_foreign_title_label_and_move_are_told_in_plain_words(daemon: Running, cwd: str) -> None:
-    peer, session_id, path = await promoted(daemon, cwd)
+    peer, _, path = await promoted(daemon, cwd)
     entries = [
         {"type": "session_info", "id": "t", "parentId": "b", "name": "Renamed by pi"},
         {"type": "label", "id": "l", "parentId": "t", "targetId": "a", "label": "start"},
@@ -138,7 +138,7 @@ async def test_whatever_two_programs_write_at_once_every_line_is_there_once_and_
     )
     writer = await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(path), str(seed))
     chance = random.Random(seed)
-    results = []
+    results: list[dict[str, Any]] = []
     while writer.returncode is None or len(results) < 40:
         burst = [peer.append(session_id, user("mine")) for _ in range(chance.randint(1, 6))]
         results += await asyncio.gather(*burst)
@@ -351,7 +351,7 @@ async def test_readers_of_an_old_log_see_the_same_while_it_is_migrated(
     head = {"type": "session", "id": "v1-long-one", "timestamp": "2025", "cwd": cwd}
     text = {"type": "message", "timestamp": "2025", "message": {"role": "user", "content": "x" * 300}}
     data = b"".join(json.dumps(it).encode() + b"\n" for it in [head, *[text] * 3000])
-    peer, session_id, path = await open_file(memory, tmp_path, data)
+    peer, session_id, _ = await open_file(memory, tmp_path, data)
     reader = await memory.attach()
     before = await reader.raw("session/path", sessionId=session_id)
     appending = asyncio.create_task(peer.append(session_id, user("on")))

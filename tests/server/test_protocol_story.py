@@ -1,4 +1,4 @@
-"""The story that protocol.md tells in its examples, played to a real daemon: it answers as the document says."""
+"""The story that protocol.md tells in its examples, played to a real daemon: its answers are the same."""
 
 import json  # noqa: TID251 - a line is written as another program writes it
 import re
@@ -17,8 +17,8 @@ BY_THE_SCRIPT = {7, 8, 9, 27, 28, 29, 30, 31, 32, 33, 40, 41, 42}
 NOT_TO_BE_HAD = {44, "session/lagged"}
 """A disk that is full, and a client that reads too slowly: other tests have them."""
 VARYING = {
-    "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptime", "rssBytes",
-    "pid", "epoch", "home", "socket", "version", "trashed", "parentSession", "queuedBytes",
+    "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptime",
+    "rssBytes", "pid", "epoch", "home", "socket", "version", "trashed", "parentSession", "queuedBytes",
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""
 MADE = re.compile(

@@ -113,11 +113,11 @@ async def test_whoever_opens_a_draft_while_it_is_closed_gets_it_whole_or_not_at_
     peer, other = await daemon.attach(), await daemon.attach()
     for _ in range(20):
         session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
-        closed, opened = await asyncio.gather(
+        calls = [
             peer.call("session/close", sessionId=session_id),
             other.call("session/open", sessionId=session_id),
-            return_exceptions=True,
-        )
+        ]
+        closed, opened = await asyncio.gather(*calls, return_exceptions=True)
         assert not isinstance(closed, BaseException)
         if isinstance(opened, BaseException):
             assert getattr(opened, "kind", "") == "sessionNotFound"

@@ -1,4 +1,4 @@
-"""Subscriptions: the reply first, then the gap, then live; each line once and in order; nobody waits for the slow."""
+"""Subscriptions: the reply, then the gap, then live; each line once and in order; nobody waits for others."""
 
 import asyncio
 import random
@@ -66,7 +66,7 @@ async def test_a_gap_that_is_too_large_gets_a_snapshot(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sessiond.server.handlers.watching.REPLAY_LIMIT", 1000)
-    peer, session_id = await filled(memory, cwd, 20)
+    _, session_id = await filled(memory, cwd, 20)
     other = await memory.attach()
     assert (await other.call("session/subscribe", sessionId=session_id, after=19))["mode"] == "replay"
     assert (await other.call("session/subscribe", sessionId=session_id, after=0))["mode"] == "snapshot"
@@ -312,7 +312,7 @@ async def test_answers_that_nobody_reads_are_not_made(daemon: Running, cwd: str,
             await asyncio.sleep(0.02)
             clients = (await peer.call("server/clients"))["clients"]
             assert max(client["queuedBytes"] for client in clients) < 16_000_000
-        answered = await in_thread(lambda: [wire.read()["id"] for _ in range(400)])  # type: ignore[index]
+        answered = await in_thread(lambda: [wire.read()["id"] for _ in range(400)])
         assert sorted(answered) == list(range(400))
     finally:
         wire.__exit__()

@@ -68,7 +68,8 @@ async def test_a_branch_with_a_summary_says_what_was_left_behind(daemon: Running
         name: stored["entries"][0][name] for name in ("type", "parentId", "fromId", "summary", "details")
     }
     assert entry == {
-        "type": "branch_summary", "parentId": "a1", "fromId": "a1", "summary": "Tried to flush.", "details": {"n": 1},
+        "type": "branch_summary", "parentId": "a1", "fromId": "a1", "summary": "Tried to flush.",
+        "details": {"n": 1},
     }  # fmt: skip
     said = (await peer.call("session/context", sessionId=session_id))["messages"][-1]
     assert said["role"] == "branchSummary"
@@ -172,8 +173,8 @@ async def test_a_file_of_version_one_is_forked_without_being_touched(
     file.write_bytes(data)
     peer = await daemon.attach()
     forked = (await peer.call("session/fork", path=str(file)))["session"]
-    head, *copied = lines_of(forked["path"])
-    assert (head["version"], head["parentSession"]) == (3, str(file))
+    first, *copied = lines_of(forked["path"])
+    assert (first["version"], first["parentSession"]) == (3, str(file))
     assert [it["message"]["content"] for it in copied] == ["one", "two"]
     assert copied[1]["parentId"] == copied[0]["id"]
     assert file.read_bytes() == data
@@ -332,7 +333,7 @@ async def test_a_filtered_tree_comes_in_pages_too(memory: Running, cwd: str, fil
 
 
 async def test_entries_are_found_after_around_and_by_id(daemon: Running, cwd: str) -> None:
-    peer, session_id, ids = await bushy(daemon, cwd)
+    peer, session_id, _ = await bushy(daemon, cwd)
 
     async def seqs(**params: Any) -> list[int]:
         return list((await peer.call("session/entries", sessionId=session_id, **params))["seqs"])
@@ -362,8 +363,8 @@ async def test_a_tree_is_drawn_from_where_one_asks(daemon: Running, cwd: str) ->
     peer, session_id = await talk(daemon, cwd)
     rows = await tree(peer, session_id)
     assert [(row["id"], row["parentId"], row["depth"], row["indent"], row["onPath"]) for row in rows] == [
-        ("q1", None, 0, 0, True), ("a1", "q1", 1, 0, True), ("q2", "a1", 2, 1, False), ("a2", "q2", 3, 1, False),
-        ("q3", "a1", 2, 1, True), ("a3", "q3", 3, 1, True),
+        ("q1", None, 0, 0, True), ("a1", "q1", 1, 0, True), ("q2", "a1", 2, 1, False),
+        ("a2", "q2", 3, 1, False), ("q3", "a1", 2, 1, True), ("a3", "q3", 3, 1, True),
     ]  # fmt: skip
     assert [row["id"] for row in await tree(peer, session_id, rootId="q2")] == ["q2", "a2"]
     assert [row["id"] for row in await tree(peer, session_id, query="Q2")] == ["q2"]

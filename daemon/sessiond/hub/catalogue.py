@@ -1,4 +1,4 @@
-"""Listing sessions: facts about every log there is, remembered by its stamp so that only what changed is read again."""
+"""Listing sessions: facts about every log, kept under its stamp so that only what changed is read again."""
 
 import asyncio
 import base64
@@ -37,7 +37,7 @@ class Catalogue:
         self._known: dict[str, _Known] = {}
 
     async def all(self, open_now: Callable[[], dict[str, t.SessionInfo]]) -> list[t.SessionInfo]:
-        """Every session, drafts included. `open_now` answers for logs, by ref, that are open in this process."""
+        """Every session, drafts included. `open_now` answers, by ref, for logs that are open here."""
         stored = await self._store.list()
         live = open_now()
         found: list[t.SessionInfo] = []
@@ -105,8 +105,9 @@ def session_info(
     """What the wire says of a session."""
     facts = info.summarize(tree, read)
     return t.SessionInfo(
-        session_id=session_id or (tree.header.id if tree.header is not None else ""), path=path, cwd=facts.cwd,
-        title=facts.title, tags=list(facts.tags), created_at=facts.created_at, updated_at=facts.updated_at,
+        session_id=session_id or (tree.header.id if tree.header is not None else ""),
+        path=path, cwd=facts.cwd, title=facts.title,
+        tags=list(facts.tags), created_at=facts.created_at, updated_at=facts.updated_at,
         message_count=facts.message_count, entry_count=facts.entry_count, first_prompt=facts.first_prompt,
         leaf_id=tree.leaf_id, seq=max(tree.seq, 0), size_bytes=size, parent_session=facts.parent_session,
         draft=draft, ephemeral=ephemeral, read_only=read_only, problems=len(tree.problems),
@@ -114,7 +115,10 @@ def session_info(
 
 
 def page(sessions: list[t.SessionInfo], params: t.ListParams) -> t.ListResult:
-    """The part of `sessions` that was asked for, in order. Cursors hold a key, so insertions do not shift a page."""
+    """The part of `sessions` that was asked for, in order.
+
+    Cursors hold a key, so that a session that is added does not shift a page.
+    """
     chosen = [session for session in sessions if _wanted(session, params)]
     descending = params.sort != "title"
     keys = {session.session_id: _key(session, params.sort) for session in chosen}

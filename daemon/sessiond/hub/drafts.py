@@ -24,7 +24,7 @@ _KNOWN = frozenset(entries.TYPES)
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
-    """What a client sent for one entry; `fields` are all its members as sent, `target` that of a leaf or label."""
+    """What a client sent for one entry: `fields` has all its members, `target` is that of a leaf or label."""
 
     index: int
     type: str
@@ -56,15 +56,22 @@ def read_draft(index: int, raw: bytes) -> Draft:
         raise InvalidEntry(index, "it is a message without `message`") from None
     except msgspec.DecodeError as error:
         raise InvalidEntry(index, str(error)) from None
-    entry_id = None if head.id is UNSET else head.id
-    if entry_id is not None and not entries.valid_entry_id(entry_id):
-        raise InvalidEntry(index, "its id is not 1 to 64 characters of A-Z a-z 0-9 _ - - at `$.id`")
+    entry_id = _entry_id(index, head)
+    timestamp = None if head.timestamp is UNSET else head.timestamp
+    return Draft(index, head.type, entry_id, head.parent_id, timestamp, role, target, fields)
+
+
+def _entry_id(index: int, head: entries.DraftHead) -> str | None:
+    """The id that the client gave, if any. Raises `InvalidEntry` for an id or a type that cannot be."""
     if head.type == "session":
         raise InvalidEntry(index, "`session` is the type of the header; `session/create` writes that")
     if not head.type:
         raise InvalidEntry(index, "its type is empty - at `$.type`")
-    timestamp = None if head.timestamp is UNSET else head.timestamp
-    return Draft(index, head.type, entry_id, head.parent_id, timestamp, role, target, fields)
+    if head.id is UNSET or head.id is None:
+        return None
+    if not entries.valid_entry_id(head.id):
+        raise InvalidEntry(index, "its id is not 1 to 64 characters of A-Z a-z 0-9 _ - - at `$.id`")
+    return head.id
 
 
 def _plain_message(fields: dict[str, Raw]) -> entries.DraftHead | None:

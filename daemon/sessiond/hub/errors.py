@@ -33,7 +33,7 @@ class EntryNotFound(HubError):
 
 
 class LeafConflict(HubError):
-    """The leaf is {current}, not {expected}: {missing} lines were added since. Read them, then append again."""
+    """The leaf is {current}, not {expected}: {missing} lines came since. Read them, then append again."""
 
     def __init__(self, expected: str | None, current: str | None, *, seq: int, missing: int) -> None:
         super().__init__(
@@ -107,7 +107,8 @@ class UnsupportedVersion(HubError):
 
     def __init__(self, version: int) -> None:
         super().__init__(
-            f"This session has format version {version}; it can be read, but only versions 1 to 3 can be written."
+            f"This session has format version {version}; it can be read, "
+            "but only versions 1 to 3 can be written."
         )
 
 

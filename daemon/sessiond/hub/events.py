@@ -1,4 +1,4 @@
-"""What the hub tells beside the lines themselves: which sessions come and change, for whoever shows lists of them."""
+"""What the hub tells beside the lines themselves: which sessions come and change, for whoever lists them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias

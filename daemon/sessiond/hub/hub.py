@@ -1,4 +1,4 @@
-"""The open sessions of this process: finds, makes, opens, lets go. One `LiveSession` per log, whoever asks."""
+"""The open sessions of this process: finds, makes, opens, lets go; one `LiveSession` a log, whoever asks."""
 
 import contextlib
 import logging
@@ -72,7 +72,7 @@ class Hub:
         return self._open.by_prefix(prefix)
 
     async def at_path(self, path: str) -> LiveSession:
-        """The session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists` if its id is open elsewhere."""
+        """The session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists`: another has its id."""
         return await self._open.at_path(path)
 
     def glance(self, path: str) -> contextlib.AbstractAsyncContextManager[LoadedSession]:
@@ -203,7 +203,10 @@ class Hub:
     # --- letting go ------------------------------------------------------------------------------------
 
     async def release(self, live: LiveSession, client_id: str) -> str | None:
-        """A client closed a session. A draft whose last client this was goes to the trash; answers where it is."""
+        """A client closed a session. A draft whose last client this was goes to the trash.
+
+        Answers where it is there.
+        """
         was_holder = client_id in live.holders
         live.holders.discard(client_id)
         live.watchers.remove(client_id)
@@ -274,7 +277,7 @@ class Hub:
         return sum([await live.flush() for live in self.open_sessions()])
 
     async def close(self) -> None:
-        """Finish everything and let go of all sessions. Raises the first `StorageFailed`, after all are done."""
+        """Finish everything, let go of all sessions. Raises the first `StorageFailed`, after all are done."""
         self.draining = True
         refusals: list[StorageFailed] = []
         for live in self.open_sessions():

@@ -127,8 +127,8 @@ class LiveSession(LoadedSession):
     ) -> None:
         """Append a batch; `done` is called once, in log order, with its outcome or with why it was refused.
 
-        `done` may be called before this returns (refused) or on a later tick. A session that needs to be seen to
-        first (a torn tail, a foreign writer) takes the slow way, and everything behind it waits in line.
+        `done` may be called before this returns (refused) or on a later tick. A session that needs to be seen
+        to first (a torn tail, a foreign writer) takes the slow way, and everything behind it waits in line.
         """
         self.used_at = time.monotonic()
         try:
@@ -203,7 +203,7 @@ class LiveSession(LoadedSession):
             await self._idle.wait()
 
     async def _let_the_tail_settle(self) -> None:
-        """A half line may be another program's write that is under way: give it time before it counts as torn."""
+        """A half line may be another program's write under way: give it time before it counts as torn."""
         until = time.monotonic() + SETTLE_SECONDS
         while self.tree.tail and time.monotonic() < until:
             await asyncio.sleep(0.02)
@@ -304,7 +304,7 @@ class LiveSession(LoadedSession):
             self._tell(before, batch.origin)
 
     def _watch(self) -> None:
-        """Have `_settle` called when the next batch is done: the log finishes them in order, so one will do."""
+        """Have `_settle` called when the next batch is done. The log finishes them in order: one will do."""
         waiting = next((batch.future for batch in self._batches if not batch.future.done()), None)
         if waiting is not None and waiting is not self._watched:
             waiting.add_done_callback(self._settle)
@@ -322,7 +322,8 @@ class LiveSession(LoadedSession):
         refusal: Exception = StorageFailed("the write was given up", path=self.log.path)
         for batch in failed:
             if not batch.future.done():
-                batch.future.add_done_callback(_consume)  # it fails for the same reason, or was built on what did
+                # It fails for the same reason, or was built on what did.
+                batch.future.add_done_callback(_consume)
             elif isinstance(error := batch.future.exception(), Exception):
                 refusal = error
             batch.done(refusal)

@@ -1,4 +1,4 @@
-"""The sessions that are open: found by id, prefix or path, loaded once, whoever asks and however many at a time.
+"""The sessions that are open: found by id, prefix or path, and loaded once, however many ask at a time.
 
 A log that is being let go of (closed, or moved to the trash) is not opened again before that has ended.
 """
@@ -44,7 +44,7 @@ class OpenSessions:
         return live
 
     def at(self, ref: str) -> LiveSession | None:
-        """The open session at a place. A log's place changes when its draft is promoted, so it is not a key."""
+        """The open session at a place, which is no key: it changes when the draft of the log is promoted."""
         return next((live for live in self._by_id.values() if live.log.ref == ref), None)
 
     async def session(self, session_id: str) -> LiveSession:
@@ -56,7 +56,7 @@ class OpenSessions:
         return live
 
     async def at_path(self, path: str) -> LiveSession:
-        """The session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists` if its id is open elsewhere."""
+        """The session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists`: another has its id."""
         live: LiveSession | None = None
         while live is None or not self.has(live):
             live = await self.adopt(await self._log_at(path))
@@ -114,7 +114,7 @@ class OpenSessions:
 
     @contextlib.asynccontextmanager
     async def glance(self, path: str) -> AsyncIterator[LoadedSession]:
-        """The session in a file, only to be read now: a copy of a session that is open elsewhere will do, too.
+        """The session in a file, only to be read now: a copy of a session that is open elsewhere will do.
 
         Raises `SessionNotFound`.
         """

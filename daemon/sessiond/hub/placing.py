@@ -15,8 +15,8 @@ from sessiond.hub.errors import EntryNotFound, IdReused, InvalidEntry, LeafConfl
 from sessiond.session.tree import NONE, NewRow, Tree
 
 MORE_FOLLOWS: Final = b"\t}"
-"""How the object of every line of a batch but the last ends. A log that ends so holds a batch that was cut off
-and that nobody was told of. A tab there means nothing to a JSON reader, and no other program writes one."""
+"""How the object of every line of a batch but the last ends. A log that ends so holds a batch that was cut
+off and that nobody was told of. A tab there means nothing to a JSON reader; no other program writes one."""
 
 _encode = msgspec.json.Encoder().encode
 _POINTERS = frozenset(("leaf", "label"))
@@ -49,7 +49,7 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
 def prepare(
     tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
 ) -> Prepared:
-    """Turn drafts into rows for `tree`, without changing it. Raises a `HubError` when one cannot be stored."""
+    """Turn drafts into rows for `tree`, without changing it. Raises a `HubError` if one cannot be stored."""
     if len(drafts) == 1 and placement is AT_THE_LEAF:
         draft = read_draft(0, bytes(drafts[0]))
         if draft.type == "message" and draft.id is None and draft.parent_id is UNSET:
@@ -94,7 +94,7 @@ def _as_one(rows: list[NewRow]) -> list[NewRow]:
 
 
 def ended(lines: Sequence[bytes]) -> list[bytes]:
-    """Whole lines that are a log of their own: where they were cut out of a batch, nothing follows any more."""
+    """Whole lines that are a log of their own: where they were cut out of a batch, nothing follows now."""
     *before, last = lines
     last = last.rstrip(b"\n")
     return [*before, (last[: -len(MORE_FOLLOWS)] + b"}" if last.endswith(MORE_FOLLOWS) else last) + b"\n"]
@@ -139,7 +139,7 @@ def _new_id(tree: Tree, draft: Draft, created: Container[str]) -> str:
 
 
 def _parent(tree: Tree, draft: Draft, created: set[str], above: str | None) -> str | None:
-    """What a new entry hangs on: what it says itself, for a move of the leaf its target, else the one above."""
+    """What a new entry hangs on: what it says itself, its target if it moves the leaf, else the one above."""
     parent = above if draft.parent_id is UNSET else _existing(tree, created, draft.parent_id)
     if draft.type not in _POINTERS:
         return parent

@@ -1,4 +1,4 @@
-"""Who watches a session and how they hear of it: encode once, send to many, replay gaps, let nobody wait for the slow.
+"""Who watches a session and how they hear of it: encode once, send to many, replay gaps, wait for nobody.
 
 A line of the log reaches a watcher exactly once and in order: by `session/appended`, live or as a replay.
 """

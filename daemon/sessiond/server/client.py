@@ -39,14 +39,15 @@ LEAVING_SECONDS: Final = 10.0
 
 
 _LSP: Final = (
-    "textDocument/", "workspace/", "window/", "notebookDocument/", "completionItem/", "codeAction/", "codeLens/",
-    "documentLink/", "inlayHint/", "workspaceSymbol/", "callHierarchy/", "typeHierarchy/", "shutdown",
+    "textDocument/", "workspace/", "window/", "notebookDocument/", "completionItem/", "codeAction/",
+    "codeLens/", "documentLink/", "inlayHint/", "workspaceSymbol/",
+    "callHierarchy/", "typeHierarchy/", "shutdown",
 )  # fmt: skip
 """What the methods of LSP begin with: before `initialize` they are early, not unknown."""
 
 Nature: TypeAlias = Literal["small", "large", "write"]
-"""What is special about a method: `large` answers are made one at a time for each client, when it has taken what it
-has; a `write` that has begun is finished, whatever becomes of the request or the client."""
+"""What is special about a method: `large` answers are made one at a time for each client, when it has taken
+what it has; a `write` that has begun is finished, whatever becomes of the request or the client."""
 
 
 class Pending:
@@ -65,7 +66,7 @@ class Pending:
             callback(answer)
 
     def then(self, callback: Callable[[object], None]) -> None:
-        """Call `callback` with the answer, at once if it is there, else after those that were given before."""
+        """Call `callback` with the answer: at once if it is there, else after those that were given first."""
         if self._answer is not UNSET:
             callback(self._answer)
         else:

@@ -35,7 +35,10 @@ class MethodNotFound(Exception):
 
 
 class UnsupportedProtocol(Exception):
-    """This daemon speaks version {version} of the protocol, which the client does not. Update the older of the two."""
+    """This daemon speaks version {version} of the protocol, which the client does not.
+
+    Update the older of the two.
+    """
 
     def __init__(self) -> None:
         super().__init__(

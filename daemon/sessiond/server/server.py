@@ -1,4 +1,4 @@
-"""The server: one hub, many clients. Sockets come from `life`, methods from `handlers`, sessions from the hub."""
+"""The server: one hub, many clients. Sockets are of `life`, methods of `handlers`, sessions of the hub."""
 
 import asyncio
 import contextlib
