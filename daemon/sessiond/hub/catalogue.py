@@ -15,6 +15,8 @@ from sessiond.session.tree import Tree
 from sessiond.store.base import LogNotFound, StorageFailed, Store, Stored
 
 _SCANS_PER_HOP: Final = 32
+_SMALL: Final = 1024 * 1024
+"""Bytes of a log up to which it is read into memory as a whole to be listed."""
 
 
 class _Cursor(msgspec.Struct, array_like=True):
@@ -69,10 +71,16 @@ class Catalogue:
         tree = Tree()
 
         def read(rows: Sequence[int]) -> list[bytes]:
-            return [tree.entry(row, self._bytes(log.ref, *tree.span(row))) for row in rows]
+            spans = [tree.span(row) for row in rows]
+            if whole is None:
+                lines = [self._bytes(log.ref, start, end) for start, end in spans]
+            else:
+                lines = [whole[start:end] for start, end in spans]
+            return [tree.entry(row, line) for row, line in zip(rows, lines, strict=True)]
 
         try:
-            for data in self._store.scan(log.ref):
+            whole = b"".join(self._store.scan(log.ref)) if log.size <= _SMALL else None
+            for data in self._store.scan(log.ref) if whole is None else [whole]:
                 tree.read(data)
             tree.finish()
             if tree.damaged:
