@@ -61,7 +61,8 @@ async def test_a_session_that_somebody_may_want_is_kept(memory: Running, cwd: st
 
 async def test_a_replaced_file_that_nobody_holds_is_let_go_of(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
-    await peer.append(session_id, user("1"), assistant("2"))
+    await peer.append(session_id, user("1"))
+    await peer.append(session_id, assistant("2"))
     await peer.call("session/close", sessionId=session_id)
     await peer.call("session/subscribe", sessionId=session_id)
     path = memory.files()[0]
@@ -152,20 +153,19 @@ async def test_a_draft_that_cannot_be_trashed_stays_and_is_found(tmp_path: Path,
 # --- the end -----------------------------------------------------------------------------------------------
 
 
-async def test_a_session_that_cannot_be_put_on_disk_keeps_no_other_from_it(tmp_path: Path, cwd: str) -> None:
+async def test_the_end_is_orderly_where_the_disk_refuses_and_says_so(tmp_path: Path, cwd: str) -> None:
+    disk = Disk()
+    with pytest.raises(StorageFailed):
+        async with running(tmp_path, calls=disk.calls) as daemon:
+            peer, first = await started(daemon, cwd)
+            _, second = await started(daemon, cwd)
+            for session_id in (first, second):
+                await peer.append(session_id, user("1"), assistant("2"), durability="written")
+            disk.refuse("fdatasync")
+            disk.refuse("fsync")
+    assert not inside(daemon).open_sessions()
+    assert peer.is_closed.is_set()
+    disk.allow("fdatasync")
+    disk.allow("fsync")
     async with running(tmp_path) as daemon:
-        peer, first = await started(daemon, cwd)
-        _, second = await started(daemon, cwd)
-        for session_id in (first, second):
-            await peer.append(session_id, user("1"), assistant("2"), durability="written")
-
-        async def refuse() -> None:
-            raise StorageFailed("nothing goes")
-
-        live = the(daemon, first)
-        close, live.close = live.close, refuse  # type: ignore[method-assign]
-        with pytest.raises(StorageFailed):
-            await inside(daemon).close()
-        assert inside(daemon).cached(second) is None
-        assert not inside(daemon).open_sessions()
-        await close()
+        assert len((await (await daemon.attach()).call("session/list"))["sessions"]) == 2

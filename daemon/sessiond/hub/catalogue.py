@@ -118,7 +118,8 @@ def session_info(
         tags=list(facts.tags), created_at=facts.created_at, updated_at=facts.updated_at,
         message_count=facts.message_count, entry_count=facts.entry_count, first_prompt=facts.first_prompt,
         leaf_id=tree.leaf_id, seq=max(tree.seq, 0), size_bytes=size, parent_session=facts.parent_session,
-        draft=draft, ephemeral=ephemeral, read_only=read_only, problems=len(tree.problems),
+        draft=draft and not tree.has_assistant(), ephemeral=ephemeral, read_only=read_only,
+        problems=len(tree.problems),
     )  # fmt: skip
 
 

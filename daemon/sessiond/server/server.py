@@ -149,8 +149,13 @@ class Server:
         asyncio.get_running_loop().call_soon(self.stopping.set)
 
     async def close(self) -> None:
-        """Put everything on disk and cut the clients off."""
-        await self.hub.close()
+        """Put everything on disk and cut the clients off, also when the disk refuses (then it raises)."""
+        try:
+            await self.hub.close()
+        finally:
+            await self._cut_off()
+
+    async def _cut_off(self) -> None:
         clients = list(self.clients.values())
         for client in clients:
             client.connection.close()
