@@ -155,17 +155,16 @@ async def test_a_draft_that_cannot_be_trashed_stays_and_is_found(tmp_path: Path,
 
 async def test_the_end_is_orderly_where_the_disk_refuses_and_says_so(tmp_path: Path, cwd: str) -> None:
     disk = Disk()
-    with pytest.raises(StorageFailed):
-        async with running(tmp_path, calls=disk.calls) as daemon:
-            peer, first = await started(daemon, cwd)
-            _, second = await started(daemon, cwd)
-            for session_id in (first, second):
-                await peer.append(session_id, user("1"), assistant("2"), durability="written")
-            disk.refuse("fdatasync")
-            disk.refuse("fsync")
-    assert not inside(daemon).open_sessions()
+    async with running(tmp_path, calls=disk.calls) as daemon:
+        peer, first = await started(daemon, cwd)
+        _, second = await started(daemon, cwd)
+        for session_id in (first, second):
+            await peer.append(session_id, user("1"), assistant("2"), durability="written")
+        disk.refuse("fdatasync")
+        disk.refuse("fsync")
+        with pytest.raises(StorageFailed):
+            await inside(daemon).close()
+        assert not inside(daemon).open_sessions()
     assert peer.is_closed.is_set()
-    disk.allow("fdatasync")
-    disk.allow("fsync")
     async with running(tmp_path) as daemon:
         assert len((await (await daemon.attach()).call("session/list"))["sessions"]) == 2

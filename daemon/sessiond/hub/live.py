@@ -19,11 +19,12 @@ from sessiond.hub import meaning, placing
 from sessiond.hub.errors import HubError, ReadOnly, UnsupportedVersion
 from sessiond.hub.events import NOBODY, Listener
 from sessiond.hub.loaded import LoadedSession, read_into
+from sessiond.hub.migration import migrated
 from sessiond.hub.placing import Placement, Prepared
 from sessiond.hub.watch import REPLAY_SLICE, Watchers
 from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
-from sessiond.session import entries, migrate
+from sessiond.session import entries
 from sessiond.session import tree as trees
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
@@ -218,18 +219,7 @@ class LiveSession(LoadedSession):
         """
         version, tree = self.tree.version, Tree()
         former = b"".join(self.log.scan())
-        changed = [former[: self.tree.span(0)[0]]]
-        for row in range(self.tree.committed):
-            raw = former[slice(*self.tree.span(row))]
-            if self.tree.kind(row) == trees.HEADER:
-                changed.append(migrate.upgrade_header(raw) + b"\n")
-            elif self.tree.kind(row) == trees.BAD:
-                changed.append(raw)
-            else:
-                changed.append(self.tree.entry(row, raw) + b"\n")
-            if row % 100 == 99:
-                await asyncio.sleep(0)
-        lines = b"".join(changed)
+        lines = await migrated(self.tree, former)
         await read_into(tree, [lines])
         self._former = former
         try:

@@ -7,12 +7,12 @@ when it is first needed (the import costs half a second, so most clients never p
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET
 
 import sessiond
 from sessiond.hub import clock
@@ -24,6 +24,8 @@ from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
 from sessiond.rpc.framing import FrameTooLarge, FramingError
 from sessiond.rpc.message import BadMessage, Head, RequestId
 from sessiond.server import errors
+from sessiond.server.answers import Nature, Pending
+from sessiond.server.greeting import read_greeting
 
 if TYPE_CHECKING:
     from sessiond.server.server import Server
@@ -45,33 +47,6 @@ _LSP: Final = (
 )  # fmt: skip
 """What the methods of LSP begin with: before `initialize` they are early, not unknown."""
 
-Nature: TypeAlias = Literal["small", "large", "write"]
-"""What is special about a method: `large` answers are made one at a time for each client, when it has taken
-what it has; a `write` that has begun is finished, whatever becomes of the request or the client."""
-
-
-class Pending:
-    """An answer that comes later, through a callback instead of a task."""
-
-    __slots__ = ("_answer", "_callbacks")
-
-    def __init__(self) -> None:
-        self._callbacks: list[Callable[[object], None]] = []
-        self._answer: object = UNSET
-
-    def resolve(self, answer: object) -> None:
-        """Give the answer, a result or an exception."""
-        self._answer = answer
-        for callback in self._callbacks:
-            callback(answer)
-
-    def then(self, callback: Callable[[object], None]) -> None:
-        """Call `callback` with the answer: at once if it is there, else after those that were given first."""
-        if self._answer is not UNSET:
-            callback(self._answer)
-        else:
-            self._callbacks.append(callback)
-
 
 class Bridge(Protocol):
     """The LSP side of a client: see `server.lsp.bridge`."""
@@ -83,27 +58,10 @@ class Bridge(Protocol):
         """The client is gone."""
 
 
-class _Options(msgspec.Struct):
-    sessiond: t.InitializeOptions | None = None
-
-
-class _ClientInfo(msgspec.Struct):
-    name: str = ""
-    version: str | None = None
-
-
-class _Initialize(msgspec.Struct, rename="camel"):
-    capabilities: dict[str, Raw] | None = None
-    initialization_options: Raw | UnsetType = UNSET
-    client_info: _ClientInfo | None = None
-
-
 class _CancelParams(msgspec.Struct):
     id: RequestId
 
 
-_decode_initialize = msgspec.json.Decoder(_Initialize).decode
-_decode_options = msgspec.json.Decoder(_Options).decode
 _decode_cancel = msgspec.json.Decoder(_CancelParams).decode
 
 
@@ -270,45 +228,29 @@ class Client(Handler):
         try:
             if self._initialized:
                 raise errors.InvalidRequest("`initialize` may come only once.")
-            try:
-                params = _decode_initialize(b"{}" if head.params is UNSET else head.params)
-                ours = self._options(params)
-            except msgspec.DecodeError as error:
-                raise errors.InvalidParams("initialize", str(error)) from None
+            greeting = read_greeting(b"{}" if head.params is UNSET else head.params)
         except Exception as error:  # noqa: BLE001 - answered like any refusal
             self._answer(request_id, error)
             return
         self._initialized = True
-        if ours and not params.capabilities:
-            # A client of ours that speaks no LSP: pygls stays unloaded.
-            self.connection.reply(
-                request_id,
-                {
-                    "capabilities": {"experimental": {"sessiond": self.handshake()}},
-                    "serverInfo": {"name": "sessiond", "version": sessiond.__version__},
-                },
-            )
-        else:
+        self.name, self.version = greeting.name, greeting.version
+        if greeting.ours is not None:
+            self._take_in(greeting.ours)
+        if greeting.speaks_lsp:
             self._to_bridge(body)
+            return
+        answer = {
+            "capabilities": {"experimental": {"sessiond": self.handshake()}},
+            "serverInfo": {"name": "sessiond", "version": sessiond.__version__},
+        }
+        self._answer(request_id, answer)
 
-    def _options(self, params: _Initialize) -> bool:
-        """Take in who the client says it is; whether it said anything to us."""
-        if params.client_info is not None:
-            self.name, self.version = params.client_info.name or None, params.client_info.version
-        raw = params.initialization_options
-        if raw is UNSET or not bytes(raw).startswith(b"{"):
-            return False  # another program's options may be anything
-        ours = _decode_options(raw).sessiond
-        if ours is None:
-            return False
+    def _take_in(self, ours: t.InitializeOptions) -> None:
         self.knows_sessions = True
-        if m.PROTOCOL_VERSION not in ours.protocol_versions:
-            raise errors.UnsupportedProtocol
         if ours.client_id is not None:
             self.server.rename(self, ours.client_id)
         self.terminal = ours.terminal
         self._opt_out = frozenset(ours.opt_out)
-        return True
 
     def handshake(self) -> t.Handshake:
         """What we say of ourselves under `capabilities.experimental.sessiond`."""

@@ -16,7 +16,8 @@ from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.message import encode_notification
-from sessiond.server.client import MAX_FRAME, Bridge, Client, Pending
+from sessiond.server.answers import Pending
+from sessiond.server.client import MAX_FRAME, Bridge, Client
 from sessiond.server.handlers.routes import ROUTES
 from sessiond.store.base import StorageFailed
 

@@ -9,7 +9,8 @@ import msgspec
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
-from sessiond.server.client import Client, Nature, Pending
+from sessiond.server.answers import Nature, Pending
+from sessiond.server.client import Client
 from sessiond.server.handlers import daemon, reading, sessions, watching, writing
 
 P = TypeVar("P", bound=t.Wire)

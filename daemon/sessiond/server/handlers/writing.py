@@ -9,7 +9,8 @@ from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.protocol import types as t
-from sessiond.server.client import Client, Pending
+from sessiond.server.answers import Pending
+from sessiond.server.client import Client
 from sessiond.session import entries
 
 

@@ -1,0 +1,33 @@
+"""How a handler answers when it cannot at once, and what a client must know of a method to let it."""
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from msgspec import UNSET
+
+Nature: TypeAlias = Literal["small", "large", "write"]
+"""What is special about a method: `large` answers are made one at a time for each client, when it has taken
+what it has; a `write` that has begun is finished, whatever becomes of the request or the client."""
+
+
+class Pending:
+    """An answer that comes later, through a callback instead of a task."""
+
+    __slots__ = ("_answer", "_callbacks")
+
+    def __init__(self) -> None:
+        self._callbacks: list[Callable[[object], None]] = []
+        self._answer: object = UNSET
+
+    def resolve(self, answer: object) -> None:
+        """Give the answer, a result or an exception."""
+        self._answer = answer
+        for callback in self._callbacks:
+            callback(answer)
+
+    def then(self, callback: Callable[[object], None]) -> None:
+        """Call `callback` with the answer: at once if it is there, else after those that were given first."""
+        if self._answer is not UNSET:
+            callback(self._answer)
+        else:
+            self._callbacks.append(callback)
