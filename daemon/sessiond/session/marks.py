@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from sessiond.session import entries
-from sessiond.session.rows import KIND
+from sessiond.session.codes import KIND
 
 SAYING: Final = frozenset(KIND[name] for name in ("label", "session_info", "title_change", "custom"))
 """The kinds of entries that may say something."""

@@ -4,27 +4,9 @@ A row knows its place in the log, its kind, its parent and its id, and nothing e
 """
 
 from array import array
-from typing import Final
 
-from sessiond.session import entries
+from sessiond.session.codes import ASSISTANT, BAD, HEADER, KINDS, NONE, USER
 from sessiond.session.ids import Ids
-
-NONE: Final = -1
-"""No row: the parent of a root, the leaf before the first entry."""
-
-KINDS: Final = ("bad", "other", "session", *entries.TYPES)
-KIND: Final[dict[str, int]] = {name: code for code, name in enumerate(KINDS)}
-BAD: Final = KIND["bad"]
-OTHER: Final = KIND["other"]
-HEADER: Final = KIND["session"]
-MESSAGE: Final = KIND["message"]
-LEAF: Final = KIND["leaf"]
-
-ROLES: Final = ("", "other", "user", "assistant", "toolResult")
-ROLE: Final[dict[str, int]] = {name: code for code, name in enumerate(ROLES) if name}
-OTHER_ROLE: Final = ROLE["other"]
-USER: Final = ROLE["user"]
-ASSISTANT: Final = ROLE["assistant"]
 
 
 class Rows:
