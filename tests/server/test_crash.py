@@ -58,6 +58,7 @@ class Writer:
             assert self.acknowledged.setdefault(entry["id"], entry["seq"]) == entry["seq"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 async def test_nothing_acknowledged_is_lost_or_doubled_when_the_daemon_is_killed(seed: int) -> None:
     chance = random.Random(seed)

@@ -214,7 +214,8 @@ async def test_who_leaves_in_the_middle_of_creating_leaves_a_draft_that_nobody_h
 ) -> None:
     peer = await memory.attach()
     asking = asyncio.ensure_future(peer.call("session/create", cwd=cwd, id="left-alone"))
-    await asyncio.sleep(0.001)
+    for _ in range(10):
+        await asyncio.sleep(0)  # so many ticks bring the request to the disk, and too few to bring it back
     peer.connection.abort()
     await asyncio.gather(asking, return_exceptions=True)
     other = await memory.attach()
