@@ -6,7 +6,6 @@ first come first served, and only then choose.
 """
 
 import asyncio
-import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,25 +20,21 @@ from sessiond.hub.events import NOBODY, Listener
 from sessiond.hub.loaded import LoadedSession, read_into
 from sessiond.hub.migration import migrated
 from sessiond.hub.placing import Placement, Prepared
-from sessiond.hub.watch import REPLAY_SLICE, Watchers
-from sessiond.protocol import methods as m
+from sessiond.hub.telling import tell_of_lines, tell_of_meaning
+from sessiond.hub.watch import Watchers
 from sessiond.protocol import types as t
 from sessiond.session import entries
-from sessiond.session import tree as trees
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
-from sessiond.store.base import Durability, Log, LogReadOnly, LogReplaced, StorageFailed
+from sessiond.store.base import Durability, Log, LogReplaced, StorageFailed
 
 Done = Callable[["Outcome | Exception"], None]
 
-FOREIGN: Final = t.Origin(kind="foreign")
 FOREIGN_SLICE: Final = 256 * 1024
 SETTLE_AT_ONCE: Final = 100
-"""Batches answered in one turn of the loop."""
+"""Batches taken, or answered, in one turn of the loop."""
 SETTLE_SECONDS: Final = 0.3
 """How long a foreign program's half line must have stood still before it counts as torn."""
-
-_REFUSED: Final = (HubError, LogReadOnly, LogReplaced, StorageFailed)
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -71,12 +66,13 @@ class LiveSession(LoadedSession):
         self.watchers = Watchers(self.session_id, self._rows, self.page, lambda: self.tree.leaf_id)
         self.used_at = time.monotonic()
         self.tagging = asyncio.Lock()
-        self._listener = listener
+        self.listener = listener
         self._batches: deque[_Batch] = deque()
         self._lock = asyncio.Lock()
-        self._waiting = 0
+        self._waiting: deque[tuple[Sequence[bytes], Placement, Durability, t.Origin, Done]] = deque()
+        self._serving: asyncio.Task[None] | None = None
         self._writable = False  # tail, version and place have been seen to
-        self._promoted = False  # the draft has moved, and nobody has been told yet
+        self.just_promoted = False  # the draft has moved, and nobody has been told yet
         self._drifted = False
         self._watched: asyncio.Future[bool] | None = None
         self._idle = asyncio.Event()
@@ -129,24 +125,57 @@ class LiveSession(LoadedSession):
         """Append a batch; `done` is called once, in log order, with its outcome or with why it was refused.
 
         `done` may be called before this returns (refused) or on a later tick. A session that needs to be seen
-        to first (a torn tail, a foreign writer) takes the slow way, and everything behind it waits in line.
+        to first (a torn tail, a foreign writer) is, and everything behind the first append waits in line.
         """
         self.used_at = time.monotonic()
+        if self._waiting or not self._take(raw, placement, durability, origin, done):
+            self._waiting.append((raw, placement, durability, origin, done))
+            if self._serving is None:
+                self._serving = asyncio.get_running_loop().create_task(self._serve())
+
+    def _take(
+        self, raw: Sequence[bytes], placement: Placement, durability: Durability, origin: t.Origin, done: Done
+    ) -> bool:
+        """Queue or refuse an append; False when something must be seen to first."""
         try:
-            prepared = None
-            if not self._waiting and self._ready_to_write():
-                prepared = placing.prepare(self.tree, raw, placement, self.read)
-                if self._promotes(prepared):
-                    prepared = None
-        except _REFUSED as refusal:
+            if not self._ready_to_write():
+                return False
+            prepared = placing.prepare(self.tree, raw, placement, self.read)
+            if self._promotes(prepared):
+                return False
+        except Exception as refusal:  # noqa: BLE001 - the caller answers; nobody behind it may be held up
             done(refusal)
-            return
-        if prepared is not None:
+        else:
             self._submit(prepared, durability, origin, done)
-            return
-        self._waiting += 1
-        later = self._append_later(raw, placement, durability, origin, done)
-        asyncio.get_running_loop().create_task(later).add_done_callback(_consume)
+        return True
+
+    async def _serve(self) -> None:
+        """Append what had to wait: see to what must be, then take all that are in line, then look again."""
+        try:
+            while self._waiting:
+                async with self._lock:
+                    raw, placement, _, _, done = self._waiting[0]
+                    try:
+                        await self._see_to(raw, placement)
+                    except Exception as refusal:  # noqa: BLE001 - the caller answers; a task has nobody to tell
+                        self._waiting.popleft()
+                        done(refusal)
+                        continue
+                    for _ in range(SETTLE_AT_ONCE):
+                        if not self._waiting or not self._take(*self._waiting[0]):
+                            break
+                        self._waiting.popleft()
+                await asyncio.sleep(0)
+        finally:
+            self._serving = None
+
+    async def _see_to(self, raw: Sequence[bytes], placement: Placement) -> None:
+        """Do what must be done before this batch can be queued."""
+        if not self._ready_to_write():
+            await self._make_writable()
+        if self._promotes(placing.prepare(self.tree, raw, placement, self.read)):
+            await self.log.promote()
+            self.just_promoted = True
 
     def _ready_to_write(self) -> bool:
         if self._batches and self._batches[0].future.done():
@@ -155,25 +184,6 @@ class LiveSession(LoadedSession):
             return False
         # Between batches a foreign program may have written; while ours are under way the log itself looks.
         return bool(self._batches) or not self.log.foreign_bytes()
-
-    async def _append_later(
-        self, raw: Sequence[bytes], placement: Placement, durability: Durability, origin: t.Origin, done: Done
-    ) -> None:
-        try:
-            async with self._lock:
-                try:
-                    await self._make_writable()
-                    prepared = placing.prepare(self.tree, raw, placement, self.read)
-                    if self._promotes(prepared):
-                        await self.log.promote()
-                        self._promoted = True
-                        prepared = placing.prepare(self.tree, raw, placement, self.read)
-                except Exception as refusal:  # noqa: BLE001 - the caller answers; nothing may be lost in a task
-                    done(refusal)
-                else:
-                    self._submit(prepared, durability, origin, done)
-        finally:
-            self._waiting -= 1
 
     async def _make_writable(self) -> None:
         await self._until_idle()
@@ -191,7 +201,7 @@ class LiveSession(LoadedSession):
             # Not only the newline may be new: what another program wrote just before it is the log's, too.
             before = meaning.facts(self.tree)
             self._read_rest()
-            self._announce(before, {})
+            tell_of_lines(self, before, {})
         if self.tree.version < entries.CURRENT_VERSION:
             await self._migrate()
         self._writable = True
@@ -290,8 +300,8 @@ class LiveSession(LoadedSession):
             self.watchers.appended(
                 [row.line[:-1] for row in rows], range(first, first + len(rows)), batch.origin
             )
-        if rows and (self._promoted or not prepared.is_turn):
-            self._tell(before, batch.origin)
+        if rows and (self.just_promoted or not prepared.is_turn):
+            tell_of_meaning(self, before, batch.origin)
 
     def _watch(self) -> None:
         """Have `_settle` called when the next batch is done. The log finishes them in order: one will do."""
@@ -331,7 +341,7 @@ class LiveSession(LoadedSession):
             error = batch.future.exception()
             batch.done(error if isinstance(error, Exception) else self._outcome(batch.prepared))
         origins = {name: batch.origin for batch in batches for name in batch.prepared.created}
-        self._announce(before, origins)
+        tell_of_lines(self, before, origins)
         self._writable = not self.tree.tail and not self.tree.tail_is_entry
         self._idle.set()
 
@@ -362,7 +372,7 @@ class LiveSession(LoadedSession):
         self.tree.finish()
         self.log.accept(size)
         self._writable = self._writable and not self.tree.tail and not self.tree.tail_is_entry
-        self._announce(before, {})
+        tell_of_lines(self, before, {})
         return self.tree.committed > before.rows
 
     def _read_rest(self) -> None:
@@ -370,56 +380,25 @@ class LiveSession(LoadedSession):
             self.tree.read(data)
         self.tree.finish()
 
-    def _announce(self, before: meaning.Facts, origins: dict[str, t.Origin]) -> None:
-        """Publish what came since `before`, each run of one origin as one notification."""
-        tree, watchers = self.tree, self.watchers
-        rows = [
-            row
-            for row in range(before.rows, tree.committed)
-            if tree.kind(row) not in (trees.BAD, trees.HEADER)
-        ]
-        if rows and len(watchers):
-            if tree.end - tree.span(rows[0])[0] > REPLAY_SLICE:
-                watchers.catch_up()
-            else:
-                by_origin = itertools.groupby(rows, lambda row: origins.get(tree.id(row) or "", FOREIGN))
-                for origin, run in by_origin:
-                    some = list(run)
-                    watchers.appended(self.read_rows(some), some, origin)
-        if rows:
-            self._tell(before, origins.get(tree.id(rows[-1]) or "", FOREIGN))
-
-    def _tell(self, before: meaning.Facts, origin: t.Origin) -> None:
-        """Say in plain words what new lines meant."""
-        tree = self.tree
-        if meaning.leaf_moved(before, tree) and len(self.watchers):
-            note = t.LeafMovedNote(
-                session_id=self.session_id, leaf_id=tree.leaf_id, previous_leaf_id=before.leaf_id,
-                seq=tree.seq, origin=origin,
-            )  # fmt: skip
-            self.watchers.tell(m.LEAF_MOVED, note)
-        if self._promoted:
-            self._promoted = False
-            self._listener.created(self, origin)
-        changed = meaning.aspects(before, tree)
-        if changed:
-            self._listener.changed(self, changed, origin)
-
     # --- the end ---------------------------------------------------------------------------------------
 
     async def flush(self) -> bool:
         """Wait until every line is synced; whether there was anything to do."""
         busy = self.pending
-        async with self._lock:  # whoever appended before and had to wait has its turn first
-            pass
+        await self._until_served()
         await self._until_idle()
         return await self.log.flush() or busy
 
     async def close(self) -> None:
         """Finish what is under way and let go of the log."""
+        await self._until_served()
         async with self._lock:
             await self._until_idle()
             await self.log.close()
+
+    async def _until_served(self) -> None:
+        while self._serving is not None:
+            await asyncio.wait([self._serving])
 
 
 def _consume(future: asyncio.Future[Any]) -> None:

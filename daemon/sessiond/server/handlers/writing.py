@@ -52,10 +52,7 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
     else:
         branch_on_conflict = params.on_conflict == "branch"
         placement = Placement(params.parent_id, params.expected_leaf, branch_on_conflict, params.advance)
-    try:
-        live.append(params.entries, placement, params.durability, client.origin, done)
-    except Exception as error:  # noqa: BLE001 - one that nobody foresaw must not hold up those behind it
-        pending.resolve(error)
+    live.append(params.entries, placement, params.durability, client.origin, done)
 
 
 def _appended(outcome: Outcome) -> t.AppendResult:
