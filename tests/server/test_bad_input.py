@@ -1,6 +1,7 @@
 """What bad input gets: a typed error or a reported problem. Nobody is harmed, no byte of a file changes."""
 
 import asyncio
+import errno
 import json  # noqa: TID251 - what goes over the wire is made by hand here
 import os
 import random
@@ -486,18 +487,25 @@ async def test_a_copy_of_an_open_session_is_refused(memory: Running, tmp_path: P
     await is_unharmed(peer, session_id)
 
 
-async def test_a_file_that_may_not_be_written_is_read_only(memory: Running, tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        path = Path("/proc/self/comm")  # nothing stops root from writing a file; here the kernel reads for us
-        assert path.exists()
-        return
+async def test_a_file_that_may_not_be_written_is_read_only(
+    memory: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_file = os.open
+
+    def refuse_writing(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        if flags & os.O_RDWR and str(path).endswith("file.jsonl"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))  # nothing else stops root
+        return open_file(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", refuse_writing)
     path = tmp_path / "file.jsonl"
     path.write_bytes(HEADER)
-    path.chmod(0o400)
     peer = await memory.attach()
     session = (await peer.call("session/open", path=str(path)))["session"]
     assert session["readOnly"]
-    assert (await refusal(peer.append(session["sessionId"], user("x")))).kind == "readOnly"
+    refused = await refusal(peer.append(session["sessionId"], user("x")))
+    assert (refused.kind, refused.code, refused.data["path"]) == ("readOnly", 1423, str(path))
+    assert path.read_bytes() == HEADER
 
 
 async def test_the_daemon_says_nothing_of_bodies_in_its_errors(memory: Running, cwd: str) -> None:
