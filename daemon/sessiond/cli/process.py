@@ -53,7 +53,7 @@ def clients(given: Given) -> int:
             one_line(client["clientId"]),
             one_line(" ".join(filter(None, (client.get("name"), client.get("version"))))) or "unnamed",
             human.ago(client["connectedAt"], now),
-            human.count(len(client["sessions"]), "session"),
+            f"{len(client['sessions'])} open, {len(client['subscriptions'])} watched",
             f"{human.size(client['queuedBytes'])} queued" if client["queuedBytes"] else "",
             one_line(client.get("terminal", {}).get("id", "")),
         )
