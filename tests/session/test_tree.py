@@ -355,3 +355,9 @@ class Growing(RuleBasedStateMachine):
 
 GrowingTest = Growing.TestCase
 GrowingTest.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+
+
+def test_of_very_many_problems_the_first_thousand_are_listed() -> None:
+    problems = fed(log(header()), b"no entry\n" * 5_000).problems
+    assert len(problems) == 1_001
+    assert (problems[999].line, problems[1_000].line, problems[1_000].severity) == (1_001, 1_002, "warning")

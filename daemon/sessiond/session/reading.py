@@ -4,7 +4,7 @@ Reading never fails on content; what is odd is in `problems`.
 """
 
 from array import array
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -14,6 +14,9 @@ from sessiond.session.header import header_of
 from sessiond.session.lines import Problem, Skim
 from sessiond.session.marks import SAYING, Label, Marks
 from sessiond.session.rows import Rows
+
+MAX_PROBLEMS: Final = 1_000
+"""A file that is no session has one in every line; more than this many help nobody."""
 
 _SPOKEN = bytes(sorted(SAYING | {LEAF}))
 _SILENT = bytes(code for code in range(256) if code not in _SPOKEN)
@@ -294,6 +297,10 @@ class ReadRows(Rows):
         return self._names[linear[index]] if linear is not None and 0 < index < len(linear) else None
 
     def _problem(self, row: int, reason: str, *, severity: Literal["error", "warning"] = "error") -> None:
+        if len(self._problems) == MAX_PROBLEMS:
+            reason, severity = f"after {MAX_PROBLEMS:,} problems no more are listed", "warning"
+        elif len(self._problems) > MAX_PROBLEMS:
+            return
         self._problems.append(Problem(self.line(row) + 1, self._offsets[row], reason, severity))
 
     def _take_marks(self, first: int, block: bytes) -> None:

@@ -7,8 +7,6 @@ from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
 from sessiond.server.client import Client
 
-_MOST_PROBLEMS = 1000
-
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
     live = await client.hub.create(params)
@@ -92,6 +90,6 @@ def _session(client: Client, live: LiveSession) -> t.SessionResult:
         t.Problem(
             line=problem.line, byte_offset=problem.offset, reason=problem.reason, severity=problem.severity
         )
-        for problem in live.tree.problems[:_MOST_PROBLEMS]
+        for problem in live.tree.problems
     ]
     return t.SessionResult(session=client.hub.info(live), problems=problems)
