@@ -15,7 +15,7 @@ from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.opened import OpenSessions
 from sessiond.protocol import types as t
-from sessiond.session import entries, fork
+from sessiond.session import entries, fork, steps
 from sessiond.session.tree import ASSISTANT, NONE
 from sessiond.store.base import Breadcrumb, LogExists, LogNotFound, LogReplaced, StorageFailed, Store
 
@@ -89,8 +89,7 @@ class Hub:
             raise InvalidRequest(
                 "a session's id has 8 to 128 characters of A-Z a-z 0-9 _ -, the first a letter or digit"
             )
-        if not params.cwd.startswith("/") or "\0" in params.cwd:
-            raise InvalidRequest("cwd is not an absolute path")
+        refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
         now = clock.timestamp()
         header = entries.Header(
             version=entries.CURRENT_VERSION, id=session_id, timestamp=now, cwd=params.cwd,
@@ -116,8 +115,7 @@ class Hub:
             cwd=params.cwd or (tree.header.cwd if tree.header is not None else ""),
             title=params.title or tree.title, parent_session=source.log.path or source.session_id,
         )  # fmt: skip
-        if not header.cwd.startswith("/") or "\0" in header.cwd:
-            raise InvalidRequest("cwd is not an absolute path; say where the fork belongs")
+        refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
         forked = await source.drive(
             fork.fork_lines(
                 tree, row, source.read_rows, header=msgspec.json.encode(header),
@@ -126,7 +124,8 @@ class Hub:
         )  # fmt: skip
         lines = b"".join(placing.ended(forked))
         store = self._memory if source.ephemeral else self._files
-        has_assistant = any(tree.role(step) == ASSISTANT for step in (tree.path(row) if row != NONE else ()))
+        path = await source.drive(steps.path(tree, row))
+        has_assistant = any(tree.role(step) == ASSISTANT for step in path)
         log = await store.create(
             session_id, cwd=header.cwd, timestamp=now, lines=lines, draft=not has_assistant
         )
@@ -296,3 +295,9 @@ class Hub:
         live.watchers.cut_off()
         async with self._open.leaving(live.log.ref):
             await live.close()
+
+
+def refuse_unless_absolute(path: str, reason: str) -> None:
+    """Raise `InvalidRequest` with this reason unless a path that a client names is absolute, and can be one."""
+    if not path.startswith("/") or "\0" in path:
+        raise InvalidRequest(reason)

@@ -2,6 +2,7 @@
 
 from sessiond.hub import catalogue
 from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.hub import refuse_unless_absolute
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m
 from sessiond.protocol import types as t
@@ -63,8 +64,7 @@ async def _named(client: Client, session_id: str | None, path: str | None) -> Li
         return await client.hub.session(session_id)
     if path is None or session_id is not None:
         raise InvalidRequest("say either sessionId or path")
-    if not path.startswith("/") or "\0" in path:
-        raise InvalidRequest("path is not an absolute path")
+    refuse_unless_absolute(path, "path is not an absolute path")
     return await client.hub.at_path(path)
 
 
