@@ -16,7 +16,7 @@ from sessiond.store.base import LogNotFound, StorageFailed, Store, Stored
 
 _SCANS_PER_HOP: Final = 32
 _SMALL: Final = 1024 * 1024
-"""Bytes of a log up to which it is read into memory as a whole to be listed."""
+"""Bytes at the start of a log that are held while it is read to be listed, as two of its lines are wanted."""
 
 
 class _Cursor(msgspec.Struct, array_like=True):
@@ -69,19 +69,18 @@ class Catalogue:
 
     def _read(self, log: Stored) -> t.SessionInfo | None:
         tree = Tree()
+        held = b""
 
         def read(rows: Sequence[int]) -> list[bytes]:
-            spans = [tree.span(row) for row in rows]
-            if whole is None:
-                lines = [self._bytes(log.ref, start, end) for start, end in spans]
-            else:
-                lines = [whole[start:end] for start, end in spans]
-            return [tree.entry(row, line) for row, line in zip(rows, lines, strict=True)]
+            return [tree.entry(row, cut(*tree.span(row))) for row in rows]
+
+        def cut(start: int, end: int) -> bytes:
+            return held[start:end] if end <= len(held) else self._bytes(log.ref, start, end)
 
         try:
-            whole = b"".join(self._store.scan(log.ref)) if log.size <= _SMALL else None
-            for data in self._store.scan(log.ref) if whole is None else [whole]:
+            for data in self._store.scan(log.ref):
                 tree.read(data)
+                held += data if len(held) < _SMALL else b""
             tree.finish()
             if tree.damaged:
                 return None

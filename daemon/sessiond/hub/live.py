@@ -288,19 +288,18 @@ class LiveSession(LoadedSession):
     def _commit(self, batch: _Batch) -> None:
         """Make a batch visible, answer it, then tell of it."""
         prepared, tree = batch.prepared, self.tree
-        rows, before = prepared.rows, meaning.facts(tree)
+        rows, first = prepared.rows, tree.committed
+        tells_more = bool(rows) and (self.just_promoted or not prepared.is_turn)
+        before = meaning.facts(tree) if tells_more else None
         tree.commit(len(rows), leaf=prepared.leaf)
         batch.done(
-            Outcome(prepared, [before.rows], prepared.leaf, before.rows)
-            if prepared.is_turn
-            else self._outcome(prepared)
+            Outcome(prepared, [first], prepared.leaf, first) if prepared.is_turn else self._outcome(prepared)
         )
         if rows and len(self.watchers):
-            first = before.rows
             self.watchers.appended(
                 [row.line[:-1] for row in rows], range(first, first + len(rows)), batch.origin
             )
-        if rows and (self.just_promoted or not prepared.is_turn):
+        if before is not None:
             tell_of_meaning(self, before, batch.origin)
 
     def _watch(self) -> None:
