@@ -87,6 +87,21 @@ def test_the_facts_of_a_session_leader_are_found_behind_any_command_name() -> No
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_when_the_session_leader_is_gone_the_oldest_ancestor_of_the_session_keeps_the_terminal() -> None:
+    """The leader starts a shell and ends; the shell asks, in a child of its own, who keeps the terminal."""
+    asked = f"{sys.executable} -c 'from sessiond.client.terminal import leader; print(leader())'"
+    shell = f'while kill -0 "$1" 2>/dev/null; do :; done; echo $$; {asked}; true'
+    leader = "import os, sys; me = str(os.getpid()); os.fork() or os.execlp('sh', *sys.argv[1:], me)"
+    with subprocess.Popen(
+        [sys.executable, "-c", leader, "sh", "-c", shell, "sh"], start_new_session=True, stdout=subprocess.PIPE
+    ) as process:
+        process.wait()
+        assert process.stdout is not None
+        shell_pid, keeper = process.stdout.read().split()
+    assert keeper == shell_pid
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_process_on_a_pseudo_terminal_finds_it_even_with_its_streams_elsewhere() -> None:
     master, slave = os.openpty()
     try:

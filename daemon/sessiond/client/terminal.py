@@ -6,7 +6,7 @@ the same place when it is detached and attached elsewhere. Reads variables and `
 another program, and imports next to nothing, since every command of the thin client passes here.
 """
 # Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
-# ruff: noqa: PTH109
+# ruff: noqa: PTH109, PTH110
 
 import os
 from binascii import crc32
@@ -34,7 +34,7 @@ _EDITOR_PROGRAMS = ("vscode", "zed")
 
 def here() -> dict[str, str | int] | None:
     """The terminal of this process as the wire's `Terminal`, or None when it has none."""
-    return identify(os.environ, tty=_tty(), leader=os.getsid(0), cwd=_cwd())
+    return identify(os.environ, tty=_tty(), leader=leader(), cwd=_cwd())
 
 
 def identify(
@@ -55,11 +55,26 @@ def identify(
         return None
     kind, name = found
     terminal: dict[str, str | int] = {"id": _legal(name), "kind": kind}
-    if leader:  # 0 means a leader outside of this container
+    if leader is not None:
         terminal["pid"] = leader
     if cwd is not None:
         terminal["cwd"] = cwd
     return terminal
+
+
+def leader() -> int | None:
+    """The process that this terminal lives and dies with, or None where no `/proc` tells.
+
+    That is the session leader. A leader outside of this container has no number here (`getsid` says 0), and one
+    that is gone has left its children to the terminal; then it is the oldest ancestor of the same session.
+    """
+    session = os.getsid(0)
+    if session and os.path.exists(f"/proc/{session}"):
+        return session
+    oldest, pid = None, os.getpid()
+    while pid and (facts := _stat(pid)) is not None and int(facts[3]) == session:
+        oldest, pid = pid, int(facts[1])
+    return oldest or session or None
 
 
 def _given(environ: Mapping[str, str]) -> tuple[str, str] | None:
@@ -138,11 +153,23 @@ def _tty() -> tuple[str, str] | None:
 
 def leader_facts(stat: bytes) -> tuple[str | None, str]:
     """The pseudo-terminal, if any, and the start time in a session leader's `/proc/<pid>/stat` (7, 22)."""
-    # The command in field 2 may hold spaces and brackets, so fields are counted from its end.
-    fields = stat.rpartition(b")")[2].split()
+    fields = _fields(stat)
     device = int(fields[4])
     pty = f"pts/{os.minor(device)}" if 136 <= os.major(device) <= 143 else None
     return pty, fields[19].decode("ascii")
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return _fields(file.read())
+    except OSError:
+        return None
+
+
+def _fields(stat: bytes) -> list[bytes]:
+    """Field 3 and what follows; the command in field 2 may hold spaces and brackets, so its end is looked for."""
+    return stat.rpartition(b")")[2].split()
 
 
 def _open_tty() -> str | None:
