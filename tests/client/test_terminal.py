@@ -93,7 +93,9 @@ def test_when_the_session_leader_is_gone_the_oldest_ancestor_of_the_session_keep
     shell = f'while kill -0 "$1" 2>/dev/null; do :; done; echo $$; {asked}; true'
     leader = "import os, sys; me = str(os.getpid()); os.fork() or os.execlp('sh', *sys.argv[1:], me)"
     with subprocess.Popen(
-        [sys.executable, "-c", leader, "sh", "-c", shell, "sh"], start_new_session=True, stdout=subprocess.PIPE
+        [sys.executable, "-c", leader, "sh", "-c", shell, "sh"],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
     ) as process:
         process.wait()
         assert process.stdout is not None
