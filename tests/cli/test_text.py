@@ -1,8 +1,7 @@
 """Text of transcripts on its way to a terminal."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sessiond.cli.text import fit, lines, one_line, pad, width
 

@@ -3,8 +3,7 @@ import socket
 import threading
 from collections.abc import Callable
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sessiond.client.forward import pump
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sessiond.client.blocking import Daemon
 from sessiond.client.wire import BadReply, Disconnected, Reader, RpcError, Unread, frame, members

@@ -4,8 +4,7 @@ import json  # noqa: TID251 - texts are made in every form that JSON has
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec import Raw
 
 from sessiond.hub.values import contains

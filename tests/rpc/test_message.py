@@ -6,8 +6,7 @@ import time
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec import UNSET, Raw
 
 from sessiond.rpc.message import (

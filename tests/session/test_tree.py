@@ -5,8 +5,7 @@ import json  # noqa: TID251  (lines hold lone surrogates, which msgspec refuses)
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from sessiond.session import steps

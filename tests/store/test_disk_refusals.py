@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sessiond.store.base import Durability, LogReplaced, StorageFailed, StorageFull
 from support.disk import Disk

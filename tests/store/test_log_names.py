@@ -4,8 +4,7 @@ import os
 from pathlib import PurePath
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sessiond.store.files import paths
 

@@ -23,8 +23,7 @@ from sessiond.client.notifications import Notifications
 from sessiond.client.results import Context, Entries
 from sessiond.client.subscription import Subscription
 from sessiond.paths import Places, places
-from sessiond.protocol import methods as m
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection, Handler
 
 P = TypeVar("P", bound=t.Wire)

@@ -15,8 +15,7 @@ from msgspec import UNSET, Raw
 from sessiond.client.dial import CannotConnect
 from sessiond.client.results import Appended
 from sessiond.client.wire import BadReply, Disconnected, RpcError
-from sessiond.protocol import errors
-from sessiond.protocol import types as t
+from sessiond.protocol import errors, types as t
 from sessiond.protocol.methods import APPENDED, NOTIFICATIONS
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler, RemoteError
 from sessiond.rpc.message import BadMessage, Head

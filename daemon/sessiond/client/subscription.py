@@ -9,8 +9,7 @@ import msgspec
 from sessiond.client.link import Link, Note
 from sessiond.client.results import Appended, Entries, Entry
 from sessiond.client.wire import Disconnected
-from sessiond.protocol import methods as m
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 
 MOST_WAITING = 10_000
 """Notifications that wait for a slow reader. Beyond, they are dropped and read again from the log."""

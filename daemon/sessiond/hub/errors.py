@@ -85,6 +85,41 @@ class WouldBreakTree(HubError):
         self.rule = rule
 
 
+class NothingToCompact(HubError):
+    """There is nothing to compact: {reason}."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"There is nothing to compact: {reason}.")
+
+
+class NoSummarizer(HubError):
+    """Nobody is there to write a summary.
+
+    Give one, attach a client that declares `summarize`, or set `command` under [summarizer] in config.toml.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Nobody is there to write a summary. Give one, attach a client that declares `summarize`, "
+            "or set `command` under [summarizer] in config.toml."
+        )
+
+
+class SummarizerFailed(HubError):
+    """The summary was not written: {reason}. Nothing was changed."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The summary was not written: {reason}. Nothing was changed.")
+
+
+class BlobNotFound(HubError):
+    """There is no blob {hash}. What an entry says of it is all that is left."""
+
+    def __init__(self, hash: str) -> None:
+        super().__init__(f"There is no blob {hash!r:.80}. What an entry says of it is all that is left.")
+        self.hash = hash
+
+
 class ReadOnly(HubError):
     """This session can be read, but not written: {reason}."""
 

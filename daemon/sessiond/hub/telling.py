@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from sessiond.hub import meaning
 from sessiond.hub.watch import REPLAY_SLICE
-from sessiond.protocol import methods as m
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import BAD, HEADER
 
 if TYPE_CHECKING:

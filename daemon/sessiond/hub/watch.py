@@ -11,8 +11,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Raw
 
-from sessiond.protocol import methods as m
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.message import encode_notification
 from sessiond.store.base import StorageFailed
 

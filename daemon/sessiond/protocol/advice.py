@@ -59,6 +59,9 @@ ADVICE: Final[dict[str, Advice]] = {
     "entryNotFound": Advice(
         "The session has no entry with this id.", "See `didYouMean`, or read `session/tree`."
     ),
+    "blobNotFound": Advice(
+        "No blob has this hash.", "Take what the entry itself says; `blob/collect` lists what is missing."
+    ),
     "leafConflict": Advice(
         "The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.",
         "Read the `missing` lines up to `seq`, then decide: append to `currentLeaf`, or branch.",
@@ -78,6 +81,19 @@ ADVICE: Final[dict[str, Advice]] = {
     "tooLarge": Advice(
         "A frame, an entry or a batch has more than `limit` (it has `actual`).",
         "Send less at once; the handshake's `limits` say how much is taken.",
+    ),
+    "nothingToCompact": Advice(
+        "The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.",
+        "Go on. `session/prepareCompaction` says which of the two.",
+    ),
+    "noSummarizer": Advice(
+        "No client declared `summarize`, and no command is configured. Nothing was written.",
+        "Give the summary yourself, or set `command` under `[summarizer]` in config.toml.",
+    ),
+    "summarizerFailed": Advice(
+        "Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.",
+        "Send the request again, or give the summary yourself.",
+        retryable=True,
     ),
     "wouldBreakTree": Advice(
         "The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call "

@@ -31,6 +31,7 @@ class Notification(Generic[P]):
 
 _READ = ("sessionNotFound", "damaged", "storageFailed")
 _WRITE = (*_READ, "readOnly", "foreignWriter", "storageFull", "draining")
+_SUMMARY = ("noSummarizer", "summarizerFailed")
 
 CREATE: Final = Method(
     "session/create",
@@ -57,9 +58,25 @@ PATH: Final = Method(
 )
 TREE: Final = Method("session/tree", t.TreeParams, t.TreeResult, (*_READ, "entryNotFound", "cursorExpired"))
 CONTEXT: Final = Method("session/context", t.ContextParams, t.ContextResult, (*_READ, "entryNotFound"))
-BRANCH: Final = Method(
-    "session/branch", t.BranchParams, t.BranchResult, (*_WRITE, "entryNotFound", "leafConflict")
+PREPARE_COMPACTION: Final = Method(
+    "session/prepareCompaction", t.PrepareCompactionParams, t.PrepareCompactionResult,
+    (*_READ, "entryNotFound"),
+)  # fmt: skip
+COMPACT: Final = Method(
+    "session/compact", t.CompactParams, t.CompactResult,
+    (*_WRITE, "entryNotFound", "leafConflict", "wouldBreakTree", "nothingToCompact", *_SUMMARY),
+)  # fmt: skip
+CONFIGURE: Final = Method("session/configure", t.ConfigureParams, t.ConfigureResult, _WRITE)
+PREPARE_BRANCH: Final = Method(
+    "session/prepareBranch", t.PrepareBranchParams, t.PrepareBranchResult, (*_READ, "entryNotFound")
 )
+BRANCH: Final = Method(
+    "session/branch", t.BranchParams, t.BranchResult, (*_WRITE, "entryNotFound", "leafConflict", *_SUMMARY)
+)
+STATE: Final = Method("session/state", t.StateParams, t.StateResult, (*_READ, "entryNotFound"))
+UPDATE_STATE: Final = Method("session/updateState", t.UpdateStateParams, t.UpdateStateResult, _WRITE)
+BEGIN_TASK: Final = Method("session/beginTask", t.BeginTaskParams, t.BeginTaskResult, _WRITE)
+STATS: Final = Method("session/stats", t.StatsParams, t.StatsResult, (*_READ, "entryNotFound"))
 FORK: Final = Method("session/fork", t.ForkParams, t.SessionResult, (*_WRITE, "entryNotFound"))
 LABEL: Final = Method("session/label", t.LabelParams, t.ChangeResult, (*_WRITE, "entryNotFound"))
 RENAME: Final = Method("session/rename", t.RenameParams, t.ChangeResult, _WRITE)
@@ -69,6 +86,13 @@ UNSUBSCRIBE: Final = Method("session/unsubscribe", t.UnsubscribeParams, t.Unsubs
 FLUSH: Final = Method(
     "session/flush", t.FlushParams, t.FlushResult, ("sessionNotFound", "storageFull", "storageFailed")
 )
+BLOB_PUT: Final = Method(
+    "blob/put", t.BlobPutParams, t.BlobPutResult, ("storageFull", "storageFailed", "draining")
+)
+BLOB_GET: Final = Method("blob/get", t.BlobGetParams, t.BlobGetResult, ("blobNotFound", "storageFailed"))
+BLOB_COLLECT: Final = Method(
+    "blob/collect", t.BlobCollectParams, t.BlobCollectResult, ("storageFailed", "draining")
+)
 STATUS: Final = Method("server/status", t.StatusParams, t.StatusResult)
 CLIENTS: Final = Method("server/clients", t.ClientsParams, t.ClientsResult)
 STOP: Final = Method("server/stop", t.StopParams, t.StopResult)
@@ -76,8 +100,10 @@ STOP: Final = Method("server/stop", t.StopParams, t.StopResult)
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
-        CREATE, OPEN, CLOSE, CONTINUE, LIST, INFO, APPEND, ENTRIES, PATH, TREE, CONTEXT, BRANCH, FORK, LABEL,
-        RENAME, TAG, SUBSCRIBE, UNSUBSCRIBE, FLUSH, STATUS, CLIENTS, STOP,
+        CREATE, OPEN, CLOSE, CONTINUE, LIST, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
+        PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, LABEL, RENAME, TAG,
+        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
+        STATUS, CLIENTS, STOP,
     )
 }  # fmt: skip
 
@@ -87,8 +113,17 @@ LEAF_MOVED: Final = Notification("session/leafMoved", t.LeafMovedNote)
 CHANGED: Final = Notification("session/changed", t.ChangedNote)
 DELETED: Final = Notification("session/deleted", t.DeletedNote)
 LAGGED: Final = Notification("session/lagged", t.LaggedNote)
+COMPACTION_NEEDED: Final = Notification("session/compactionNeeded", t.CompactionNeededNote)
 
 NOTIFICATIONS: Final[dict[str, Notification[t.Wire]]] = {
     note.name: note  # type: ignore[misc]
-    for note in (CREATED, APPENDED, LEAF_MOVED, CHANGED, DELETED, LAGGED)
+    for note in (CREATED, APPENDED, LEAF_MOVED, CHANGED, DELETED, LAGGED, COMPACTION_NEEDED)
 }
+
+SUMMARIZE: Final = Method("client/summarize", t.SummarizeParams, t.SummarizeResult)
+
+CLIENT_METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {SUMMARIZE.name: SUMMARIZE}  # type: ignore[dict-item]
+"""What the daemon may ask of a client that declared it."""
+
+PROGRESS: Final = "$/progress"
+"""LSP's notification for long work; `t.ProgressNote` is its shape. It goes both ways."""

@@ -20,7 +20,7 @@ JsonSchema = dict[str, Any]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-_HANDSHAKE = (types.InitializeOptions, types.Handshake, errors.ErrorData)
+_BESIDE_METHODS = (types.InitializeOptions, types.Handshake, types.ProgressNote, errors.ErrorData)
 _ENTRIES = get_args(entries.AnyPayload)
 
 
@@ -41,13 +41,19 @@ def schema() -> JsonSchema:
         "description": "JSON-RPC 2.0 between a client and the daemon. Both ignore unknown fields.",
         "protocolVersion": methods.PROTOCOL_VERSION,
         "methods": {method.name: _method(method) for method in methods.METHODS.values()},
+        "clientMethods": {method.name: _method(method) for method in methods.CLIENT_METHODS.values()},
         "notifications": {note.name: _notification(note) for note in methods.NOTIFICATIONS.values()},
         "errors": {kind: _error(kind, code) for kind, code in errors.CODES.items()},
         "$defs": definitions(
             (
-                *(kind for method in methods.METHODS.values() for kind in (method.params, method.result)),
+                *(
+                    kind
+                    for table in (methods.METHODS, methods.CLIENT_METHODS)
+                    for method in table.values()
+                    for kind in (method.params, method.result)
+                ),
                 *(note.params for note in methods.NOTIFICATIONS.values()),
-                *_HANDSHAKE,
+                *_BESIDE_METHODS,
             )
         ),
     }
@@ -62,7 +68,7 @@ def definitions(wire: Iterable[type]) -> JsonSchema:
             "enum": list(errors.CODES),
         }
         found["ErrorData"]["properties"]["kind"] = {"$ref": "#/$defs/ErrorKind"}
-    comments = _comments(types, entries, errors)
+    comments = _comments(*_modules(types), entries, errors)
     undocumented = [name for name, definition in found.items() if not definition.get("description")]
     if undocumented:
         raise Undocumented(undocumented)
@@ -135,6 +141,10 @@ def _entry_definitions() -> JsonSchema:
         },
         "Draft": draft,
     }
+
+
+def _modules(package: ModuleType) -> list[ModuleType]:
+    return [module for module in vars(package).values() if isinstance(module, ModuleType)]
 
 
 def _comments(*modules: ModuleType) -> dict[str, dict[str, str]]:

@@ -17,8 +17,7 @@ from msgspec import UNSET
 import sessiond
 from sessiond.hub import clock
 from sessiond.hub.hub import Hub
-from sessiond.protocol import methods as m
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
 from sessiond.rpc.framing import FrameTooLarge, FramingError

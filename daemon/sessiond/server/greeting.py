@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.protocol import methods as m
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.server import errors
 
 

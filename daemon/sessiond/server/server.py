@@ -12,8 +12,7 @@ from typing import Any, Final, TypeAlias
 from sessiond.hub.events import Aspect
 from sessiond.hub.hub import Hub
 from sessiond.hub.live import LiveSession
-from sessiond.protocol import methods as m
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.message import encode_notification
 from sessiond.server.answers import Pending

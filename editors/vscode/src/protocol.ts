@@ -164,6 +164,77 @@ export interface InfoParams {
   sessionId: string;
 }
 
+/** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
+export interface StatsParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  /** 1 to 64 characters. */
+  leafId?: string | null;
+}
+
+/** The path, the whole tree, and the context at the end of the path. */
+export interface StatsResult {
+  path: Stats;
+  tree: Stats;
+  context: ContextUse;
+  leafId: string | null;
+}
+
+/** What some entries are made of. */
+export interface Stats {
+  entries: number;
+  /** Role -> how many. */
+  messages: Record<string, number>;
+  toolCalls: number;
+  toolErrors: number;
+  /** Tool -> calls. */
+  tools: Record<string, number>;
+  compactions: number;
+  branchSummaries: number;
+  tokens: TokenTotals;
+  cost: CostTotals;
+  /** The costliest first. */
+  models: ModelStats[];
+  /** Timestamp of the first entry. */
+  firstAt: string | null;
+  lastAt: string | null;
+}
+
+/** Tokens as the providers counted them. */
+export interface TokenTotals {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  total: number;
+}
+
+/** Cost in the currency of the agent that wrote it down, for pi and oh-my-pi US dollars. */
+export interface CostTotals {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  total: number;
+}
+
+/** The share of one model; what was spent outside of answers is counted too. */
+export interface ModelStats {
+  /** "provider/model". */
+  model: string;
+  messages: number;
+  tokens: TokenTotals;
+  cost: CostTotals;
+}
+
+/** How full the context is. */
+export interface ContextUse {
+  tokens: number;
+  /** No usage could be trusted, as right after a compaction. */
+  estimated: boolean;
+  contextWindow: number;
+}
+
 /**
  * Add entries to a session: all of them, or none.
  *
@@ -172,12 +243,18 @@ export interface InfoParams {
  * another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
  * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
  * being doubled.
+ *
+ * With a provider's `format`, an item of `entries` may be a message as that provider has it, alone or as the
+ * `message` of an entry. It is stored in the agents' own format; one that holds tool results becomes several
+ * entries, of which the first has its id and the others that id with `-1`, `-2` and so on.
  */
 export interface AppendParams {
   /** 1 to 128 characters. */
   sessionId: string;
   /** 1 to 10000 items. */
   entries: Draft[];
+  /** Default `"agent"`. */
+  format?: "agent" | "anthropic" | "google" | "openai";
   /** 1 to 64 characters. */
   parentId?: string | null;
   /** 1 to 64 characters. */
@@ -205,7 +282,11 @@ export interface Appended {
   status: "created" | "duplicate";
 }
 
-/** Read entries in log order: after a seq, around an entry, or exactly the given ids. */
+/**
+ * Read entries in log order: after a seq, around an entry, or exactly the given ids.
+ *
+ * They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
+ */
 export interface EntriesParams {
   /** 1 to 128 characters. */
   sessionId: string;
@@ -217,6 +298,8 @@ export interface EntriesParams {
   cursor?: string | null;
   /** 1 to 10000. Default `200`. */
   limit?: number;
+  /** Default `false`. */
+  resolveBlobs?: boolean;
 }
 
 /** A place in a session's log: everything up to and including line `seq` is known. */
@@ -241,6 +324,8 @@ export interface PathParams {
   cursor?: string | null;
   /** 1 to 10000. Default `10000`. */
   limit?: number;
+  /** Default `false`. */
+  resolveBlobs?: boolean;
 }
 
 /**
@@ -298,7 +383,10 @@ export interface TreeNode {
  * What a model would see at `leafId` (default: the session's leaf).
  *
  * `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
- * it replaced, branch summaries and custom messages become messages.
+ * it replaced, branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are
+ * messages that the provider's API takes as they are: what it would refuse (a tool call without its result,
+ * an aborted turn, two turns of one role) is left out, closed or joined. `explain` tells of every entry of the
+ * path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
  */
 export interface ContextParams {
   /** 1 to 128 characters. */
@@ -306,12 +394,17 @@ export interface ContextParams {
   /** 1 to 64 characters. */
   leafId?: string | null;
   /** Default `"agent"`. */
-  format?: "agent";
+  format?: "agent" | "anthropic" | "google" | "openai";
+  /** Default `false`. */
+  explain?: boolean;
+  /** Default `true`. */
+  resolveBlobs?: boolean;
 }
 
 /** Messages in order, with the entry that each came from, and the settings in force at the leaf. */
 export interface ContextResult {
   messages: Record<string, unknown>[];
+  /** Of each message; of the first entry where several were joined. */
   entryIds: string[];
   /** Role -> "provider/model". */
   models: Record<string, string>;
@@ -324,12 +417,199 @@ export interface ContextResult {
   configuredThinkingLevel: string | null;
   /** Null without one. */
   serviceTier: unknown;
+  format: "agent" | "anthropic" | "google" | "openai";
+  /** What the provider takes beside the messages (`system`, `systemInstruction`), or null. */
+  system: unknown;
+  /** As the last answer's usage counted them, and an estimate of what came after. */
+  tokens: number;
+  /** No usage could be trusted: all of `tokens` is an estimate. */
+  tokensEstimated: boolean;
+  explanation: Explained[] | null;
+}
+
+/** What became of one entry of the path, and why. `message` is the place of its words in `messages`. */
+export interface Explained {
+  entryId: string;
+  type: string;
+  role: string | null;
+  fate: "changed" | "in" | "out";
+  /** A stable word, such as `compactedAway`. */
+  reason: string;
+  /** The same as a sentence. */
+  because: string;
+  /** An estimate, of what is in the context; 0 when it is out. */
+  tokens: number;
+  message: number | null;
+}
+
+/**
+ * Find where a session could be cut, and what would have to be summarised. Nothing is changed.
+ *
+ * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
+ * become `tokensAfter`. `reason` says why there is nothing to do; then there is no cut.
+ */
+export interface PrepareCompactionParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  /** 1 to 64 characters. */
+  leafId?: string | null;
+  settings?: CompactionChoice | null;
+  /** What the summary should pay attention to. */
+  instructions?: string | null;
+}
+
+/** Some of the settings; what is left out is as the session, or else the configuration, has it. */
+export interface CompactionChoice {
+  enabled?: boolean | null;
+  /** 0 to 1000000000. */
+  contextWindow?: number | null;
+  /** 0 to 1000000000. */
+  reserveTokens?: number | null;
+  /** 0 to 1000000000. */
+  keepRecentTokens?: number | null;
+}
+
+/** A safe cut: no tool call is parted from its result. Tokens as `session/context` counts them. */
+export interface PrepareCompactionResult {
+  leafId: string | null;
+  /** `tokensBefore` is above `contextWindow` less `reserveTokens`. */
+  needed: boolean;
+  reason: "alreadyCompacted" | "nothingToSummarize" | null;
+  firstKeptEntryId: string | null;
+  /** In order; the beginning of a turn that is cut is at their end. */
+  entriesToSummarize: string[];
+  /** Those of them that begin the turn whose rest is kept. */
+  turnPrefix: string[];
+  splitTurn: boolean;
+  /** Of the compaction that this one would follow. */
+  previousSummary: string | null;
+  fileOperations: FileOperations;
+  tokensBefore: number;
+  /** Of what is kept; the summary comes on top. */
+  tokensAfter: number;
+  /** All that a summariser needs, as text. */
+  prompt: string | null;
+  settings: CompactionSettings;
+}
+
+/** Files that the tool calls of some entries touched, each once, sorted; a file written is not in `read`. */
+export interface FileOperations {
+  read: string[];
+  modified: string[];
+}
+
+/** When a session counts as full, and how much of it stays. All in tokens. */
+export interface CompactionSettings {
+  /** Whether the daemon looks after it by itself. */
+  enabled: boolean;
+  /** Of the model. */
+  contextWindow: number;
+  /** Kept free of the window, for the answer. */
+  reserveTokens: number;
+  /** About how much stays as it is. */
+  keepRecentTokens: number;
+}
+
+/**
+ * Let a summary stand for the older part of a session.
+ *
+ * Without `summary` the daemon has one written: by this client, or another with the session open, if it
+ * declared `summarize`; else by the configured command. Requests that come while one is being written are
+ * answered with its outcome. Without `firstKeptEntryId` the cut is that of `session/prepareCompaction`.
+ * To undo it, move the leaf to `previousLeafId` with `session/branch`.
+ */
+export interface CompactParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  summary?: string | null;
+  /** 1 to 64 characters. */
+  firstKeptEntryId?: string | null;
+  shortSummary?: string | null;
+  details?: unknown;
+  preserveData?: unknown;
+  fromExtension?: boolean | null;
+  /** 0 to 1000000000. */
+  tokensBefore?: number | null;
+  settings?: CompactionChoice | null;
+  instructions?: string | null;
+  /** 1 to 64 characters. */
+  expectedLeaf?: string | null;
+  /** 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+}
+
+/** The compaction that was written, and the leaf before it. */
+export interface CompactResult {
+  entryId: string;
+  seq: number;
+  leafId: string | null;
+  previousLeafId: string | null;
+  firstKeptEntryId: string;
+  summary: string;
+  summarizedBy: "client" | "command" | "given";
+  tokensBefore: number;
+  tokensAfter: number;
+}
+
+/**
+ * Choose, for one session, when it is compacted by itself; null goes back to the configuration.
+ *
+ * The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
+ */
+export interface ConfigureParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  autoCompact?: CompactionChoice | null;
+}
+
+/** The settings in force; `entryId` is the line that recorded a change. */
+export interface ConfigureResult {
+  autoCompact: CompactionSettings;
+  entryId: string | null;
+  seq: number;
+}
+
+/**
+ * What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+ *
+ * Nothing is changed. A null `targetId` is the place before the first entry.
+ */
+export interface PrepareBranchParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  /** 1 to 64 characters. */
+  targetId: string | null;
+  /** 1 to 64 characters. */
+  leafId?: string | null;
+  /** Of the entries in `prompt`, the newest first; all of them without it. 0 to 1000000000. */
+  maxTokens?: number | null;
+  /** What the summary should pay attention to. */
+  instructions?: string | null;
+}
+
+/** The entries between the old leaf and the common ancestor, and where a person would go on. */
+export interface PrepareBranchResult {
+  targetId: string | null;
+  oldLeafId: string | null;
+  commonAncestorId: string | null;
+  entriesToSummarize: string[];
+  fileOperations: FileOperations;
+  /** An estimate, of the entries that are in `prompt`. */
+  tokens: number;
+  /** All that a summariser needs, as text; null when nothing is left behind. */
+  prompt: string | null;
+  /** `targetId`, but the parent of a user's message, which is there to be edited. */
+  resumeAt: string | null;
+  /** That message. */
+  editorText: string | null;
 }
 
 /**
  * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
  *
- * The move is a line of the log, so it survives a restart; nothing is removed.
+ * The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
+ * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, the
+ * leaf stays.
  */
 export interface BranchParams {
   /** 1 to 128 characters. */
@@ -341,6 +621,11 @@ export interface BranchParams {
   fromExtension?: boolean | null;
   /** 1 to 64 characters. */
   expectedLeaf?: string | null;
+  /** Default `false`. */
+  summarize?: boolean;
+  instructions?: string | null;
+  /** 1 to 128 characters. */
+  workDoneToken?: string | number | null;
 }
 
 /** The leaf after the move; `entryId` is the branch summary when one was written. */
@@ -348,6 +633,9 @@ export interface BranchResult {
   leafId: string | null;
   seq: number;
   entryId: string | null;
+  previousLeafId: string | null;
+  summary: string | null;
+  summarizedBy: "client" | "command" | "given" | null;
 }
 
 /**
@@ -401,6 +689,135 @@ export interface TagParams {
   tags?: string[] | null;
 }
 
+/** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
+export interface StateParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  /** 1 to 64 characters. */
+  leafId?: string | null;
+}
+
+/** The state, and whether NOVA's rule would prune it. */
+export interface StateResult {
+  state: WorkingState;
+  leafId: string | null;
+  shouldPrune: boolean;
+}
+
+/** The essentials of a session at one point of its tree: pointers, not content. */
+export interface WorkingState {
+  sessionId: string;
+  plan: string | null;
+  /** The last ten. */
+  keyDecisions: Decision[];
+  /** Name -> path. */
+  latestArtifacts: Record<string, string>;
+  tokensUsed: number;
+  turnCount: number;
+  tags: string[];
+  metrics: StateMetrics;
+  model: string | null;
+  agentName: string | null;
+  forkParentId: string | null;
+  forkCount: number;
+  pruned: boolean;
+  lastPrunedAt: string | null;
+  createdAt: string;
+  lastUpdated: string;
+}
+
+/** One decision and why it was made. */
+export interface Decision {
+  decision: string;
+  rationale: string;
+  /** ISO 8601. */
+  timestamp: string;
+}
+
+/** Counters that go with the working state. */
+export interface StateMetrics {
+  /** Since the last pruning. */
+  decisionCount: number;
+  totalTokens: number;
+  taskCount: number;
+}
+
+/** Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces. */
+export interface UpdateStateParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  decision?: NewDecision | null;
+  artifact?: Artifact | null;
+  /** 0 to 1000000000. */
+  tokens?: number | null;
+  /** 0 to 1000000. */
+  turns?: number | null;
+  /** An empty one takes it away. At most 10000 characters. */
+  plan?: string | null;
+  tags?: string[] | null;
+  /** 1 to 200 characters. */
+  model?: string | null;
+  /** 1 to 200 characters. */
+  agentName?: string | null;
+  /** Prune now, whatever the limits say. Default `false`. */
+  compress?: boolean;
+  limits?: PruneLimits | null;
+}
+
+/** A decision to be recorded; without `timestamp` it is made now. */
+export interface NewDecision {
+  /** At least 1 characters. */
+  decision: string;
+  /** Default `""`. */
+  rationale?: string;
+  timestamp?: string | null;
+}
+
+/** Where something lies that was made; never its content. */
+export interface Artifact {
+  /** 1 to 1000 characters. */
+  name: string;
+  /** 1 to 10000 characters. */
+  path: string;
+}
+
+/** Above which the state is pruned; what is left out is as the configuration has it. */
+export interface PruneLimits {
+  /** 1 to 1000. */
+  maxDecisions?: number | null;
+  /** 0 to 1000000000. */
+  maxTokens?: number | null;
+}
+
+/** The state afterwards, and the line that recorded the change. */
+export interface UpdateStateResult {
+  state: WorkingState;
+  entryId: string;
+  seq: number;
+  shouldPrune: boolean;
+}
+
+/** Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed. */
+export interface BeginTaskParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  decision?: NewDecision | null;
+  limits?: PruneLimits | null;
+}
+
+/** What an agent begins with; `context` is a few lines for its system prompt. */
+export interface BeginTaskResult {
+  sessionId: string;
+  resumeFromSession: string;
+  context: string;
+  state: WorkingState;
+  model: string | null;
+  entryId: string;
+  seq: number;
+  /** By this task. */
+  pruned: boolean;
+}
+
 /**
  * Hear of every change of a session from now on, and with `after` of what was missed since.
  *
@@ -445,6 +862,80 @@ export interface FlushResult {
   flushed: number;
 }
 
+/** Keep some bytes, durable when this is answered. The same bytes are kept once. */
+export interface BlobPutParams {
+  /** Base64. */
+  data: string;
+}
+
+/** Under which name they are kept; `ref` is how an entry names them. */
+export interface BlobPutResult {
+  /** Sha256, hexadecimal. */
+  hash: string;
+  /** "blob:sha256:<hash>". */
+  ref: string;
+  size: number;
+  created: boolean;
+}
+
+/** Read some bytes of a blob; `hash` may be a `ref`. */
+export interface BlobGetParams {
+  hash: string;
+  /** At least 0. Default `0`. */
+  offset?: number;
+  /** 1 to 33554432. Default `33554432`. */
+  limit?: number;
+}
+
+/** The bytes; `nextOffset` is null when nothing is left. */
+export interface BlobGetResult {
+  /** Base64. */
+  data: string;
+  /** Of the whole blob. */
+  size: number;
+  nextOffset: number | null;
+}
+
+/**
+ * Find blobs that no session names, and unless `dryRun` put them into the trash.
+ *
+ * A blob younger than `graceSeconds` (default: the configuration's) stays, since the line that names it may be
+ * on its way. Sessions in drafts and in the trash count, too.
+ */
+export interface BlobCollectParams {
+  /** Default `true`. */
+  dryRun?: boolean;
+  /** At least 0. */
+  graceSeconds?: number | null;
+  /** 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+}
+
+/** What was, or with `dryRun` would be, put into the trash, and what stays. */
+export interface BlobCollectResult {
+  removed: BlobInfo[];
+  removedBytes: number;
+  kept: number;
+  keptBytes: number;
+  missing: MissingBlob[];
+  /** The folder in the trash. */
+  trashed: string | null;
+  dryRun: boolean;
+}
+
+/** One blob. */
+export interface BlobInfo {
+  hash: string;
+  size: number;
+  modifiedAt: string;
+}
+
+/** A blob that a session names and that is not there. */
+export interface MissingBlob {
+  hash: string;
+  sessionPath: string;
+}
+
 /** How the daemon is: version, process, sockets, sessions, memory. */
 export type StatusParams = Record<string, never>;
 
@@ -484,6 +975,8 @@ export interface ClientInfo {
   subscriptions: string[];
   queuedBytes: number;
   terminal?: Terminal | null;
+  /** Answers `client/summarize`. Default `false`. */
+  summarizes?: boolean;
 }
 
 /** Stop the daemon once all is on disk. Other clients are cut off, and may start it again. */
@@ -492,6 +985,33 @@ export type StopParams = Record<string, never>;
 /** The process that is about to end. */
 export interface StopResult {
   pid: number;
+}
+
+/**
+ * The daemon asks a client, which declared `summarize`, to write a summary.
+ *
+ * `prompt` is all that a model needs. The client may send `$/progress` with `workDoneToken`; it is passed on
+ * to whoever waits. `$/cancelRequest` says that nobody waits any more.
+ */
+export interface SummarizeParams {
+  sessionId: string;
+  purpose: "branch" | "compaction";
+  prompt: string;
+  /** What is to be summarised. */
+  entryIds: string[];
+  /** Role -> "provider/model" in force there. */
+  models: Record<string, string>;
+  instructions: string | null;
+  /** 1 to 128 characters. */
+  workDoneToken: string | number;
+}
+
+/** The summary. The other fields are stored with it. */
+export interface SummarizeResult {
+  summary: string;
+  shortSummary?: string | null;
+  details?: unknown;
+  preserveData?: unknown;
 }
 
 /** A session was created, or a draft became one. Sent to every client. */
@@ -548,6 +1068,21 @@ export interface LaggedNote {
   lastSeq: number;
 }
 
+/**
+ * A session has outgrown what its settings leave of the context window.
+ *
+ * Sent to whoever watches it, once until it is compacted or the leaf moves elsewhere. With a `summarizer`, the
+ * daemon compacts by itself; without one, somebody else has to.
+ */
+export interface CompactionNeededNote {
+  sessionId: string;
+  leafId: string;
+  tokens: number;
+  contextWindow: number;
+  reserveTokens: number;
+  summarizer: "client" | "command" | null;
+}
+
 /** `initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants. */
 export interface InitializeOptions {
   protocolVersions?: number[];
@@ -556,7 +1091,17 @@ export interface InitializeOptions {
   terminal?: Terminal | null;
   /** Notifications this client does not want. Default `[]`. */
   optOut?: string[];
+  /** Default `{}`. */
+  capabilities?: ClientCapabilities;
 }
+
+/** What the daemon may ask of a client. */
+export interface ClientCapabilities {
+  summarize?: SummarizeCapability | null;
+}
+
+/** The client answers `client/summarize`. Nothing is to be said about how, so far. */
+export type SummarizeCapability = Record<string, never>;
 
 /** `capabilities.experimental.sessiond` of the reply to `initialize`. */
 export interface Handshake {
@@ -573,6 +1118,23 @@ export interface Limits {
   maxPage: number;
   maxBatch: number;
   maxInFlight: number;
+}
+
+/** `$/progress`: how far the work is that was asked for with `workDoneToken`. */
+export interface ProgressNote {
+  /** 1 to 128 characters. */
+  token: string | number;
+  value: Progress;
+}
+
+/** One step: `begin` once, `report` any number of times, `end` once. */
+export interface Progress {
+  kind: "begin" | "end" | "report";
+  /** With `begin`. */
+  title?: string | null;
+  message?: string | null;
+  percentage?: number | null;
+  cancellable?: boolean | null;
 }
 
 /**
@@ -872,7 +1434,7 @@ export interface Draft {
 }
 
 /** The stable name of an error: match this, never the message. */
-export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "sessionNotFound" | "entryNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "unsupportedVersion" | "draining" | "damaged" | "storageFull" | "storageFailed";
+export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "nothingToCompact" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "damaged" | "storageFull" | "storageFailed";
 
 /** Every request: what it takes, answers and may fail with. */
 export interface Requests {
@@ -909,6 +1471,8 @@ export interface Requests {
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
   /** What is known of a session, with the problems of its file. Does not open or subscribe. */
   "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "damaged" | "storageFailed" };
+  /** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
+  "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
   /**
    * Add entries to a session: all of them, or none.
    *
@@ -917,9 +1481,17 @@ export interface Requests {
    * another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
    * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
    * being doubled.
+   *
+   * With a provider's `format`, an item of `entries` may be a message as that provider has it, alone or as the
+   * `message` of an entry. It is stored in the agents' own format; one that holds tool results becomes several
+   * entries, of which the first has its id and the others that id with `-1`, `-2` and so on.
    */
   "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
-  /** Read entries in log order: after a seq, around an entry, or exactly the given ids. */
+  /**
+   * Read entries in log order: after a seq, around an entry, or exactly the given ids.
+   *
+   * They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
+   */
   "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
   /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
   "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
@@ -934,15 +1506,48 @@ export interface Requests {
    * What a model would see at `leafId` (default: the session's leaf).
    *
    * `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
-   * it replaced, branch summaries and custom messages become messages.
+   * it replaced, branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are
+   * messages that the provider's API takes as they are: what it would refuse (a tool call without its result,
+   * an aborted turn, two turns of one role) is left out, closed or joined. `explain` tells of every entry of the
+   * path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
    */
   "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
   /**
+   * Find where a session could be cut, and what would have to be summarised. Nothing is changed.
+   *
+   * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
+   * become `tokensAfter`. `reason` says why there is nothing to do; then there is no cut.
+   */
+  "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
+  /**
+   * Let a summary stand for the older part of a session.
+   *
+   * Without `summary` the daemon has one written: by this client, or another with the session open, if it
+   * declared `summarize`; else by the configured command. Requests that come while one is being written are
+   * answered with its outcome. Without `firstKeptEntryId` the cut is that of `session/prepareCompaction`.
+   * To undo it, move the leaf to `previousLeafId` with `session/branch`.
+   */
+  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
+  /**
+   * Choose, for one session, when it is compacted by itself; null goes back to the configuration.
+   *
+   * The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
+   */
+  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
+  /**
+   * What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+   *
+   * Nothing is changed. A null `targetId` is the place before the first entry.
+   */
+  "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
+  /**
    * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
    *
-   * The move is a line of the log, so it survives a restart; nothing is removed.
+   * The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
+   * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, the
+   * leaf stays.
    */
-  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" };
+  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
   /**
    * Cut the path to an entry into a new session, labels rebuilt, and open that.
    *
@@ -955,6 +1560,12 @@ export interface Requests {
   "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
   /** Add and remove words to filter sessions by, or with `tags` replace them all. */
   "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
+  /** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
+  "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
+  /** Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces. */
+  "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
+  /** Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed. */
+  "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
   /**
    * Hear of every change of a session from now on, and with `after` of what was missed since.
    *
@@ -966,6 +1577,17 @@ export interface Requests {
   "session/unsubscribe": { params: UnsubscribeParams; result: UnsubscribeResult; errors: never };
   /** Wait until every line of a session (of all, without `sessionId`) would survive a power cut. */
   "session/flush": { params: FlushParams; result: FlushResult; errors: "sessionNotFound" | "storageFull" | "storageFailed" };
+  /** Keep some bytes, durable when this is answered. The same bytes are kept once. */
+  "blob/put": { params: BlobPutParams; result: BlobPutResult; errors: "storageFull" | "storageFailed" | "draining" };
+  /** Read some bytes of a blob; `hash` may be a `ref`. */
+  "blob/get": { params: BlobGetParams; result: BlobGetResult; errors: "blobNotFound" | "storageFailed" };
+  /**
+   * Find blobs that no session names, and unless `dryRun` put them into the trash.
+   *
+   * A blob younger than `graceSeconds` (default: the configuration's) stays, since the line that names it may be
+   * on its way. Sessions in drafts and in the trash count, too.
+   */
+  "blob/collect": { params: BlobCollectParams; result: BlobCollectResult; errors: "storageFailed" | "draining" };
   /** How the daemon is: version, process, sockets, sessions, memory. */
   "server/status": { params: StatusParams; result: StatusResult; errors: never };
   /** Who is attached. */
@@ -988,6 +1610,13 @@ export interface Notifications {
   "session/deleted": { params: DeletedNote };
   /** The client read too slowly and was unsubscribed: subscribe again after `lastSeq`. */
   "session/lagged": { params: LaggedNote };
+  /**
+   * A session has outgrown what its settings leave of the context window.
+   *
+   * Sent to whoever watches it, once until it is compacted or the leaf moves elsewhere. With a `summarizer`, the
+   * daemon compacts by itself; without one, somebody else has to.
+   */
+  "session/compactionNeeded": { params: CompactionNeededNote };
 }
 
 export const methods = {
@@ -997,19 +1626,30 @@ export const methods = {
   sessionContinue: "session/continue",
   sessionList: "session/list",
   sessionInfo: "session/info",
+  sessionStats: "session/stats",
   sessionAppend: "session/append",
   sessionEntries: "session/entries",
   sessionPath: "session/path",
   sessionTree: "session/tree",
   sessionContext: "session/context",
+  sessionPrepareCompaction: "session/prepareCompaction",
+  sessionCompact: "session/compact",
+  sessionConfigure: "session/configure",
+  sessionPrepareBranch: "session/prepareBranch",
   sessionBranch: "session/branch",
   sessionFork: "session/fork",
   sessionLabel: "session/label",
   sessionRename: "session/rename",
   sessionTag: "session/tag",
+  sessionState: "session/state",
+  sessionUpdateState: "session/updateState",
+  sessionBeginTask: "session/beginTask",
   sessionSubscribe: "session/subscribe",
   sessionUnsubscribe: "session/unsubscribe",
   sessionFlush: "session/flush",
+  blobPut: "blob/put",
+  blobGet: "blob/get",
+  blobCollect: "blob/collect",
   serverStatus: "server/status",
   serverClients: "server/clients",
   serverStop: "server/stop",
@@ -1022,6 +1662,7 @@ export const notifications = {
   sessionChanged: "session/changed",
   sessionDeleted: "session/deleted",
   sessionLagged: "session/lagged",
+  sessionCompactionNeeded: "session/compactionNeeded",
 } as const satisfies Record<string, keyof Notifications>;
 
 export const errorCodes = {
@@ -1043,6 +1684,8 @@ export const errorCodes = {
   sessionNotFound: 1404,
   /** The session has no entry with this id. */
   entryNotFound: 1404,
+  /** No blob has this hash. */
+  blobNotFound: 1404,
   /** The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written. */
   leafConflict: 1409,
   /** The session already has an entry with this id and other content. Nothing was written. */
@@ -1051,6 +1694,8 @@ export const errorCodes = {
   alreadyExists: 1409,
   /** The cursor belongs to another query or to a state that is gone. */
   cursorExpired: 1410,
+  /** The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written. */
+  nothingToCompact: 1412,
   /** A frame, an entry or a batch has more than `limit` (it has `actual`). */
   tooLarge: 1413,
   /** The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path. */
@@ -1061,6 +1706,10 @@ export const errorCodes = {
   foreignWriter: 1423,
   /** The session cannot be written: its file is damaged, of a newer version, or you have no right to. */
   readOnly: 1423,
+  /** No client declared `summarize`, and no command is configured. Nothing was written. */
+  noSummarizer: 1424,
+  /** Whoever was to write the summary left, failed or wrote nothing. Nothing was changed. */
+  summarizerFailed: 1424,
   /** Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can. */
   unsupportedVersion: 1426,
   /** The daemon is about to end and takes no more writes. */

@@ -77,6 +77,7 @@ async def context_(_client: Client, live: LiveSession, params: t.ContextParams) 
         thinking_level=seen.thinking_level, mode=seen.mode, injected_ttsr_rules=seen.injected_ttsr_rules,
         leaf_id=seen.leaf_id, mode_data=_json(seen.mode_data),
         configured_thinking_level=seen.configured_thinking_level, service_tier=_json(seen.service_tier),
+        format=params.format, system=_json(None), tokens=0, tokens_estimated=True, explanation=None,
     )  # fmt: skip
 
 

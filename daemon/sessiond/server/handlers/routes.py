@@ -7,8 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from sessiond.hub.live import LiveSession
-from sessiond.protocol import methods as m
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Nature, Pending
 from sessiond.server.client import Client
 from sessiond.server.handlers import daemon, reading, sessions, watching, writing

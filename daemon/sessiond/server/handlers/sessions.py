@@ -4,8 +4,7 @@ from sessiond.hub import catalogue
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.hub import refuse_unless_absolute
 from sessiond.hub.live import LiveSession
-from sessiond.protocol import methods as m
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
 
 

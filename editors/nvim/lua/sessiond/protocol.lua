@@ -116,6 +116,62 @@
 ---@class (exact) sessiond.InfoParams
 ---@field sessionId string 1 to 128 characters.
 
+---What the path to `leafId` (default: the session's leaf), and the whole tree, are made of.
+---@class (exact) sessiond.StatsParams
+---@field sessionId string 1 to 128 characters.
+---@field leafId? string 1 to 64 characters.
+
+---The path, the whole tree, and the context at the end of the path.
+---@class (exact) sessiond.StatsResult
+---@field path sessiond.Stats
+---@field tree sessiond.Stats
+---@field context sessiond.ContextUse
+---@field leafId? string
+
+---What some entries are made of.
+---@class (exact) sessiond.Stats
+---@field entries integer
+---@field messages table<string, integer> Role -> how many.
+---@field toolCalls integer
+---@field toolErrors integer
+---@field tools table<string, integer> Tool -> calls.
+---@field compactions integer
+---@field branchSummaries integer
+---@field tokens sessiond.TokenTotals
+---@field cost sessiond.CostTotals
+---@field models sessiond.ModelStats[] The costliest first.
+---@field firstAt? string Timestamp of the first entry.
+---@field lastAt? string
+
+---Tokens as the providers counted them.
+---@class (exact) sessiond.TokenTotals
+---@field input integer
+---@field output integer
+---@field cacheRead integer
+---@field cacheWrite integer
+---@field total integer
+
+---Cost in the currency of the agent that wrote it down, for pi and oh-my-pi US dollars.
+---@class (exact) sessiond.CostTotals
+---@field input number
+---@field output number
+---@field cacheRead number
+---@field cacheWrite number
+---@field total number
+
+---The share of one model; what was spent outside of answers is counted too.
+---@class (exact) sessiond.ModelStats
+---@field model string "provider/model".
+---@field messages integer
+---@field tokens sessiond.TokenTotals
+---@field cost sessiond.CostTotals
+
+---How full the context is.
+---@class (exact) sessiond.ContextUse
+---@field tokens integer
+---@field estimated boolean No usage could be trusted, as right after a compaction.
+---@field contextWindow integer
+
 ---Add entries to a session: all of them, or none.
 ---
 ---Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
@@ -123,9 +179,14 @@
 ---another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
 ---session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
 ---being doubled.
+---
+---With a provider's `format`, an item of `entries` may be a message as that provider has it, alone or as the
+---`message` of an entry. It is stored in the agents' own format; one that holds tool results becomes several
+---entries, of which the first has its id and the others that id with `-1`, `-2` and so on.
 ---@class (exact) sessiond.AppendParams
 ---@field sessionId string 1 to 128 characters.
 ---@field entries sessiond.Draft[] 1 to 10000 items.
+---@field format? "agent"|"anthropic"|"google"|"openai" Default `"agent"`.
 ---@field parentId? string|vim.NIL 1 to 64 characters.
 ---@field expectedLeaf? string|vim.NIL 1 to 64 characters.
 ---@field onConflict? "branch"|"reject" Default `"reject"`.
@@ -146,6 +207,8 @@
 ---@field status "created"|"duplicate"
 
 ---Read entries in log order: after a seq, around an entry, or exactly the given ids.
+---
+---They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
 ---@class (exact) sessiond.EntriesParams
 ---@field sessionId string 1 to 128 characters.
 ---@field after? integer|sessiond.After At least 0.
@@ -153,6 +216,7 @@
 ---@field ids? string[]
 ---@field cursor? string
 ---@field limit? integer 1 to 10000. Default `200`.
+---@field resolveBlobs? boolean Default `false`.
 
 ---A place in a session's log: everything up to and including line `seq` is known.
 ---@class (exact) sessiond.After
@@ -170,6 +234,7 @@
 ---@field leafId? string 1 to 64 characters.
 ---@field cursor? string
 ---@field limit? integer 1 to 10000. Default `10000`.
+---@field resolveBlobs? boolean Default `false`.
 
 ---Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
 ---
@@ -209,16 +274,21 @@
 ---What a model would see at `leafId` (default: the session's leaf).
 ---
 ---`agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
----it replaced, branch summaries and custom messages become messages.
+---it replaced, branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are
+---messages that the provider's API takes as they are: what it would refuse (a tool call without its result,
+---an aborted turn, two turns of one role) is left out, closed or joined. `explain` tells of every entry of the
+---path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
 ---@class (exact) sessiond.ContextParams
 ---@field sessionId string 1 to 128 characters.
 ---@field leafId? string 1 to 64 characters.
----@field format? "agent" Default `"agent"`.
+---@field format? "agent"|"anthropic"|"google"|"openai" Default `"agent"`.
+---@field explain? boolean Default `false`.
+---@field resolveBlobs? boolean Default `true`.
 
 ---Messages in order, with the entry that each came from, and the settings in force at the leaf.
 ---@class (exact) sessiond.ContextResult
 ---@field messages table<string, any>[]
----@field entryIds string[]
+---@field entryIds string[] Of each message; of the first entry where several were joined.
 ---@field models table<string, string> Role -> "provider/model".
 ---@field thinkingLevel string
 ---@field mode string
@@ -227,10 +297,140 @@
 ---@field modeData any Null without one.
 ---@field configuredThinkingLevel? string
 ---@field serviceTier any Null without one.
+---@field format "agent"|"anthropic"|"google"|"openai"
+---@field system any What the provider takes beside the messages (`system`, `systemInstruction`), or null.
+---@field tokens integer As the last answer's usage counted them, and an estimate of what came after.
+---@field tokensEstimated boolean No usage could be trusted: all of `tokens` is an estimate.
+---@field explanation? sessiond.Explained[]
+
+---What became of one entry of the path, and why. `message` is the place of its words in `messages`.
+---@class (exact) sessiond.Explained
+---@field entryId string
+---@field type string
+---@field role? string
+---@field fate "changed"|"in"|"out"
+---@field reason string A stable word, such as `compactedAway`.
+---@field because string The same as a sentence.
+---@field tokens integer An estimate, of what is in the context; 0 when it is out.
+---@field message? integer
+
+---Find where a session could be cut, and what would have to be summarised. Nothing is changed.
+---
+---This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
+---become `tokensAfter`. `reason` says why there is nothing to do; then there is no cut.
+---@class (exact) sessiond.PrepareCompactionParams
+---@field sessionId string 1 to 128 characters.
+---@field leafId? string 1 to 64 characters.
+---@field settings? sessiond.CompactionChoice
+---@field instructions? string What the summary should pay attention to.
+
+---Some of the settings; what is left out is as the session, or else the configuration, has it.
+---@class (exact) sessiond.CompactionChoice
+---@field enabled? boolean
+---@field contextWindow? integer 0 to 1000000000.
+---@field reserveTokens? integer 0 to 1000000000.
+---@field keepRecentTokens? integer 0 to 1000000000.
+
+---A safe cut: no tool call is parted from its result. Tokens as `session/context` counts them.
+---@class (exact) sessiond.PrepareCompactionResult
+---@field leafId? string
+---@field needed boolean `tokensBefore` is above `contextWindow` less `reserveTokens`.
+---@field reason? "alreadyCompacted"|"nothingToSummarize"
+---@field firstKeptEntryId? string
+---@field entriesToSummarize string[] In order; the beginning of a turn that is cut is at their end.
+---@field turnPrefix string[] Those of them that begin the turn whose rest is kept.
+---@field splitTurn boolean
+---@field previousSummary? string Of the compaction that this one would follow.
+---@field fileOperations sessiond.FileOperations
+---@field tokensBefore integer
+---@field tokensAfter integer Of what is kept; the summary comes on top.
+---@field prompt? string All that a summariser needs, as text.
+---@field settings sessiond.CompactionSettings
+
+---Files that the tool calls of some entries touched, each once, sorted; a file written is not in `read`.
+---@class (exact) sessiond.FileOperations
+---@field read string[]
+---@field modified string[]
+
+---When a session counts as full, and how much of it stays. All in tokens.
+---@class (exact) sessiond.CompactionSettings
+---@field enabled boolean Whether the daemon looks after it by itself.
+---@field contextWindow integer Of the model.
+---@field reserveTokens integer Kept free of the window, for the answer.
+---@field keepRecentTokens integer About how much stays as it is.
+
+---Let a summary stand for the older part of a session.
+---
+---Without `summary` the daemon has one written: by this client, or another with the session open, if it
+---declared `summarize`; else by the configured command. Requests that come while one is being written are
+---answered with its outcome. Without `firstKeptEntryId` the cut is that of `session/prepareCompaction`.
+---To undo it, move the leaf to `previousLeafId` with `session/branch`.
+---@class (exact) sessiond.CompactParams
+---@field sessionId string 1 to 128 characters.
+---@field summary? string
+---@field firstKeptEntryId? string 1 to 64 characters.
+---@field shortSummary? string
+---@field details? any
+---@field preserveData? any
+---@field fromExtension? boolean
+---@field tokensBefore? integer 0 to 1000000000.
+---@field settings? sessiond.CompactionChoice
+---@field instructions? string
+---@field expectedLeaf? string|vim.NIL 1 to 64 characters.
+---@field workDoneToken? string|integer 1 to 128 characters.
+
+---The compaction that was written, and the leaf before it.
+---@class (exact) sessiond.CompactResult
+---@field entryId string
+---@field seq integer
+---@field leafId? string
+---@field previousLeafId? string
+---@field firstKeptEntryId string
+---@field summary string
+---@field summarizedBy "client"|"command"|"given"
+---@field tokensBefore integer
+---@field tokensAfter integer
+
+---Choose, for one session, when it is compacted by itself; null goes back to the configuration.
+---
+---The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
+---@class (exact) sessiond.ConfigureParams
+---@field sessionId string 1 to 128 characters.
+---@field autoCompact? sessiond.CompactionChoice|vim.NIL
+
+---The settings in force; `entryId` is the line that recorded a change.
+---@class (exact) sessiond.ConfigureResult
+---@field autoCompact sessiond.CompactionSettings
+---@field entryId? string
+---@field seq integer
+
+---What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+---
+---Nothing is changed. A null `targetId` is the place before the first entry.
+---@class (exact) sessiond.PrepareBranchParams
+---@field sessionId string 1 to 128 characters.
+---@field targetId string|vim.NIL 1 to 64 characters.
+---@field leafId? string|vim.NIL 1 to 64 characters.
+---@field maxTokens? integer Of the entries in `prompt`, the newest first; all of them without it. 0 to 1000000000.
+---@field instructions? string What the summary should pay attention to.
+
+---The entries between the old leaf and the common ancestor, and where a person would go on.
+---@class (exact) sessiond.PrepareBranchResult
+---@field targetId? string
+---@field oldLeafId? string
+---@field commonAncestorId? string
+---@field entriesToSummarize string[]
+---@field fileOperations sessiond.FileOperations
+---@field tokens integer An estimate, of the entries that are in `prompt`.
+---@field prompt? string All that a summariser needs, as text; null when nothing is left behind.
+---@field resumeAt? string `targetId`, but the parent of a user's message, which is there to be edited.
+---@field editorText? string That message.
 
 ---Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
 ---
----The move is a line of the log, so it survives a restart; nothing is removed.
+---The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
+---the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, the
+---leaf stays.
 ---@class (exact) sessiond.BranchParams
 ---@field sessionId string 1 to 128 characters.
 ---@field targetId string|vim.NIL 1 to 64 characters.
@@ -238,12 +438,18 @@
 ---@field details? any
 ---@field fromExtension? boolean
 ---@field expectedLeaf? string|vim.NIL 1 to 64 characters.
+---@field summarize? boolean Default `false`.
+---@field instructions? string
+---@field workDoneToken? string|integer 1 to 128 characters.
 
 ---The leaf after the move; `entryId` is the branch summary when one was written.
 ---@class (exact) sessiond.BranchResult
 ---@field leafId? string
 ---@field seq integer
 ---@field entryId? string
+---@field previousLeafId? string
+---@field summary? string
+---@field summarizedBy? "client"|"command"|"given"
 
 ---Cut the path to an entry into a new session, labels rebuilt, and open that.
 ---
@@ -280,6 +486,102 @@
 ---@field remove? string[]
 ---@field tags? string[]
 
+---The working state at `leafId` (default: the session's leaf): all updates along the path, folded.
+---@class (exact) sessiond.StateParams
+---@field sessionId string 1 to 128 characters.
+---@field leafId? string 1 to 64 characters.
+
+---The state, and whether NOVA's rule would prune it.
+---@class (exact) sessiond.StateResult
+---@field state sessiond.WorkingState
+---@field leafId? string
+---@field shouldPrune boolean
+
+---The essentials of a session at one point of its tree: pointers, not content.
+---@class (exact) sessiond.WorkingState
+---@field sessionId string
+---@field plan? string
+---@field keyDecisions sessiond.Decision[] The last ten.
+---@field latestArtifacts table<string, string> Name -> path.
+---@field tokensUsed integer
+---@field turnCount integer
+---@field tags string[]
+---@field metrics sessiond.StateMetrics
+---@field model? string
+---@field agentName? string
+---@field forkParentId? string
+---@field forkCount integer
+---@field pruned boolean
+---@field lastPrunedAt? string
+---@field createdAt string
+---@field lastUpdated string
+
+---One decision and why it was made.
+---@class (exact) sessiond.Decision
+---@field decision string
+---@field rationale string
+---@field timestamp string ISO 8601.
+
+---Counters that go with the working state.
+---@class (exact) sessiond.StateMetrics
+---@field decisionCount integer Since the last pruning.
+---@field totalTokens integer
+---@field taskCount integer
+
+---Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
+---@class (exact) sessiond.UpdateStateParams
+---@field sessionId string 1 to 128 characters.
+---@field decision? sessiond.NewDecision
+---@field artifact? sessiond.Artifact
+---@field tokens? integer 0 to 1000000000.
+---@field turns? integer 0 to 1000000.
+---@field plan? string An empty one takes it away. At most 10000 characters.
+---@field tags? string[]
+---@field model? string 1 to 200 characters.
+---@field agentName? string 1 to 200 characters.
+---@field compress? boolean Prune now, whatever the limits say. Default `false`.
+---@field limits? sessiond.PruneLimits
+
+---A decision to be recorded; without `timestamp` it is made now.
+---@class (exact) sessiond.NewDecision
+---@field decision string At least 1 characters.
+---@field rationale? string Default `""`.
+---@field timestamp? string
+
+---Where something lies that was made; never its content.
+---@class (exact) sessiond.Artifact
+---@field name string 1 to 1000 characters.
+---@field path string 1 to 10000 characters.
+
+---Above which the state is pruned; what is left out is as the configuration has it.
+---@class (exact) sessiond.PruneLimits
+---@field maxDecisions? integer 1 to 1000.
+---@field maxTokens? integer 0 to 1000000000.
+
+---The state afterwards, and the line that recorded the change.
+---@class (exact) sessiond.UpdateStateResult
+---@field state sessiond.WorkingState
+---@field entryId string
+---@field seq integer
+---@field shouldPrune boolean
+
+---Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
+---@class (exact) sessiond.BeginTaskParams
+---@field sessionId string 1 to 128 characters.
+---@field decision? sessiond.NewDecision
+---@field limits? sessiond.PruneLimits
+
+---What an agent begins with; `context` is a few lines for its system prompt.
+---@class (exact) sessiond.BeginTaskResult
+---@field sessionId string
+---@field resumeFromSession string
+---@field context string
+---@field state sessiond.WorkingState
+---@field model? string
+---@field entryId string
+---@field seq integer
+---@field pruned boolean By this task.
+
 ---Hear of every change of a session from now on, and with `after` of what was missed since.
 ---
 ---Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
@@ -311,6 +613,59 @@
 ---How many sessions had something to sync.
 ---@class (exact) sessiond.FlushResult
 ---@field flushed integer
+
+---Keep some bytes, durable when this is answered. The same bytes are kept once.
+---@class (exact) sessiond.BlobPutParams
+---@field data string Base64.
+
+---Under which name they are kept; `ref` is how an entry names them.
+---@class (exact) sessiond.BlobPutResult
+---@field hash string Sha256, hexadecimal.
+---@field ref string "blob:sha256:<hash>".
+---@field size integer
+---@field created boolean
+
+---Read some bytes of a blob; `hash` may be a `ref`.
+---@class (exact) sessiond.BlobGetParams
+---@field hash string
+---@field offset? integer At least 0. Default `0`.
+---@field limit? integer 1 to 33554432. Default `33554432`.
+
+---The bytes; `nextOffset` is null when nothing is left.
+---@class (exact) sessiond.BlobGetResult
+---@field data string Base64.
+---@field size integer Of the whole blob.
+---@field nextOffset? integer
+
+---Find blobs that no session names, and unless `dryRun` put them into the trash.
+---
+---A blob younger than `graceSeconds` (default: the configuration's) stays, since the line that names it may be
+---on its way. Sessions in drafts and in the trash count, too.
+---@class (exact) sessiond.BlobCollectParams
+---@field dryRun? boolean Default `true`.
+---@field graceSeconds? integer At least 0.
+---@field workDoneToken? string|integer 1 to 128 characters.
+
+---What was, or with `dryRun` would be, put into the trash, and what stays.
+---@class (exact) sessiond.BlobCollectResult
+---@field removed sessiond.BlobInfo[]
+---@field removedBytes integer
+---@field kept integer
+---@field keptBytes integer
+---@field missing sessiond.MissingBlob[]
+---@field trashed? string The folder in the trash.
+---@field dryRun boolean
+
+---One blob.
+---@class (exact) sessiond.BlobInfo
+---@field hash string
+---@field size integer
+---@field modifiedAt string
+
+---A blob that a session names and that is not there.
+---@class (exact) sessiond.MissingBlob
+---@field hash string
+---@field sessionPath string
 
 ---How the daemon is: version, process, sockets, sessions, memory.
 ---@class (exact) sessiond.StatusParams
@@ -348,6 +703,7 @@
 ---@field subscriptions string[]
 ---@field queuedBytes integer
 ---@field terminal? sessiond.Terminal
+---@field summarizes? boolean Answers `client/summarize`. Default `false`.
 
 ---Stop the daemon once all is on disk. Other clients are cut off, and may start it again.
 ---@class (exact) sessiond.StopParams
@@ -355,6 +711,26 @@
 ---The process that is about to end.
 ---@class (exact) sessiond.StopResult
 ---@field pid integer
+
+---The daemon asks a client, which declared `summarize`, to write a summary.
+---
+---`prompt` is all that a model needs. The client may send `$/progress` with `workDoneToken`; it is passed on
+---to whoever waits. `$/cancelRequest` says that nobody waits any more.
+---@class (exact) sessiond.SummarizeParams
+---@field sessionId string
+---@field purpose "branch"|"compaction"
+---@field prompt string
+---@field entryIds string[] What is to be summarised.
+---@field models table<string, string> Role -> "provider/model" in force there.
+---@field instructions string|vim.NIL
+---@field workDoneToken string|integer 1 to 128 characters.
+
+---The summary. The other fields are stored with it.
+---@class (exact) sessiond.SummarizeResult
+---@field summary string
+---@field shortSummary? string
+---@field details? any
+---@field preserveData? any
 
 ---A session was created, or a draft became one. Sent to every client.
 ---@class (exact) sessiond.CreatedNote
@@ -401,12 +777,32 @@
 ---@field sessionId string
 ---@field lastSeq integer
 
+---A session has outgrown what its settings leave of the context window.
+---
+---Sent to whoever watches it, once until it is compacted or the leaf moves elsewhere. With a `summarizer`, the
+---daemon compacts by itself; without one, somebody else has to.
+---@class (exact) sessiond.CompactionNeededNote
+---@field sessionId string
+---@field leafId string
+---@field tokens integer
+---@field contextWindow integer
+---@field reserveTokens integer
+---@field summarizer? "client"|"command"
+
 ---`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants.
 ---@class (exact) sessiond.InitializeOptions
 ---@field protocolVersions? integer[]
 ---@field clientId? string 1 to 128 characters.
 ---@field terminal? sessiond.Terminal
 ---@field optOut? string[] Notifications this client does not want. Default `[]`.
+---@field capabilities? sessiond.ClientCapabilities Default `{}`.
+
+---What the daemon may ask of a client.
+---@class (exact) sessiond.ClientCapabilities
+---@field summarize? sessiond.SummarizeCapability
+
+---The client answers `client/summarize`. Nothing is to be said about how, so far.
+---@class (exact) sessiond.SummarizeCapability
 
 ---`capabilities.experimental.sessiond` of the reply to `initialize`.
 ---@class (exact) sessiond.Handshake
@@ -422,6 +818,19 @@
 ---@field maxPage integer
 ---@field maxBatch integer
 ---@field maxInFlight integer
+
+---`$/progress`: how far the work is that was asked for with `workDoneToken`.
+---@class (exact) sessiond.ProgressNote
+---@field token string|integer 1 to 128 characters.
+---@field value sessiond.Progress
+
+---One step: `begin` once, `report` any number of times, `end` once.
+---@class (exact) sessiond.Progress
+---@field kind "begin"|"end"|"report"
+---@field title? string With `begin`.
+---@field message? string
+---@field percentage? integer
+---@field cancellable? boolean
 
 ---The `data` of every error.
 ---
@@ -692,7 +1101,7 @@
 ---@field [string] any
 
 ---The stable name of an error: match this, never the message.
----@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"sessionNotFound"|"entryNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"unsupportedVersion"|"draining"|"damaged"|"storageFull"|"storageFailed"
+---@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"nothingToCompact"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"damaged"|"storageFull"|"storageFailed"
 
 local M = {}
 
@@ -705,19 +1114,30 @@ M.methods = {
   sessionContinue = "session/continue", -- sessiond.ContinueParams -> sessiond.ContinueResult
   sessionList = "session/list", -- sessiond.ListParams -> sessiond.ListResult
   sessionInfo = "session/info", -- sessiond.InfoParams -> sessiond.SessionResult
+  sessionStats = "session/stats", -- sessiond.StatsParams -> sessiond.StatsResult
   sessionAppend = "session/append", -- sessiond.AppendParams -> sessiond.AppendResult
   sessionEntries = "session/entries", -- sessiond.EntriesParams -> sessiond.EntriesResult
   sessionPath = "session/path", -- sessiond.PathParams -> sessiond.EntriesResult
   sessionTree = "session/tree", -- sessiond.TreeParams -> sessiond.TreeResult
   sessionContext = "session/context", -- sessiond.ContextParams -> sessiond.ContextResult
+  sessionPrepareCompaction = "session/prepareCompaction", -- sessiond.PrepareCompactionParams -> sessiond.PrepareCompactionResult
+  sessionCompact = "session/compact", -- sessiond.CompactParams -> sessiond.CompactResult
+  sessionConfigure = "session/configure", -- sessiond.ConfigureParams -> sessiond.ConfigureResult
+  sessionPrepareBranch = "session/prepareBranch", -- sessiond.PrepareBranchParams -> sessiond.PrepareBranchResult
   sessionBranch = "session/branch", -- sessiond.BranchParams -> sessiond.BranchResult
   sessionFork = "session/fork", -- sessiond.ForkParams -> sessiond.SessionResult
   sessionLabel = "session/label", -- sessiond.LabelParams -> sessiond.ChangeResult
   sessionRename = "session/rename", -- sessiond.RenameParams -> sessiond.ChangeResult
   sessionTag = "session/tag", -- sessiond.TagParams -> sessiond.ChangeResult
+  sessionState = "session/state", -- sessiond.StateParams -> sessiond.StateResult
+  sessionUpdateState = "session/updateState", -- sessiond.UpdateStateParams -> sessiond.UpdateStateResult
+  sessionBeginTask = "session/beginTask", -- sessiond.BeginTaskParams -> sessiond.BeginTaskResult
   sessionSubscribe = "session/subscribe", -- sessiond.SubscribeParams -> sessiond.SubscribeResult
   sessionUnsubscribe = "session/unsubscribe", -- sessiond.UnsubscribeParams -> sessiond.UnsubscribeResult
   sessionFlush = "session/flush", -- sessiond.FlushParams -> sessiond.FlushResult
+  blobPut = "blob/put", -- sessiond.BlobPutParams -> sessiond.BlobPutResult
+  blobGet = "blob/get", -- sessiond.BlobGetParams -> sessiond.BlobGetResult
+  blobCollect = "blob/collect", -- sessiond.BlobCollectParams -> sessiond.BlobCollectResult
   serverStatus = "server/status", -- sessiond.StatusParams -> sessiond.StatusResult
   serverClients = "server/clients", -- sessiond.ClientsParams -> sessiond.ClientsResult
   serverStop = "server/stop", -- sessiond.StopParams -> sessiond.StopResult
@@ -730,6 +1150,7 @@ M.notifications = {
   sessionChanged = "session/changed", -- sessiond.ChangedNote
   sessionDeleted = "session/deleted", -- sessiond.DeletedNote
   sessionLagged = "session/lagged", -- sessiond.LaggedNote
+  sessionCompactionNeeded = "session/compactionNeeded", -- sessiond.CompactionNeededNote
 }
 
 ---@type table<sessiond.ErrorKind, integer>
@@ -743,15 +1164,19 @@ M.error_codes = {
   cancelled = -32800, -- The client cancelled the request with `$/cancelRequest`.
   sessionNotFound = 1404, -- No session has this id or path, or the prefix fits none or several.
   entryNotFound = 1404, -- The session has no entry with this id.
+  blobNotFound = 1404, -- No blob has this hash.
   leafConflict = 1409, -- The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.
   idReused = 1409, -- The session already has an entry with this id and other content. Nothing was written.
   alreadyExists = 1409, -- There already is a session with this id, or another file of the same session is open.
   cursorExpired = 1410, -- The cursor belongs to another query or to a state that is gone.
+  nothingToCompact = 1412, -- The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.
   tooLarge = 1413, -- A frame, an entry or a batch has more than `limit` (it has `actual`).
   wouldBreakTree = 1422, -- The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
   invalidEntry = 1422, -- A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
   foreignWriter = 1423, -- Another program cut short or replaced the file while it was open. The file is left as it is.
   readOnly = 1423, -- The session cannot be written: its file is damaged, of a newer version, or you have no right to.
+  noSummarizer = 1424, -- No client declared `summarize`, and no command is configured. Nothing was written.
+  summarizerFailed = 1424, -- Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.
   unsupportedVersion = 1426, -- Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
   draining = 1429, -- The daemon is about to end and takes no more writes.
   damaged = 1500, -- The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.

@@ -1,0 +1,152 @@
+"""Every params, result and notification of the wire. The docstring of a Params is its method's documentation.
+
+Field names are camelCase on the wire. A field left out of a result has its default. Entries travel exactly
+as they are stored (`Entry`), so fields that sessiond does not know reach the client untouched.
+"""
+
+from sessiond.protocol.types.blobs import (
+    BlobCollectParams as BlobCollectParams,
+    BlobCollectResult as BlobCollectResult,
+    BlobGetParams as BlobGetParams,
+    BlobGetResult as BlobGetResult,
+    BlobInfo as BlobInfo,
+    BlobPutParams as BlobPutParams,
+    BlobPutResult as BlobPutResult,
+    Hash as Hash,
+    MissingBlob as MissingBlob,
+)
+from sessiond.protocol.types.branching import (
+    BranchParams as BranchParams,
+    BranchResult as BranchResult,
+    PrepareBranchParams as PrepareBranchParams,
+    PrepareBranchResult as PrepareBranchResult,
+)
+from sessiond.protocol.types.compaction import (
+    CompactionChoice as CompactionChoice,
+    CompactionSettings as CompactionSettings,
+    CompactParams as CompactParams,
+    CompactResult as CompactResult,
+    ConfigureParams as ConfigureParams,
+    ConfigureResult as ConfigureResult,
+    FileOperations as FileOperations,
+    PrepareCompactionParams as PrepareCompactionParams,
+    PrepareCompactionResult as PrepareCompactionResult,
+    SummarizedBy as SummarizedBy,
+    SummarizeParams as SummarizeParams,
+    SummarizeResult as SummarizeResult,
+)
+from sessiond.protocol.types.context import (
+    ContextParams as ContextParams,
+    ContextResult as ContextResult,
+    Explained as Explained,
+)
+from sessiond.protocol.types.handshake import (
+    ClientCapabilities as ClientCapabilities,
+    Handshake as Handshake,
+    InitializeOptions as InitializeOptions,
+    Limits as Limits,
+    SummarizeCapability as SummarizeCapability,
+)
+from sessiond.protocol.types.notes import (
+    AppendedNote as AppendedNote,
+    ChangedNote as ChangedNote,
+    CompactionNeededNote as CompactionNeededNote,
+    CreatedNote as CreatedNote,
+    DeletedNote as DeletedNote,
+    LaggedNote as LaggedNote,
+    LeafMovedNote as LeafMovedNote,
+)
+from sessiond.protocol.types.progress import (
+    Progress as Progress,
+    ProgressNote as ProgressNote,
+)
+from sessiond.protocol.types.server import (
+    ClientInfo as ClientInfo,
+    ClientsParams as ClientsParams,
+    ClientsResult as ClientsResult,
+    StatusParams as StatusParams,
+    StatusResult as StatusResult,
+    StopParams as StopParams,
+    StopResult as StopResult,
+)
+from sessiond.protocol.types.sessions import (
+    Because as Because,
+    CloseParams as CloseParams,
+    CloseResult as CloseResult,
+    ContinueParams as ContinueParams,
+    ContinueResult as ContinueResult,
+    CreateParams as CreateParams,
+    ForkParams as ForkParams,
+    InfoParams as InfoParams,
+    ListParams as ListParams,
+    ListResult as ListResult,
+    OpenParams as OpenParams,
+    SessionResult as SessionResult,
+)
+from sessiond.protocol.types.shared import (
+    After as After,
+    Draft as Draft,
+    Durability as Durability,
+    Entry as Entry,
+    EntryId as EntryId,
+    Filter as Filter,
+    Format as Format,
+    Json as Json,
+    Limit as Limit,
+    Message as Message,
+    Origin as Origin,
+    Problem as Problem,
+    ProgressToken as ProgressToken,
+    Seq as Seq,
+    SessionId as SessionId,
+    SessionInfo as SessionInfo,
+    Terminal as Terminal,
+    Tokens as Tokens,
+    Wire as Wire,
+)
+from sessiond.protocol.types.state import (
+    Artifact as Artifact,
+    BeginTaskParams as BeginTaskParams,
+    BeginTaskResult as BeginTaskResult,
+    Decision as Decision,
+    NewDecision as NewDecision,
+    PruneLimits as PruneLimits,
+    StateMetrics as StateMetrics,
+    StateParams as StateParams,
+    StateResult as StateResult,
+    UpdateStateParams as UpdateStateParams,
+    UpdateStateResult as UpdateStateResult,
+    WorkingState as WorkingState,
+)
+from sessiond.protocol.types.stats import (
+    ContextUse as ContextUse,
+    CostTotals as CostTotals,
+    ModelStats as ModelStats,
+    Stats as Stats,
+    StatsParams as StatsParams,
+    StatsResult as StatsResult,
+    TokenTotals as TokenTotals,
+)
+from sessiond.protocol.types.tree import (
+    Appended as Appended,
+    AppendParams as AppendParams,
+    AppendResult as AppendResult,
+    ChangeResult as ChangeResult,
+    EntriesParams as EntriesParams,
+    EntriesResult as EntriesResult,
+    LabelParams as LabelParams,
+    PathParams as PathParams,
+    RenameParams as RenameParams,
+    TagParams as TagParams,
+    TreeNode as TreeNode,
+    TreeParams as TreeParams,
+    TreeResult as TreeResult,
+)
+from sessiond.protocol.types.watching import (
+    FlushParams as FlushParams,
+    FlushResult as FlushResult,
+    SubscribeParams as SubscribeParams,
+    SubscribeResult as SubscribeResult,
+    UnsubscribeParams as UnsubscribeParams,
+    UnsubscribeResult as UnsubscribeResult,
+)

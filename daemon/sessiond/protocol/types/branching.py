@@ -1,0 +1,63 @@
+"""Branching: moving the leaf, with a summary of what is left behind or without."""
+
+from msgspec import UNSET, UnsetType
+
+from sessiond.protocol.types.compaction import FileOperations, SummarizedBy
+from sessiond.protocol.types.shared import EntryId, Json, ProgressToken, SessionId, Tokens, Wire
+
+
+class PrepareBranchParams(Wire, frozen=True):
+    """What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+
+    Nothing is changed. A null `targetId` is the place before the first entry.
+    """
+
+    session_id: SessionId
+    target_id: EntryId | None
+    leaf_id: EntryId | UnsetType | None = UNSET
+    max_tokens: Tokens | None = None  # of the entries in `prompt`, the newest first; all of them without it
+    instructions: str | None = None  # what the summary should pay attention to
+
+
+class PrepareBranchResult(Wire, frozen=True):
+    """The entries between the old leaf and the common ancestor, and where a person would go on."""
+
+    target_id: str | None
+    old_leaf_id: str | None
+    common_ancestor_id: str | None
+    entries_to_summarize: list[str]
+    file_operations: FileOperations
+    tokens: int  # an estimate, of the entries that are in `prompt`
+    prompt: str | None  # all that a summariser needs, as text; null when nothing is left behind
+    resume_at: str | None  # `targetId`, but the parent of a user's message, which is there to be edited
+    editor_text: str | None  # that message
+
+
+class BranchParams(Wire, frozen=True):
+    """Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
+
+    The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
+    the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, the
+    leaf stays.
+    """
+
+    session_id: SessionId
+    target_id: EntryId | None
+    summary: str | None = None
+    details: Json | UnsetType = UNSET
+    from_extension: bool | None = None
+    expected_leaf: EntryId | UnsetType | None = UNSET
+    summarize: bool = False
+    instructions: str | None = None
+    work_done_token: ProgressToken | None = None
+
+
+class BranchResult(Wire, frozen=True):
+    """The leaf after the move; `entryId` is the branch summary when one was written."""
+
+    leaf_id: str | None
+    seq: int
+    entry_id: str | None
+    previous_leaf_id: str | None
+    summary: str | None
+    summarized_by: SummarizedBy | None

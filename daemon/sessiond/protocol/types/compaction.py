@@ -1,0 +1,145 @@
+"""Compaction: its settings, a safe cut, the summary, and the request to a client to write one."""
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from sessiond.protocol.types.shared import EntryId, Json, ProgressToken, SessionId, Tokens, Wire
+
+SummarizedBy = Literal["given", "client", "command"]
+
+
+class CompactionSettings(Wire, frozen=True):
+    """When a session counts as full, and how much of it stays. All in tokens."""
+
+    enabled: bool  # whether the daemon looks after it by itself
+    context_window: int  # of the model
+    reserve_tokens: int  # kept free of the window, for the answer
+    keep_recent_tokens: int  # about how much stays as it is
+
+
+class CompactionChoice(Wire, frozen=True):
+    """Some of the settings; what is left out is as the session, or else the configuration, has it."""
+
+    enabled: bool | None = None
+    context_window: Tokens | None = None
+    reserve_tokens: Tokens | None = None
+    keep_recent_tokens: Tokens | None = None
+
+
+class ConfigureParams(Wire, frozen=True):
+    """Choose, for one session, when it is compacted by itself; null goes back to the configuration.
+
+    The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
+    """
+
+    session_id: SessionId
+    auto_compact: CompactionChoice | UnsetType | None = UNSET
+
+
+class ConfigureResult(Wire, frozen=True):
+    """The settings in force; `entryId` is the line that recorded a change."""
+
+    auto_compact: CompactionSettings
+    entry_id: str | None
+    seq: int
+
+
+class FileOperations(Wire, frozen=True):
+    """Files that the tool calls of some entries touched, each once, sorted; a file written is not in `read`."""
+
+    read: list[str]
+    modified: list[str]
+
+
+class PrepareCompactionParams(Wire, frozen=True):
+    """Find where a session could be cut, and what would have to be summarised. Nothing is changed.
+
+    This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
+    become `tokensAfter`. `reason` says why there is nothing to do; then there is no cut.
+    """
+
+    session_id: SessionId
+    leaf_id: EntryId | None = None
+    settings: CompactionChoice | None = None
+    instructions: str | None = None  # what the summary should pay attention to
+
+
+class PrepareCompactionResult(Wire, frozen=True):
+    """A safe cut: no tool call is parted from its result. Tokens as `session/context` counts them."""
+
+    leaf_id: str | None
+    needed: bool  # `tokensBefore` is above `contextWindow` less `reserveTokens`
+    reason: Literal["alreadyCompacted", "nothingToSummarize"] | None
+    first_kept_entry_id: str | None
+    entries_to_summarize: list[str]  # in order; the beginning of a turn that is cut is at their end
+    turn_prefix: list[str]  # those of them that begin the turn whose rest is kept
+    split_turn: bool
+    previous_summary: str | None  # of the compaction that this one would follow
+    file_operations: FileOperations
+    tokens_before: int
+    tokens_after: int  # of what is kept; the summary comes on top
+    prompt: str | None  # all that a summariser needs, as text
+    settings: CompactionSettings
+
+
+class CompactParams(Wire, frozen=True):
+    """Let a summary stand for the older part of a session.
+
+    Without `summary` the daemon has one written: by this client, or another with the session open, if it
+    declared `summarize`; else by the configured command. Requests that come while one is being written are
+    answered with its outcome. Without `firstKeptEntryId` the cut is that of `session/prepareCompaction`.
+    To undo it, move the leaf to `previousLeafId` with `session/branch`.
+    """
+
+    session_id: SessionId
+    summary: str | None = None
+    first_kept_entry_id: EntryId | None = None
+    short_summary: str | None = None
+    details: Json | UnsetType = UNSET
+    preserve_data: Json | UnsetType = UNSET
+    from_extension: bool | None = None
+    tokens_before: Tokens | None = None
+    settings: CompactionChoice | None = None
+    instructions: str | None = None
+    expected_leaf: EntryId | UnsetType | None = UNSET
+    work_done_token: ProgressToken | None = None
+
+
+class CompactResult(Wire, frozen=True):
+    """The compaction that was written, and the leaf before it."""
+
+    entry_id: str
+    seq: int
+    leaf_id: str | None
+    previous_leaf_id: str | None
+    first_kept_entry_id: str
+    summary: str
+    summarized_by: SummarizedBy
+    tokens_before: int
+    tokens_after: int
+
+
+class SummarizeParams(Wire, frozen=True):
+    """The daemon asks a client, which declared `summarize`, to write a summary.
+
+    `prompt` is all that a model needs. The client may send `$/progress` with `workDoneToken`; it is passed on
+    to whoever waits. `$/cancelRequest` says that nobody waits any more.
+    """
+
+    session_id: str
+    purpose: Literal["compaction", "branch"]
+    prompt: str
+    entry_ids: list[str]  # what is to be summarised
+    models: dict[str, str]  # role -> "provider/model" in force there
+    instructions: str | None
+    work_done_token: ProgressToken
+
+
+class SummarizeResult(Wire, frozen=True):
+    """The summary. The other fields are stored with it."""
+
+    summary: str
+    short_summary: str | None = None
+    details: Json | UnsetType = UNSET
+    preserve_data: Json | UnsetType = UNSET

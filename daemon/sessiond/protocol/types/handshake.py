@@ -1,0 +1,47 @@
+"""`initialize`: who the client is, and what the daemon can do."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from sessiond.protocol.types.shared import Terminal, Wire
+
+
+class SummarizeCapability(Wire, frozen=True):
+    """The client answers `client/summarize`. Nothing is to be said about how, so far."""
+
+
+class ClientCapabilities(Wire, frozen=True):
+    """What the daemon may ask of a client."""
+
+    summarize: SummarizeCapability | None = None
+
+
+class InitializeOptions(Wire, frozen=True):
+    """`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants."""
+
+    protocol_versions: list[int] = msgspec.field(default_factory=lambda: [1])
+    client_id: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    terminal: Terminal | None = None
+    opt_out: list[str] = msgspec.field(default_factory=list)  # notifications this client does not want
+    capabilities: ClientCapabilities = ClientCapabilities()
+
+
+class Limits(Wire, frozen=True):
+    """Bounds a client should know instead of finding out."""
+
+    max_frame_bytes: int
+    max_page: int
+    max_batch: int
+    max_in_flight: int
+
+
+class Handshake(Wire, frozen=True):
+    """`capabilities.experimental.sessiond` of the reply to `initialize`."""
+
+    protocol_version: int
+    epoch: str
+    client_id: str
+    methods: list[str]
+    limits: Limits

@@ -1,0 +1,61 @@
+"""The daemon itself: status, clients, stop."""
+
+from typing import Literal
+
+from sessiond.protocol.types.shared import Terminal, Wire
+
+
+class StatusParams(Wire, frozen=True):
+    """How the daemon is: version, process, sockets, sessions, memory."""
+
+
+class StatusResult(Wire, frozen=True):
+    """Sizes in bytes, times in seconds or ISO 8601."""
+
+    version: str
+    pid: int
+    epoch: str  # one per start of the daemon
+    home: str
+    socket: str | None
+    started_at: str
+    uptime: float
+    open_sessions: int
+    clients: int
+    rss_bytes: int
+    lsp_loaded: bool
+    draining: bool
+
+
+class ClientsParams(Wire, frozen=True):
+    """Who is attached."""
+
+
+class ClientInfo(Wire, frozen=True):
+    """One attached connection."""
+
+    client_id: str
+    name: str | None
+    version: str | None
+    connected_at: str
+    framing: Literal["content-length", "json-lines", "memory"]
+    sessions: list[str]
+    subscriptions: list[str]
+    queued_bytes: int
+    terminal: Terminal | None = None
+    summarizes: bool = False  # answers `client/summarize`
+
+
+class ClientsResult(Wire, frozen=True):
+    """All attached clients, the asking one included."""
+
+    clients: list[ClientInfo]
+
+
+class StopParams(Wire, frozen=True):
+    """Stop the daemon once all is on disk. Other clients are cut off, and may start it again."""
+
+
+class StopResult(Wire, frozen=True):
+    """The process that is about to end."""
+
+    pid: int

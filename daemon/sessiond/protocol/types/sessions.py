@@ -1,0 +1,126 @@
+"""The life of sessions: create, open, close, continue, list, info, fork."""
+
+from typing import Literal
+
+from sessiond.protocol.types.shared import EntryId, Limit, Problem, SessionId, SessionInfo, Terminal, Wire
+
+
+class CreateParams(Wire, frozen=True):
+    """Start a session and open it.
+
+    Until its first assistant message it is a draft: as durable as any other, hidden from lists.
+    `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
+    makes a UUID4. `ephemeral` keeps it in memory only.
+    """
+
+    cwd: str
+    id: SessionId | None = None
+    title: str | None = None
+    tags: list[str] | None = None
+    parent_session: str | None = None
+    ephemeral: bool = False
+    terminal: Terminal | None = None
+
+
+class SessionResult(Wire, frozen=True):
+    """A session and what is wrong with its file, if anything."""
+
+    session: SessionInfo
+    problems: list[Problem]
+
+
+class OpenParams(Wire, frozen=True):
+    """Open a session by id or by path, and subscribe to it.
+
+    A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix.
+    """
+
+    session_id: SessionId | None = None
+    path: str | None = None
+    terminal: Terminal | None = None
+
+
+class CloseParams(Wire, frozen=True):
+    """Stop using a session. Closing a draft as its last client moves the draft to the trash."""
+
+    session_id: SessionId
+
+
+class CloseResult(Wire, frozen=True):
+    """Whether other clients still have it open, and where a draft went."""
+
+    clients: int
+    trashed: str | None
+
+
+class ContinueParams(Wire, frozen=True):
+    """Find the session that this terminal should go on with, and open it.
+
+    First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
+    holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
+    says why.
+    """
+
+    cwd: str
+    terminal: Terminal | None = None
+    create: bool = True
+
+
+class Because(Wire, frozen=True):
+    """Why `session/continue` chose this session."""
+
+    rule: Literal["breadcrumb", "recent", "created"]
+    message: str
+
+
+class ContinueResult(Wire, frozen=True):
+    """The chosen session and the reason."""
+
+    session: SessionInfo
+    because: Because
+    created: bool
+    problems: list[Problem]
+
+
+class ListParams(Wire, frozen=True):
+    """List sessions, newest first, a page at a time.
+
+    `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
+    Drafts are left out unless `drafts` is true.
+    """
+
+    cwd: str | None = None
+    all: bool = False
+    tags: list[str] | None = None
+    query: str | None = None
+    sort: Literal["updated", "created", "title"] = "updated"
+    cursor: str | None = None
+    limit: Limit = 50
+    drafts: bool = False
+
+
+class ListResult(Wire, frozen=True):
+    """One page of sessions; `nextCursor` is null on the last."""
+
+    sessions: list[SessionInfo]
+    next_cursor: str | None
+
+
+class InfoParams(Wire, frozen=True):
+    """What is known of a session, with the problems of its file. Does not open or subscribe."""
+
+    session_id: SessionId
+
+
+class ForkParams(Wire, frozen=True):
+    """Cut the path to an entry into a new session, labels rebuilt, and open that.
+
+    `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
+    """
+
+    session_id: SessionId | None = None
+    path: str | None = None
+    leaf_id: EntryId | None = None
+    position: Literal["at", "before"] = "at"
+    cwd: str | None = None
+    title: str | None = None

@@ -1,0 +1,87 @@
+"""The shapes that several methods share, and the base of all that crosses the wire."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Raw
+
+SessionId = Annotated[str, Meta(min_length=1, max_length=128)]
+EntryId = Annotated[str, Meta(min_length=1, max_length=64)]
+Limit = Annotated[int, Meta(ge=1, le=10_000)]
+Seq = Annotated[int, Meta(ge=0)]
+Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+ProgressToken = Annotated[str, Meta(min_length=1, max_length=128)] | int
+"""What a client calls a piece of work whose progress it wants to hear of, as `workDoneToken` of LSP."""
+
+Entry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Entry"})]
+"""One entry as its line has it: any JSON object with `type`, `id`, `parentId`, `timestamp`."""
+
+Draft = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Draft"})]
+"""An entry before it has an id, a parent and a timestamp; it may bring its own."""
+
+Message = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
+"""A message in the shape that the context's format names."""
+
+Json = Annotated[Raw, Meta(extra_json_schema={})]
+
+Durability = Literal["synced", "written"]
+Format = Literal["agent", "openai", "anthropic", "google"]
+Filter = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
+
+
+class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The base of all that crosses the wire; unknown fields are ignored so that both ends may grow."""
+
+
+class SessionInfo(Wire, frozen=True):
+    """What a picker shows of a session."""
+
+    session_id: str
+    path: str | None  # null for a session that lives in memory only
+    cwd: str
+    title: str | None
+    tags: list[str]
+    created_at: str  # ISO 8601, UTC
+    updated_at: str  # timestamp of the last message, else of the header
+    message_count: int  # user and assistant messages, all branches
+    entry_count: int
+    first_prompt: str | None  # at most 200 characters, one line
+    leaf_id: str | None
+    seq: int  # ordinal of the last line; the header is 0
+    size_bytes: int
+    parent_session: str | None
+    draft: bool  # no assistant message yet: hidden from lists
+    read_only: bool
+    ephemeral: bool = False  # never touches the disk
+    problems: int = 0  # how many lines could not be taken as they are
+
+
+class Problem(Wire, frozen=True):
+    """Something in a session file that could not be taken as it is. The bytes stay as they are."""
+
+    line: int  # 1-based physical line
+    byte_offset: int
+    reason: str
+    severity: Literal["error", "warning"] = "error"
+
+
+class Terminal(Wire, frozen=True):
+    """Where a client sits: what continue-recent is scoped to. The client says, the daemon has no terminal."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._%@+:-]+$")]
+    kind: str = "tty"
+    cwd: str | None = None
+    pid: Annotated[int, Meta(ge=1)] | None = None  # session leader: while it lives, its session is taken
+
+
+class Origin(Wire, frozen=True):
+    """Who caused a change: a client of this daemon, or a foreign program that wrote to the file."""
+
+    kind: Literal["client", "foreign"]
+    client_id: str | None = None
+
+
+class After(Wire, frozen=True):
+    """A place in a session's log: everything up to and including line `seq` is known."""
+
+    seq: Seq

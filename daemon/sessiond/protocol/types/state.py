@@ -1,0 +1,127 @@
+"""Working state: what an agent has to know to go on with a task without its history (seed: NOVA)."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from sessiond.protocol.types.shared import EntryId, SessionId, Tokens, Wire
+
+
+class Decision(Wire, frozen=True):
+    """One decision and why it was made."""
+
+    decision: str
+    rationale: str
+    timestamp: str  # ISO 8601
+
+
+class NewDecision(Wire, frozen=True):
+    """A decision to be recorded; without `timestamp` it is made now."""
+
+    decision: Annotated[str, Meta(min_length=1)]
+    rationale: str = ""
+    timestamp: str | None = None
+
+
+class Artifact(Wire, frozen=True):
+    """Where something lies that was made; never its content."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=1_000)]
+    path: Annotated[str, Meta(min_length=1, max_length=10_000)]
+
+
+class StateMetrics(Wire, frozen=True):
+    """Counters that go with the working state."""
+
+    decision_count: int  # since the last pruning
+    total_tokens: int
+    task_count: int
+
+
+class WorkingState(Wire, frozen=True):
+    """The essentials of a session at one point of its tree: pointers, not content."""
+
+    session_id: str
+    plan: str | None
+    key_decisions: list[Decision]  # the last ten
+    latest_artifacts: dict[str, str]  # name -> path
+    tokens_used: int
+    turn_count: int
+    tags: list[str]
+    metrics: StateMetrics
+    model: str | None
+    agent_name: str | None
+    fork_parent_id: str | None
+    fork_count: int
+    pruned: bool
+    last_pruned_at: str | None
+    created_at: str
+    last_updated: str
+
+
+class PruneLimits(Wire, frozen=True):
+    """Above which the state is pruned; what is left out is as the configuration has it."""
+
+    max_decisions: Annotated[int, Meta(ge=1, le=1_000)] | None = None
+    max_tokens: Tokens | None = None
+
+
+class StateParams(Wire, frozen=True):
+    """The working state at `leafId` (default: the session's leaf): all updates along the path, folded."""
+
+    session_id: SessionId
+    leaf_id: EntryId | None = None
+
+
+class StateResult(Wire, frozen=True):
+    """The state, and whether NOVA's rule would prune it."""
+
+    state: WorkingState
+    leaf_id: str | None
+    should_prune: bool
+
+
+class UpdateStateParams(Wire, frozen=True):
+    """Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces."""
+
+    session_id: SessionId
+    decision: NewDecision | None = None
+    artifact: Artifact | None = None
+    tokens: Tokens | None = None
+    turns: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    plan: Annotated[str, Meta(max_length=10_000)] | None = None  # an empty one takes it away
+    tags: list[str] | None = None
+    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    agent_name: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    compress: bool = False  # prune now, whatever the limits say
+    limits: PruneLimits | None = None
+
+
+class UpdateStateResult(Wire, frozen=True):
+    """The state afterwards, and the line that recorded the change."""
+
+    state: WorkingState
+    entry_id: str
+    seq: int
+    should_prune: bool
+
+
+class BeginTaskParams(Wire, frozen=True):
+    """Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed."""
+
+    session_id: SessionId
+    decision: NewDecision | None = None
+    limits: PruneLimits | None = None
+
+
+class BeginTaskResult(Wire, frozen=True):
+    """What an agent begins with; `context` is a few lines for its system prompt."""
+
+    session_id: str
+    resume_from_session: str
+    context: str
+    state: WorkingState
+    model: str | None
+    entry_id: str
+    seq: int
+    pruned: bool  # by this task

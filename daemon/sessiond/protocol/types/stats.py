@@ -1,0 +1,73 @@
+"""Statistics: messages, tools, tokens and cost, of the path and of the whole tree."""
+
+from sessiond.protocol.types.shared import EntryId, SessionId, Wire
+
+
+class StatsParams(Wire, frozen=True):
+    """What the path to `leafId` (default: the session's leaf), and the whole tree, are made of."""
+
+    session_id: SessionId
+    leaf_id: EntryId | None = None
+
+
+class TokenTotals(Wire, frozen=True):
+    """Tokens as the providers counted them."""
+
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+    total: int
+
+
+class CostTotals(Wire, frozen=True):
+    """Cost in the currency of the agent that wrote it down, for pi and oh-my-pi US dollars."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    total: float
+
+
+class ModelStats(Wire, frozen=True):
+    """The share of one model; what was spent outside of answers is counted too."""
+
+    model: str  # "provider/model"
+    messages: int
+    tokens: TokenTotals
+    cost: CostTotals
+
+
+class Stats(Wire, frozen=True):
+    """What some entries are made of."""
+
+    entries: int
+    messages: dict[str, int]  # role -> how many
+    tool_calls: int
+    tool_errors: int
+    tools: dict[str, int]  # tool -> calls
+    compactions: int
+    branch_summaries: int
+    tokens: TokenTotals
+    cost: CostTotals
+    models: list[ModelStats]  # the costliest first
+    first_at: str | None  # timestamp of the first entry
+    last_at: str | None
+
+
+class ContextUse(Wire, frozen=True):
+    """How full the context is."""
+
+    tokens: int
+    estimated: bool  # no usage could be trusted, as right after a compaction
+    context_window: int
+
+
+class StatsResult(Wire, frozen=True):
+    """The path, the whole tree, and the context at the end of the path."""
+
+    path: Stats
+    tree: Stats
+    context: ContextUse
+    leaf_id: str | None

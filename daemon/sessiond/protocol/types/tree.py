@@ -1,0 +1,168 @@
+"""The tree: append, entries, path, tree, label, rename, tag."""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from sessiond.protocol.types.shared import (
+    After,
+    Draft,
+    Durability,
+    Entry,
+    EntryId,
+    Filter,
+    Format,
+    Limit,
+    Seq,
+    SessionId,
+    SessionInfo,
+    Wire,
+)
+
+
+class AppendParams(Wire, frozen=True):
+    """Add entries to a session: all of them, or none.
+
+    Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
+    entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
+    another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
+    session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
+    being doubled.
+
+    With a provider's `format`, an item of `entries` may be a message as that provider has it, alone or as the
+    `message` of an entry. It is stored in the agents' own format; one that holds tool results becomes several
+    entries, of which the first has its id and the others that id with `-1`, `-2` and so on.
+    """
+
+    session_id: SessionId
+    entries: Annotated[list[Draft], Meta(min_length=1, max_length=10_000)]
+    format: Format = "agent"
+    parent_id: EntryId | UnsetType | None = UNSET
+    expected_leaf: EntryId | UnsetType | None = UNSET
+    on_conflict: Literal["reject", "branch"] = "reject"
+    advance: bool = True
+    durability: Durability = "synced"
+
+
+class Appended(Wire, frozen=True):
+    """One entry of an append: `created` now, or a `duplicate` of what an earlier try had stored."""
+
+    id: str
+    seq: int
+    status: Literal["created", "duplicate"]
+
+
+class AppendResult(Wire, frozen=True):
+    """The leaf and the last line after the append."""
+
+    leaf_id: str | None
+    seq: int
+    entries: list[Appended]
+    branched: bool
+
+
+class EntriesParams(Wire, frozen=True):
+    """Read entries in log order: after a seq, around an entry, or exactly the given ids.
+
+    They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
+    """
+
+    session_id: SessionId
+    after: Seq | After | None = None
+    around: EntryId | None = None
+    ids: list[EntryId] | None = None
+    cursor: str | None = None
+    limit: Limit = 200
+    resolve_blobs: bool = False
+
+
+class EntriesResult(Wire, frozen=True):
+    """Entries as stored, with the seq of each; `nextCursor` is null when nothing is left."""
+
+    entries: list[Entry]
+    seqs: list[int]
+    next_cursor: str | None
+
+
+class PathParams(Wire, frozen=True):
+    """Read the entries from the root to `leafId` (default: the session's leaf), root first."""
+
+    session_id: SessionId
+    leaf_id: EntryId | None = None
+    cursor: str | None = None
+    limit: Limit = 10_000
+    resolve_blobs: bool = False
+
+
+class TreeParams(Wire, frozen=True):
+    """Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
+
+    `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
+    their children to the nearest visible ancestor.
+    """
+
+    session_id: SessionId
+    filter: Filter = "default"
+    query: str | None = None
+    root_id: EntryId | None = None
+    cursor: str | None = None
+    limit: Limit = 1_000
+
+
+class TreeNode(Wire, frozen=True):
+    """One visible row of the tree."""
+
+    id: str
+    parent_id: str | None  # the nearest visible ancestor
+    depth: int  # number of visible ancestors
+    indent: int  # number of visible forks above: what a drawing indents by, so that chains stay flat
+    seq: int
+    type: str
+    timestamp: str | None
+    child_count: int  # visible children
+    on_path: bool  # lies on the path to the session's leaf
+    role: str | None
+    preview: str  # one line of at most 120 characters
+    label: str | None
+    last_sibling: bool
+
+
+class TreeResult(Wire, frozen=True):
+    """A page of rows; `leafId` is where the next entry would attach."""
+
+    nodes: list[TreeNode]
+    leaf_id: str | None
+    total: int  # entries in the session, visible or not
+    next_cursor: str | None
+
+
+class LabelParams(Wire, frozen=True):
+    """Bookmark an entry; an absent or empty `label` removes the bookmark."""
+
+    session_id: SessionId
+    target_id: EntryId
+    label: Annotated[str, Meta(max_length=1_000)] | None = None
+
+
+class RenameParams(Wire, frozen=True):
+    """Give the session a title; an empty one takes it away. The title is a line of the log."""
+
+    session_id: SessionId
+    title: Annotated[str, Meta(max_length=1_000)]
+
+
+class TagParams(Wire, frozen=True):
+    """Add and remove words to filter sessions by, or with `tags` replace them all."""
+
+    session_id: SessionId
+    add: list[str] | None = None
+    remove: list[str] | None = None
+    tags: list[str] | None = None
+
+
+class ChangeResult(Wire, frozen=True):
+    """The line that recorded the change, and the session after it."""
+
+    entry_id: str
+    seq: int
+    session: SessionInfo

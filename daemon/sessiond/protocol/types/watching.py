@@ -1,0 +1,50 @@
+"""Keeping up to date: subscribe, unsubscribe, flush."""
+
+from typing import Literal
+
+from sessiond.protocol.types.shared import After, Seq, SessionId, SessionInfo, Wire
+
+
+class SubscribeParams(Wire, frozen=True):
+    """Hear of every change of a session from now on, and with `after` of what was missed since.
+
+    Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
+    would be too much, `mode` is `snapshot` and says so: read the tree anew.
+    """
+
+    session_id: SessionId
+    after: Seq | After | None = None
+
+
+class SubscribeResult(Wire, frozen=True):
+    """How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`."""
+
+    mode: Literal["replay", "snapshot"]
+    from_seq: int
+    to_seq: int
+    session: SessionInfo
+    reason: str | None
+
+
+class UnsubscribeParams(Wire, frozen=True):
+    """Hear no more of a session; it stays open for this client."""
+
+    session_id: SessionId
+
+
+class UnsubscribeResult(Wire, frozen=True):
+    """Whether there was a subscription."""
+
+    was_subscribed: bool
+
+
+class FlushParams(Wire, frozen=True):
+    """Wait until every line of a session (of all, without `sessionId`) would survive a power cut."""
+
+    session_id: SessionId | None = None
+
+
+class FlushResult(Wire, frozen=True):
+    """How many sessions had something to sync."""
+
+    flushed: int
