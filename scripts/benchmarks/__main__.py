@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from scripts.benchmarks import appending, fanout, opening, reading, request_cost, starting
+from scripts.benchmarks import appending, contexts, fanout, listing, opening, request_cost, starting
 from scripts.benchmarks.report import Row, table
 
 
@@ -22,8 +22,8 @@ MEASUREMENTS: dict[str, Measurement] = {
     "append": appending.measure,
     "fanout": fanout.measure,
     "open": opening.measure,
-    "context": reading.measure_context,
-    "list": reading.measure_list,
+    "context": contexts.measure,
+    "list": listing.measure,
     "start": starting.measure,
 }
 

@@ -1,4 +1,4 @@
-"""Reading what is there: the context of a deep path, and the list of many sessions."""
+"""The list of many sessions."""
 
 import os
 import time
@@ -10,36 +10,11 @@ from scripts.benchmarks.processes import Process, sessiond
 from scripts.benchmarks.report import Row, at_most, middle, milliseconds
 from scripts.benchmarks.session_files import session_name, write_session
 
-DEPTH = 10_000
 SESSIONS, ENTRIES = 1_000, 100
 WARM_LIST = 0.008
 
 
-def measure_context(folder: Path, *, quick: bool) -> list[Row]:
-    """The session is open, as it is for who works on it. Yardstick: msgspec decoding the same lines."""
-    session = "bench-context"
-    path = folder / session_name(session)
-    write_session(path, session, DEPTH, branch_every=0)
-    took, decoded = [], []
-    with sessiond(folder / "home") as daemon, daemon.connect() as client:
-        client.call("session/open", {"path": str(path)})
-        for _ in range(5 if quick else 15):
-            decoded.append(_decode(path))
-            seconds, reply = exchange(daemon, "session/context", {"sessionId": session})
-            took.append(seconds)
-        messages = len(msgspec.json.decode(reply)["result"]["messages"])
-        if messages != DEPTH:
-            raise RuntimeError(f"the context has {messages} messages, not {DEPTH}")
-    return [
-        Row(
-            f"context of a path of {DEPTH:,} entries ({len(reply) / 1e6:.0f} MB)",
-            milliseconds(middle(took)),
-            f"{middle(took) / middle(decoded):.1f} x msgspec decoding it ({milliseconds(middle(decoded))})",
-        )
-    ]
-
-
-def measure_list(folder: Path, *, quick: bool) -> list[Row]:
+def measure(folder: Path, *, quick: bool) -> list[Row]:
     """A daemon that has just started must look into every file; the next time it knows them."""
     home = folder / "home"
     for number in range(SESSIONS):
@@ -66,12 +41,6 @@ def measure_list(folder: Path, *, quick: bool) -> list[Row]:
             at_most(middle(warm), WARM_LIST),
         ),
     ]
-
-
-def _decode(path: Path) -> float:
-    start = time.perf_counter()
-    msgspec.json.Decoder().decode_lines(path.read_bytes())
-    return time.perf_counter() - start
 
 
 def _list(daemon: Process) -> float:

@@ -1,0 +1,119 @@
+"""The context of a deep path, side by side: through the daemon, in its process, and in the real peers."""
+
+import asyncio
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from scripts.benchmarks.load import exchange
+from scripts.benchmarks.processes import sessiond
+from scripts.benchmarks.report import Row, Verdict, at_most, middle, milliseconds
+from scripts.benchmarks.session_files import session_name, write_session
+
+from sessiond.hub.loaded import LoadedSession
+from sessiond.store.files.store import FileStore
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+from support import peers
+
+DEPTH = 10_000
+PROGRAM = Path(__file__).parent / "peer_programs" / "context.mjs"
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Seconds: to open a file and build its context, and to build it again."""
+
+    opened: float
+    warm: float
+
+
+class Figures(msgspec.Struct):
+    """What peer_programs/context.mjs answers, in milliseconds."""
+
+    open: float
+    first: float
+    warm: float
+    messages: int
+    import_: float = msgspec.field(name="import")
+
+
+def measure(folder: Path, *, quick: bool) -> list[Row]:
+    """Yardsticks: msgspec decoding the same lines, and pi and oh-my-pi where they are installed."""
+    session = "bench-context"
+    path = folder / session_name(session)
+    write_session(path, session, DEPTH, branch_every=0)
+    rounds = 5 if quick else 15
+    took, decoded = [], []
+    with sessiond(folder / "home") as daemon, daemon.connect() as client:
+        client.call("session/open", {"path": str(path)})
+        for _ in range(rounds):
+            decoded.append(_decode(path))
+            seconds, reply = exchange(daemon, "session/context", {"sessionId": session})
+            took.append(seconds)
+    _expect(len(msgspec.json.decode(reply)["result"]["messages"]))
+    asked, own = middle(took), asyncio.run(_in_process(path, rounds))
+    others = {it: _peer(it, path, rounds) for it in peers.BOTH} if peers.available() else {}
+    return [
+        Row(
+            f"context of a path of {DEPTH:,} entries, with its {len(reply) / 1e6:.0f} MB at the client",
+            milliseconds(asked),
+            f"{asked / middle(decoded):.1f} x msgspec decoding it ({milliseconds(middle(decoded))})",
+        ),
+        *(_against_a_new_process(asked, str(peer), figures) for peer, figures in others.items()),
+        Row("  in one process: open the file, first context", milliseconds(own.opened)),
+        *(_against(own.opened, str(peer), (it.open + it.first) / 1e3) for peer, it in others.items()),
+        Row("  in one process: context of an open session, again", milliseconds(own.warm)),
+        *(_against(own.warm, str(peer), it.warm / 1e3) for peer, it in others.items()),
+    ]
+
+
+def _against_a_new_process(asked: float, peer: str, figures: Figures) -> Row:
+    """What a program pays that has no daemon: it loads the package, opens the file, then builds the context."""
+    total = (figures.import_ + figures.open + figures.first) / 1e3
+    return _against(asked, f"{peer} in a new process: import, open, context", total)
+
+
+def _against(ours: float, what: str, theirs: float) -> Row:
+    verdict: Verdict = at_most(ours, theirs)
+    return Row(f"    {what}", milliseconds(theirs), f"ours {ours / theirs:.2f} x", "<= 1 x", verdict)
+
+
+def _peer(peer: peers.Peer, path: Path, rounds: int) -> Figures:
+    request = {"peer": peer.name, "file": str(path), "rounds": rounds}
+    figures = msgspec.json.decode(peers.run_program(peer, PROGRAM, request, timeout=120), type=Figures)
+    _expect(figures.messages)
+    return figures
+
+
+async def _in_process(path: Path, rounds: int) -> Timed:
+    """As the hub does it: a session that is open, whose last context is kept."""
+    store = FileStore(path.parent / "data", path.parent / "state")
+    opened, warm = list[float](), list[float]()
+    for _ in range(rounds):
+        start = time.perf_counter()
+        session = LoadedSession(await store.open_ref(str(path)))
+        await session.load()
+        leaf = session.tree.leaf
+        for times in (opened, warm):
+            context = await session.context(leaf)
+            times.append(time.perf_counter() - start)
+            _expect(len(context.messages))
+            start = time.perf_counter()
+        await session.log.close()
+    await store.close()
+    return Timed(middle(opened), middle(warm))
+
+
+def _expect(messages: int) -> None:
+    if messages != DEPTH:
+        raise RuntimeError(f"the context has {messages} messages, not {DEPTH}")
+
+
+def _decode(path: Path) -> float:
+    start = time.perf_counter()
+    msgspec.json.Decoder().decode_lines(path.read_bytes())
+    return time.perf_counter() - start
