@@ -15,8 +15,8 @@ T = TypeVar("T")
 _fields = msgspec.json.Decoder(dict[str, Raw])
 
 
-def part(decoder: msgspec.json.Decoder[T], entry: bytes) -> T | None:
-    """What the decoder takes from an entry, or None when the entry does not have it that way."""
+def part(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | None:
+    """What the decoder takes from an entry or message; None when that does not have it that way."""
     try:
         return decoder.decode(entry)
     except (msgspec.DecodeError, RecursionError):
@@ -38,9 +38,9 @@ def is_null(value: Raw) -> bool:
     return len(memoryview(value)) == 4 and bytes(value) == b"null"
 
 
-def _second_look(decoder: msgspec.json.Decoder[T], entry: bytes) -> T | None:
+def _second_look(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | None:
     """As `part`, for an entry with lone surrogates, which msgspec refuses: they are read as U+FFFD."""
     try:
-        return decoder.decode(lines.well_formed(entry))
+        return decoder.decode(lines.well_formed(bytes(entry)))
     except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
         return None
