@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.config import Config, Drafts, InvalidConfig, Listen, read
+from sessiond.config import Compaction, Config, Drafts, InvalidConfig, Listen, Summarizer, read
 
 
 def written(tmp_path: Path, text: str) -> str:
@@ -13,11 +13,28 @@ def written(tmp_path: Path, text: str) -> str:
 
 
 def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
-    assert read(str(tmp_path / "config.toml")) == Config(Listen(idle_exit=1800.0), Drafts(max_age=604_800.0))
+    assert read(str(tmp_path / "config.toml")) == Config(
+        Listen(idle_exit=1800.0),
+        Drafts(max_age=604_800.0),
+        Compaction(enabled=False, context_window=200_000, reserve_tokens=16_384, keep_recent_tokens=20_000),
+        Summarizer(command=None, timeout=300.0),
+    )
 
 
 def test_what_is_written_replaces_a_default_and_leaves_the_others(tmp_path: Path) -> None:
     assert read(written(tmp_path, '[listen]\nidle_exit = "45s"\n')) == Config(listen=Listen(idle_exit=45.0))
+
+
+def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
+    chosen = read(written(tmp_path, '[summarizer]\ncommand = ["llm", "-m", "small"]\ntimeout = "90s"\n'))
+    assert chosen.summarizer == Summarizer(command=("llm", "-m", "small"), timeout=90.0)
+
+
+def test_sizes_of_a_compaction_are_whole_numbers_of_tokens(tmp_path: Path) -> None:
+    text = "[compaction]\nenabled = true\ncontext_window = 32_000\nreserve_tokens = 0\n"
+    assert read(written(tmp_path, text)).compaction == Compaction(
+        enabled=True, context_window=32_000, reserve_tokens=0
+    )
 
 
 def test_never_is_a_length_of_time(tmp_path: Path) -> None:
@@ -43,6 +60,19 @@ def test_lengths_of_time_have_one_of_four_units(
         "[listen]\nidle_exit = '0m'\n",
         "[listen]\nidle_exit = 'soon'\n",
         "[drafts]\nmax_age = ['7d']\n",
+        "[compaction]\nenabled = 1\n",
+        "[compaction]\nenabled = 'yes'\n",
+        "[compaction]\ncontext_window = '200k'\n",
+        "[compaction]\ncontext_window = true\n",
+        "[compaction]\ncontext_window = -1\n",
+        "[compaction]\ncontext_window = 36384\n",
+        "[compaction]\nkeep_recent_tokens = 200000\n",
+        "[summarizer]\ncommand = 'llm -m small'\n",
+        "[summarizer]\ncommand = []\n",
+        "[summarizer]\ncommand = ['']\n",
+        "[summarizer]\ncommand = ['llm', 3]\n",
+        "[summarizer]\ncommand = ['llm', \"a\\u0000b\"]\n",
+        "[summarizer]\ntimeout = 30\n",
     ],
 )
 def test_anything_else_is_an_error(tmp_path: Path, text: str) -> None:

@@ -4,12 +4,14 @@ Every key does something. An unknown key is an error, because a misspelt one wou
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_MOST_TOKENS: Final = 1_000_000_000
 
 
 class InvalidConfig(Exception):
@@ -35,11 +37,37 @@ class Drafts:
 
 
 @dataclass(frozen=True)
+class Compaction:
+    """`[compaction]`: when a session counts as full, in tokens; `enabled`: the daemon compacts by itself.
+
+    The numbers are those of pi (fact: pi-omp §2.11). A session may choose others.
+    """
+
+    enabled: bool = False
+    context_window: int = 200_000
+    reserve_tokens: int = 16_384
+    keep_recent_tokens: int = 20_000
+
+
+@dataclass(frozen=True)
+class Summarizer:
+    """`[summarizer]`: the program that writes a summary when no client does; without one, None.
+
+    `timeout`: seconds that whoever was asked has for a summary, a client too; None for ever.
+    """
+
+    command: tuple[str, ...] | None = None
+    timeout: float | None = 5 * 60.0
+
+
+@dataclass(frozen=True)
 class Config:
     """All that a person may choose, with what holds when nothing is chosen."""
 
     listen: Listen = field(default_factory=Listen)
     drafts: Drafts = field(default_factory=Drafts)
+    compaction: Compaction = field(default_factory=Compaction)
+    summarizer: Summarizer = field(default_factory=Summarizer)
 
 
 def read(path: str) -> Config:
@@ -58,46 +86,92 @@ def read(path: str) -> Config:
     except tomllib.TOMLDecodeError as error:
         advice = 'tables such as [listen] with lines such as idle_exit = "30m"'
         raise InvalidConfig(path, f"it is not TOML ({error})", advice) from error
-    return _checked(path, tables)
+    try:
+        return _checked(tables)
+    except _Unfit as unfit:
+        raise InvalidConfig(path, unfit.reason, unfit.advice) from None
 
 
-def _checked(path: str, tables: dict[str, Any]) -> Config:
-    _refuse_unknown(path, "table", tables, ["listen", "drafts"])
-    listen = _table(path, tables, "listen", ["idle_exit"])
-    drafts = _table(path, tables, "drafts", ["max_age"])
-    return Config(
-        listen=Listen(
-            idle_exit=_duration(path, "listen.idle_exit", listen.get("idle_exit"), Listen.idle_exit)
-        ),
-        drafts=Drafts(max_age=_duration(path, "drafts.max_age", drafts.get("max_age"), Drafts.max_age)),
-    )
+class _Unfit(Exception):
+    """What is written cannot be meant."""
+
+    def __init__(self, reason: str, advice: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.advice = advice
 
 
-def _table(path: str, tables: dict[str, Any], name: str, keys: list[str]) -> dict[str, Any]:
-    table = tables.get(name, {})
+def _checked(tables: dict[str, Any]) -> Config:
+    _refuse_unknown("table", tables, list(_TABLES))
+    chosen = {name: _table(name, tables.get(name, {})) for name in _TABLES}
+    compaction: Compaction = chosen["compaction"]
+    if compaction.reserve_tokens + compaction.keep_recent_tokens >= compaction.context_window:
+        reason = "compaction.reserve_tokens and compaction.keep_recent_tokens fill the whole context_window"
+        raise _Unfit(reason, "numbers whose sum is well below that of context_window")
+    return Config(**chosen)
+
+
+def _table(name: str, table: object) -> Any:
+    kind, keys = _TABLES[name]
     if not isinstance(table, dict):
-        raise InvalidConfig(
-            path, f"{name} is not a table", f"[{name}] on a line of its own, the keys below it"
-        )
-    _refuse_unknown(path, f"key in [{name}]", table, keys)
-    return table
+        raise _Unfit(f"{name} is not a table", f"[{name}] on a line of its own, the keys below it")
+    _refuse_unknown(f"key in [{name}]", table, list(keys))
+    return kind(**{key: keys[key](f"{name}.{key}", value) for key, value in table.items()})
 
 
-def _refuse_unknown(path: str, what: str, found: dict[str, Any], known: list[str]) -> None:
+def _refuse_unknown(what: str, found: dict[str, Any], known: list[str]) -> None:
     for name in found:
         if name not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.5)
             advice = f"{near[0]} is probably meant" if near else f"one of {', '.join(known)}"
-            raise InvalidConfig(path, f"{name!r} is not a known {what}", advice)
+            raise _Unfit(f"{name!r} is not a known {what}", advice)
 
 
-def _duration(path: str, key: str, value: object, default: float | None) -> float | None:
-    if value is None:
-        return default
+def _duration(key: str, value: object) -> float | None:
     if value == "never":
         return None
     parts = re.fullmatch(r"([1-9][0-9]{0,8})([smhd])", value) if isinstance(value, str) else None
     if parts is None:
         advice = f'{key} as a text such as "45s", "30m", "2h", "7d" or "never"'
-        raise InvalidConfig(path, f"{key} is {value!r}, which is not a length of time", advice)
+        raise _Unfit(f"{key} is {value!r}, which is not a length of time", advice)
     return int(parts[1]) * _SECONDS[parts[2]]
+
+
+def _switch(key: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _Unfit(f"{key} is {value!r}, which says neither yes nor no", f"{key} = true or {key} = false")
+    return value
+
+
+def _tokens(key: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_TOKENS:
+        advice = f"{key} as a whole number from 0 to {_MOST_TOKENS}"
+        raise _Unfit(f"{key} is {value!r}, which is no number of tokens", advice)
+    return value
+
+
+def _command(key: str, value: object) -> tuple[str, ...]:
+    words = value if isinstance(value, list) else []
+    if not words or not all(isinstance(word, str) and "\0" not in word for word in words) or not words[0]:
+        advice = f'{key} as a list: ["program", "argument"]; it is run without a shell'
+        raise _Unfit(f"{key} is {value!r:.80}, which is no command", advice)
+    return tuple(words)
+
+
+_Reader: TypeAlias = Callable[[str, object], object]
+
+_TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
+    "listen": (Listen, {"idle_exit": _duration}),
+    "drafts": (Drafts, {"max_age": _duration}),
+    "compaction": (
+        Compaction,
+        {
+            "enabled": _switch,
+            "context_window": _tokens,
+            "reserve_tokens": _tokens,
+            "keep_recent_tokens": _tokens,
+        },
+    ),
+    "summarizer": (Summarizer, {"command": _command, "timeout": _duration}),
+}
+"""For each table the class that it fills, and for each key what reads its value."""
