@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.config import Compaction, Config, Drafts, InvalidConfig, Listen, Summarizer, read
+from sessiond.config import Compaction, Config, Drafts, InvalidConfig, Listen, State, Summarizer, read
 
 
 def written(tmp_path: Path, text: str) -> str:
@@ -18,6 +18,7 @@ def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
         Drafts(max_age=604_800.0),
         Compaction(enabled=False, context_window=200_000, reserve_tokens=16_384, keep_recent_tokens=20_000),
         Summarizer(command=None, timeout=300.0),
+        State(max_decisions=10, max_tokens=150_000),
     )
 
 
@@ -73,6 +74,10 @@ def test_lengths_of_time_have_one_of_four_units(
         "[summarizer]\ncommand = ['llm', 3]\n",
         "[summarizer]\ncommand = ['llm', \"a\\u0000b\"]\n",
         "[summarizer]\ntimeout = 30\n",
+        "[state]\nmax_decisions = 0\n",
+        "[state]\nmax_decisions = 11\n",
+        "[state]\nmax_decisions = true\n",
+        "[state]\nmax_tokens = '150k'\n",
     ],
 )
 def test_anything_else_is_an_error(tmp_path: Path, text: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _MOST_TOKENS: Final = 1_000_000_000
+_MOST_DECISIONS: Final = 10
 
 
 class InvalidConfig(Exception):
@@ -61,6 +62,14 @@ class Summarizer:
 
 
 @dataclass(frozen=True)
+class State:
+    """`[state]`: above how many decisions or tokens a working state is pruned (seed: NOVA `should_prune`)."""
+
+    max_decisions: int = 10
+    max_tokens: int = 150_000
+
+
+@dataclass(frozen=True)
 class Config:
     """All that a person may choose, with what holds when nothing is chosen."""
 
@@ -68,6 +77,7 @@ class Config:
     drafts: Drafts = field(default_factory=Drafts)
     compaction: Compaction = field(default_factory=Compaction)
     summarizer: Summarizer = field(default_factory=Summarizer)
+    state: State = field(default_factory=State)
 
 
 def read(path: str) -> Config:
@@ -150,6 +160,13 @@ def _tokens(key: str, value: object) -> int:
     return value
 
 
+def _decisions(key: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST_DECISIONS:
+        advice = f"{key} as a whole number from 1 to {_MOST_DECISIONS}; a working state never holds more"
+        raise _Unfit(f"{key} is {value!r}, which is no number of decisions", advice)
+    return value
+
+
 def _command(key: str, value: object) -> tuple[str, ...]:
     words = value if isinstance(value, list) else []
     if not words or not all(isinstance(word, str) and "\0" not in word for word in words) or not words[0]:
@@ -173,5 +190,6 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
         },
     ),
     "summarizer": (Summarizer, {"command": _command, "timeout": _duration}),
+    "state": (State, {"max_decisions": _decisions, "max_tokens": _tokens}),
 }
 """For each table the class that it fills, and for each key what reads its value."""
