@@ -48,7 +48,7 @@ def build_context(tree: Tree, leaf_row: int, read: Read) -> Steps[Context]:
     path = yield from steps.path(tree, leaf_row)
     in_force = yield from settings(tree, path, read)
     context = Context(leaf_id=tree.id(leaf_row), **msgspec.structs.asdict(in_force))
-    selection = yield from _select(tree, path, read)
+    selection = yield from select(tree, path, read)
     edits = yield from _edits(tree, selection.edits, read)
     context.edited = bool(edits)
     if selection.compaction != NONE:
@@ -87,8 +87,12 @@ def extend_context(
 
 
 @dataclass(slots=True)
-class _Selection:
-    """What of a path speaks: the summary, what it keeps from before it, the rest; and edits of all these."""
+class Selection:
+    """Rows of a path that can speak: the compaction, what it keeps from before it, the rest; and edits of these.
+
+    `compaction` is `NONE` when none is in force. Edits may silence any of them; pi's compactions keep no
+    system messages.
+    """
 
     compaction: int = NONE
     kept: list[int] = field(default_factory=list)
@@ -96,14 +100,14 @@ class _Selection:
     edits: list[int] = field(default_factory=list)
 
 
-def _select(tree: Tree, path: Sequence[int], read: Read) -> Steps[_Selection]:
-    """The last compaction or reset boundary decides what of a path is in the context."""
+def select(tree: Tree, path: Sequence[int], read: Read) -> Steps[Selection]:
+    """What of a path, root first, is in its context: the last compaction or reset boundary decides."""
     kinds = bytearray()
     for start in range(0, len(path), steps.ROWS_A_STEP):
         kinds += bytes(map(tree.kind, path[start : start + steps.ROWS_A_STEP]))
         yield
     compaction, reset = kinds.rfind(_COMPACTION), kinds.rfind(_RESET)
-    selection = _Selection()
+    selection = Selection()
     if compaction > reset:
         selection.compaction = path[compaction]
         first = yield from _first_kept(tree, path, compaction, read)
