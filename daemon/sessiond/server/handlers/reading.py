@@ -1,4 +1,4 @@
-"""What only reads: entries, path, tree, context."""
+"""What only reads: entries, path, tree."""
 
 from collections.abc import Sequence
 
@@ -69,18 +69,6 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
     )
 
 
-async def context_(_client: Client, live: LiveSession, params: t.ContextParams) -> t.ContextResult:
-    leaf = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
-    seen = await live.context(leaf)
-    return t.ContextResult(
-        messages=seen.messages, entry_ids=seen.entry_ids, models=seen.models,
-        thinking_level=seen.thinking_level, mode=seen.mode, injected_ttsr_rules=seen.injected_ttsr_rules,
-        leaf_id=seen.leaf_id, mode_data=_json(seen.mode_data),
-        configured_thinking_level=seen.configured_thinking_level, service_tier=_json(seen.service_tier),
-        format=params.format, system=_json(None), tokens=0, tokens_estimated=True, explanation=None,
-    )  # fmt: skip
-
-
 def _fitting(live: LiveSession, rows: list[int]) -> list[int]:
     """As many of the rows, and at least one, as a page may hold."""
     size = 0
@@ -94,10 +82,6 @@ def _fitting(live: LiveSession, rows: list[int]) -> list[int]:
 
 def _raw(lines: Sequence[bytes]) -> list[Raw]:
     return [Raw(line) for line in lines]
-
-
-def _json(value: Raw | None) -> Raw:
-    return Raw(b"null") if value is None else value
 
 
 def _row(live: LiveSession, cursor: str) -> int:

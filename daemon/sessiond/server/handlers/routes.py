@@ -10,7 +10,7 @@ from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Nature, Pending
 from sessiond.server.client import Client
-from sessiond.server.handlers import daemon, reading, sessions, watching, writing
+from sessiond.server.handlers import context, daemon, reading, sessions, watching, writing
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
@@ -61,7 +61,7 @@ ROUTES: dict[str, Route] = dict(
         _on_session(m.ENTRIES, reading.entries_, "large"),
         _on_session(m.PATH, reading.path, "large"),
         _on_session(m.TREE, reading.tree, "large"),
-        _on_session(m.CONTEXT, reading.context_, "large"),
+        _on_session(m.CONTEXT, context.context_, "large"),
         _on_session(m.BRANCH, writing.branch, "write"),
         _on_session(m.LABEL, writing.label, "write"),
         _on_session(m.RENAME, writing.rename, "write"),
