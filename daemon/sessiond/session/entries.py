@@ -15,6 +15,11 @@ from msgspec import UNSET, UnsetType
 CURRENT_VERSION: Final = 3
 TAGS_TYPE: Final = "sessiond.tags"
 """`customType` of the `custom` entry that holds a session's tags as `data: {"tags": [...]}`."""
+STATE_TYPE: Final = "sessiond.state"
+"""`customType` of the `custom` entry that holds an update of the working state: see `session.updates`."""
+
+SETTINGS_TYPE: Final = "sessiond.settings"
+"""`customType` of the `custom` entry that holds a session's own settings: `data: {"autoCompact": {…} | null}`."""
 
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,127}\Z")

@@ -1,7 +1,7 @@
-"""What entries say about their session as a whole: labels, title, tags. The last word counts."""
+"""What entries say about their session as a whole: labels, title, tags, settings. The last word counts."""
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -22,11 +22,13 @@ class Label:
 
 @dataclass(slots=True)
 class Marks:
-    """The last word on each. `labels` goes by the id of the labelled entry."""
+    """The last word on each. `labels` goes by the id of the labelled entry; `auto_compact` is not checked."""
 
     labels: dict[str, Label] = field(default_factory=dict)
     title: str | None = None
     tags: tuple[str, ...] = ()
+    auto_compact: dict[str, Any] | None = None
+    state_rows: set[int] = field(default_factory=set)  # what the working state is folded from
 
     def take(self, row: int, line: bytes) -> None:
         """Take in what the entry of a row says; one that cannot be read says nothing."""
@@ -46,3 +48,8 @@ class Marks:
                 self.title = name.strip() or None
             case entries.CustomEntry(custom_type=entries.TAGS_TYPE, data={"tags": list(tags)}):
                 self.tags = tuple(tag for tag in tags if isinstance(tag, str))
+                self.state_rows.add(row)
+            case entries.CustomEntry(custom_type=entries.STATE_TYPE):
+                self.state_rows.add(row)
+            case entries.CustomEntry(custom_type=entries.SETTINGS_TYPE, data={"autoCompact": chosen}):
+                self.auto_compact = chosen if isinstance(chosen, dict) else None

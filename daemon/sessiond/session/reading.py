@@ -4,7 +4,7 @@ Reading never fails on content; what is odd is in `problems`.
 """
 
 from array import array
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -59,6 +59,16 @@ class ReadRows(Rows):
     @property
     def tags(self) -> tuple[str, ...]:
         return self._marks.tags
+
+    @property
+    def auto_compact(self) -> dict[str, Any] | None:
+        """What the session has chosen of when it is compacted, as it stands there; None for nothing."""
+        return self._marks.auto_compact
+
+    @property
+    def state_rows(self) -> set[int]:
+        """The rows, of all branches, that say something of the working state."""
+        return self._marks.state_rows
 
     @property
     def problems(self) -> list[Problem]:

@@ -34,12 +34,12 @@ def run(steps: Steps[T]) -> T:
             return answer
 
 
-def path(tree: Tree, row: int) -> Steps[list[int]]:
-    """The rows from the root to `row`, root first, as `Tree.path`, in steps."""
+def path(tree: Tree, row: int, *, below: int = NONE) -> Steps[list[int]]:
+    """The rows from the root to `row`, root first, as `Tree.path`, in steps; or those below a row on the way."""
     walk: list[int] = []
     seen: set[int] = set()
     irregular, parent = tree.irregular, tree.parent
-    while row != NONE and row not in seen:
+    while row not in (NONE, below) and row not in seen:
         if irregular:
             seen.add(row)
         walk.append(row)
