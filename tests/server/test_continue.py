@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 from typing import Any
 
 import pytest
@@ -63,6 +64,15 @@ async def test_a_terminal_whose_process_is_gone_holds_nothing(daemon: Running, c
     await process.wait()
     left = await answered(peer, cwd, terminal=terminal("dead", cwd=cwd, pid=process.pid))
     went = await peer.call("session/continue", cwd=cwd, terminal=terminal("next", cwd=cwd))
+    assert went["session"]["sessionId"] == left
+
+
+async def test_a_terminal_whose_dead_process_nobody_buried_holds_nothing(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    with subprocess.Popen("true") as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        left = await answered(peer, cwd, terminal=terminal("dead", cwd=cwd, pid=process.pid))
+        went = await peer.call("session/continue", cwd=cwd, terminal=terminal("next", cwd=cwd))
     assert went["session"]["sessionId"] == left
 
 

@@ -7,6 +7,7 @@ one folder therefore get two sessions.
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from sessiond.protocol import types as t
 
@@ -60,4 +61,13 @@ def _alive(terminal: t.Terminal) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    return not _is_dead_but_unburied(terminal.pid)
+
+
+def _is_dead_but_unburied(pid: int) -> bool:
+    """Whether a process has ended and nobody asked how, as is common in containers: a signal still finds it."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[0] == b"Z"
