@@ -67,10 +67,16 @@ async def test_a_terminal_whose_process_is_gone_holds_nothing(daemon: Running, c
     assert went["session"]["sessionId"] == left
 
 
+def _ended() -> subprocess.Popen[bytes]:
+    """A process that is dead, and still listed until somebody waits for it."""
+    process = subprocess.Popen("true")
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    return process
+
+
 async def test_a_terminal_whose_dead_process_nobody_buried_holds_nothing(daemon: Running, cwd: str) -> None:
     peer = await daemon.attach()
-    with subprocess.Popen("true") as process:
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    with _ended() as process:
         left = await answered(peer, cwd, terminal=terminal("dead", cwd=cwd, pid=process.pid))
         went = await peer.call("session/continue", cwd=cwd, terminal=terminal("next", cwd=cwd))
     assert went["session"]["sessionId"] == left
