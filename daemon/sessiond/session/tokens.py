@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw
 
-from sessiond.session import payloads
+from sessiond.session import payloads, system
+from sessiond.session.agent_message import AgentMessage, read_message
 from sessiond.session.context import Context
 from sessiond.session.steps import Read, Steps
 from sessiond.session.tree import ASSISTANT, KIND, NONE, ROLE, Tree
@@ -51,20 +52,22 @@ def count(tree: Tree, leaf_row: int, context: Context, read: Read) -> Steps[Coun
     """
     answer, used_tokens = yield from _last_trusted(tree, leaf_row, read)
     total, since_yield = used_tokens, 0
+    changes: list[Raw] = []  # of the system message, the newest first
     answer_id = None if answer == NONE else tree.id(answer)
-    system_counted = False
     pairs = zip(reversed(context.messages), reversed(context.entry_ids), strict=True)
     for looked_at, (message, entry_id) in enumerate(pairs, 1):
         if entry_id == answer_id:
             break
-        counts = True
         if answer == NONE and _may_be_system(tree, entry_id) and role(message) == "system":
-            counts, system_counted = not system_counted, True  # only the newest one is in force
-        total += estimate(message) if counts else 0
+            changes.append(message)
+        else:
+            total += estimate(message)
         since_yield += memoryview(message).nbytes
         if looked_at % _MESSAGES_A_STEP == 0 or since_yield > _BYTES_A_STEP:
             since_yield = 0
             yield
+    in_force = system.in_force(reversed(changes))
+    total += 0 if in_force is None else estimate(in_force)
     return Count(total, estimated=answer == NONE)
 
 
@@ -75,9 +78,13 @@ def estimate(message: bytes | Raw) -> int:
     arguments of tool calls, a command and its output, summaries, and 1200 for an image. A message of an unknown
     role, or one that is none at all, takes 0. Never raises.
     """
-    found = payloads.part(_message, message) or _loosely(message)
-    characters_of = _CHARACTERS.get(found.role) if isinstance(found.role, str) else None
-    return 0 if characters_of is None else math.ceil(characters_of(found) / _CHARACTERS_A_TOKEN)
+    return estimate_of(read_message(message))
+
+
+def estimate_of(message: AgentMessage) -> int:
+    """As `estimate`, of a message that was read already."""
+    characters_of = _CHARACTERS.get(message.role) if isinstance(message.role, str) else None
+    return 0 if characters_of is None else math.ceil(characters_of(message) / _CHARACTERS_A_TOKEN)
 
 
 def used(message: bytes | Raw) -> int | None:
@@ -102,27 +109,6 @@ def role(message: bytes | Raw) -> object:
     return None if said is None else said.role
 
 
-class _Block(msgspec.Struct, gc=False):
-    type: Any = None
-    text: Any = None
-    thinking: Any = None
-    name: Any = None
-    arguments: Any = UNSET
-    content: Any = None
-
-
-class _Message(msgspec.Struct, rename="camel"):
-    role: Any = None
-    content: list[_Block] | str | None = None
-    command: Any = None
-    code: Any = None
-    output: Any = None
-    summary: Any = None
-    files: Any = None
-    sections: Any = None
-    tools_added: Any = UNSET
-
-
 class _Head(msgspec.Struct):
     role: Any = None
 
@@ -137,36 +123,9 @@ class _AnswerEntry(msgspec.Struct):
     message: Raw
 
 
-def _as_javascript(number: str) -> int | float:
-    """A number as JavaScript writes it back: 1.0 is 1."""
-    value = float(number)
-    return int(value) if value.is_integer() and abs(value) < 1e21 else value
-
-
-_message = msgspec.json.Decoder(_Message, float_hook=_as_javascript)
-_fields = msgspec.json.Decoder(dict[str, Any], float_hook=_as_javascript)
 _head = msgspec.json.Decoder(_Head)
 _answer = msgspec.json.Decoder(_Answer)
 _answer_entry = msgspec.json.Decoder(_AnswerEntry)
-_block_fields = frozenset(_Block.__struct_fields__)
-
-
-def _loosely(message: bytes | Raw) -> _Message:
-    """A message some of whose fields are of no type that they should have: those say nothing."""
-    fields = payloads.part(_fields, message) or {}
-    content = fields.get("content")
-    if isinstance(content, list):
-        content = [
-            _Block(**{name: value for name, value in block.items() if name in _block_fields})
-            for block in content
-            if isinstance(block, dict)
-        ]
-    elif not isinstance(content, str):
-        content = None
-    return _Message(
-        fields.get("role"), content, fields.get("command"), fields.get("code"), fields.get("output"),
-        fields.get("summary"), fields.get("files"), fields.get("sections"), fields.get("toolsAdded", UNSET),
-    )  # fmt: skip
 
 
 def _length(value: object) -> int:
@@ -185,7 +144,7 @@ def _length_as_json(value: object) -> int:
         return 0
 
 
-def _of_content(message: _Message) -> int:
+def _of_content(message: AgentMessage) -> int:
     content = message.content
     if content is None or isinstance(content, str):
         return _length(content)
@@ -198,9 +157,9 @@ def _of_content(message: _Message) -> int:
     return characters
 
 
-def _of_assistant(message: _Message) -> int:
+def _of_assistant(message: AgentMessage) -> int:
     characters = 0
-    for block in message.content if isinstance(message.content, list) else ():
+    for block in message.blocks:
         if block.type == "text":
             characters += _length(block.text)
         elif block.type == "thinking":
@@ -210,13 +169,13 @@ def _of_assistant(message: _Message) -> int:
     return characters
 
 
-def _of_system(message: _Message) -> int:
+def _of_system(message: AgentMessage) -> int:
     sections = message.sections if isinstance(message.sections, dict) else {}
     named = sum(map(_length, sections.values()))
     return _of_content(message) + named + _length_as_json(message.tools_added)
 
 
-def _of_files(message: _Message) -> int:
+def _of_files(message: AgentMessage) -> int:
     files = message.files if isinstance(message.files, list) else []
     return sum(
         _length(file.get("content")) + (IMAGE_CHARACTERS if file.get("image") else 0)
@@ -225,7 +184,7 @@ def _of_files(message: _Message) -> int:
     )
 
 
-_CHARACTERS: Final[dict[str, Callable[[_Message], int]]] = {
+_CHARACTERS: Final[dict[str, Callable[[AgentMessage], int]]] = {
     "user": _of_content,
     "custom": _of_content,
     "toolResult": _of_content,

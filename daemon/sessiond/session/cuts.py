@@ -1,0 +1,127 @@
+"""Where a path may be cut, so that its older part can be summarised: no call is parted from its result.
+
+Works on one `Piece` for each entry of a context that can speak (seed: Go §8; fact: pi-omp §2.11).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final, Literal
+
+from sessiond.session.calls import NO_CALLS, Calls
+from sessiond.session.steps import ROWS_A_STEP, Steps
+
+Voice = Literal["silent", "system", "asks", "answers", "other"]
+"""What an entry is in the context: nothing, a system message, the begin of a turn, an assistant's words, else."""
+
+_AT_MOST: Final = 2
+"""How many times what is to be kept may be kept, so that a run of tools need not be cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An entry as far as a cut goes: what it says in the context, and what its line says of calls.
+
+    `role` is that of a message's line, "" of other entries. An edit may have changed what it says, so `calls` are
+    those before and after. No cut may come between the piece at `bound_to` and this one.
+    """
+
+    voice: Voice
+    role: str = ""
+    tokens: int = 0
+    calls: Calls = NO_CALLS
+    bound_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Places in the pieces: of the first one kept, and of where its turn begins if that is cut in its middle."""
+
+    at: int
+    turn: int | None = None
+
+
+def find_cut(pieces: Sequence[Piece], keep_tokens: int) -> Steps[Cut | None]:
+    """The cut that keeps about the newest `keep_tokens`; None when there is none that leaves anything behind.
+
+    From the newest piece back, until they hold that many tokens: the cut is before the first piece from there on
+    that may begin what is kept, else before the last one that may (pi). That may: what begins a turn, and an
+    assistant's words; never a tool result, and nothing that stands between a call and its result.
+
+    Before words that call tools a cut is taken only inside one long turn. So if it came to stand there, it moves
+    back to the nearest place before what begins a turn, or before words without calls, as long as at most twice
+    `keep_tokens` stay and something is left to be summarised. Otherwise the turn is cut there.
+    """
+    kept = list(accumulate((piece.tokens for piece in reversed(pieces)), initial=0))[::-1]
+    yield
+    newest_first = range(len(pieces) - 1, -1, -1)
+    full = next((at for at in newest_first if kept[at] >= keep_tokens and pieces[at].tokens), None)
+    first_said = next((at for at, piece in enumerate(pieces) if piece.voice not in ("silent", "system")), 0)
+    if full is None:
+        return None
+    yield
+    allowed = yield from places(pieces)
+    may_begin = [at for at in allowed if at > first_said and pieces[at].voice in ("asks", "answers")]
+    at = next((at for at in may_begin if at >= full), may_begin[-1] if may_begin else None)
+    yield
+    if at is None:
+        return None
+    if pieces[at].calls.made:
+        at = next(
+            (
+                earlier
+                for earlier in reversed(may_begin)
+                if earlier < at and not pieces[earlier].calls.made and kept[earlier] <= _AT_MOST * keep_tokens
+            ),
+            at,
+        )
+    return Cut(at, _turn(pieces, at))
+
+
+def places(pieces: Sequence[Piece]) -> Steps[list[int]]:
+    """The places before which a cut parts no call from its result.
+
+    A result belongs to the nearest call of its id above it. Calls of an assistant's newest words that have no
+    result yet may still get one, so nothing below those words is such a place.
+    """
+    crossed = [0] * (len(pieces) + 2)
+
+    def bind(first: int, last: int) -> None:
+        crossed[first + 1] += 1
+        crossed[last + 1] -= 1
+
+    made_at: dict[str, int] = {}
+    newest, unanswered = 0, set[str]()
+    for at, piece in enumerate(pieces):
+        if piece.bound_to is not None:
+            bind(piece.bound_to, at)
+        calls = piece.calls
+        if calls.answered is not None and calls.answered in made_at:
+            bind(made_at[calls.answered], at)
+            unanswered.discard(calls.answered)
+        if piece.role == "assistant":
+            newest, unanswered = at, set(calls.made) if calls.awaited else set()
+            made_at.update(dict.fromkeys(calls.made, at))
+        if at % ROWS_A_STEP == 0:
+            yield
+    if unanswered:
+        bind(newest, len(pieces))
+    return [at for at, bonds in enumerate(accumulate(crossed[: len(pieces)])) if not bonds]
+
+
+def awaits_results(pieces: Sequence[Piece]) -> bool:
+    """Whether a path ends between a call and its result, where no compaction may stand."""
+    answered: set[str | None] = set()
+    for piece in reversed(pieces):
+        if piece.role == "toolResult":
+            answered.add(piece.calls.answered)
+        elif piece.role:
+            return piece.calls.awaited and not answered.issuperset(piece.calls.made)
+    return False
+
+
+def _turn(pieces: Sequence[Piece], at: int) -> int | None:
+    """Where the turn begins that a cut goes through; None when the cut is at its beginning."""
+    if pieces[at].voice == "asks":
+        return None
+    return next((begin for begin in range(at - 1, -1, -1) if pieces[begin].voice == "asks"), None)
