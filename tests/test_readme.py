@@ -130,6 +130,10 @@ def _run(snippet: Snippet, output: str | None, page: Page) -> None:
             assert done.returncode == 0, f"README.md line {snippet.line}:\n{done.stdout}"
             if output is not None:
                 assert _steady(done.stdout.rstrip("\n")) == _steady(output), f"README.md line {snippet.line}"
+        case "toml":
+            written = page.folder / "config.toml"
+            written.write_text(snippet.text, encoding="utf-8")
+            assert config.read(str(written)) == config.Config(), f"README.md line {snippet.line}"
         case "sh" | "text" | "json":
             pass
         case other:

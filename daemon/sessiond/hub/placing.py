@@ -36,11 +36,12 @@ AT_THE_LEAF: Final = Placement()
 
 
 class Prepared(msgspec.Struct, frozen=True, gc=False):
-    """A batch ready to be queued: new rows, all ids in the order of the request, and the leaf afterwards."""
+    """A batch ready to be queued: new rows, all ids in the order of the request, the leaf before and after."""
 
     rows: list[NewRow]
     ids: list[str]
     created: set[str]
+    former_leaf: str | None
     leaf: str | None
     branched: bool = False
     is_turn: bool = False  # one new message at the leaf: the commonest batch, which changes nothing else
@@ -54,11 +55,12 @@ def prepare(
         draft = read_draft(0, bytes(drafts[0]))
         if draft.type == "message" and draft.id is None and draft.parent_id is UNSET:
             entry_id = free_id(tree)
-            row = _row(draft, entry_id, tree.pending_leaf_id)
-            return Prepared([row], [entry_id], {entry_id}, entry_id, is_turn=True)
+            leaf = tree.pending_leaf_id
+            row = _row(draft, entry_id, leaf)
+            return Prepared([row], [entry_id], {entry_id}, leaf, entry_id, is_turn=True)
     checked = [read_draft(index, bytes(draft)) for index, draft in enumerate(drafts)]
     stored = {draft.index for draft in checked if draft.id is not None and _is_retry(tree, draft, read)}
-    leaf = tree.pending_leaf_id
+    former_leaf = leaf = tree.pending_leaf_id
     parent, branched = leaf, False
     if len(stored) < len(checked) and placement is not AT_THE_LEAF:
         parent, branched = _place(tree, placement, leaf)
@@ -73,7 +75,7 @@ def prepare(
             parent = _parent(tree, draft, created, parent)
             new = _row(draft, entry_id, parent)
             if draft.type == "compaction":
-                safety.check_compaction(safety.steps(tree, rows, parent, read), new.line, entry_id)
+                safety.check_compaction(tree, rows, new, read)
             rows.append(new)
             created.add(entry_id)
         ids.append(entry_id)
@@ -82,7 +84,7 @@ def prepare(
         leaf = parent
     elif rows:
         rows.append(_leaf_row(tree, leaf, created))
-    return Prepared(_as_one(rows), ids, created, leaf, branched)
+    return Prepared(_as_one(rows), ids, created, former_leaf, leaf, branched)
 
 
 def _as_one(rows: list[NewRow]) -> list[NewRow]:

@@ -11,11 +11,15 @@ what it has; a `write` that has begun is finished, whatever becomes of the reque
 
 
 class Pending:
-    """An answer that comes later, through a callback instead of a task."""
+    """An answer that comes later, through a callback instead of a task.
 
-    __slots__ = ("_answer", "_callbacks")
+    `give_up` is what cancelling the request calls; a request without one is answered whatever is cancelled.
+    """
+
+    __slots__ = ("_answer", "_callbacks", "give_up")
 
     def __init__(self) -> None:
+        self.give_up: Callable[[], None] | None = None
         self._callbacks: list[Callable[[object], None]] = []
         self._answer: object = UNSET
 

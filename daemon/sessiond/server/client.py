@@ -7,7 +7,7 @@ when it is first needed (the import costs half a second, so most clients never p
 import asyncio
 import contextlib
 import os
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -53,6 +53,9 @@ class Bridge(Protocol):
     def feed(self, body: bytes) -> None:
         """Hand a message to pygls."""
 
+    def feed_response(self, id: RequestId | None, body: bytes) -> None:
+        """Hand a response to pygls, if it is one to something that pygls asked."""
+
     def close(self) -> None:
         """The client is gone."""
 
@@ -62,6 +65,7 @@ class _CancelParams(msgspec.Struct):
 
 
 _decode_cancel = msgspec.json.Decoder(_CancelParams).decode
+_decode_progress = msgspec.json.Decoder(t.ProgressNote).decode
 
 
 class Client(Handler):
@@ -80,7 +84,11 @@ class Client(Handler):
         self.version: str | None = None
         self.connected_at = clock.timestamp()
         self._framing = framing
+        self.summarizes = False
+        self.progress_of: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
+        """Who hears of the progress that this client reports on what it was asked."""
         self._opt_out: frozenset[str] = frozenset()
+        self._waits: dict[RequestId, Pending] = {}  # those that may be given up
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
         self._turn = asyncio.Lock()
         self._initialized = False
@@ -119,7 +127,7 @@ class Client(Handler):
                 if isinstance(answer, t.Wire):
                     self._answer(request_id, answer)
                 elif isinstance(answer, Pending):
-                    answer.then(partial(self._answer, request_id))
+                    self._answer_when_there(request_id, answer)
                 else:
                     self._answer_later(request_id, answer, route.nature)
         if connection.unanswered > MAX_IN_FLIGHT or connection.holds_more_than(QUEUE_SOFT):
@@ -137,19 +145,23 @@ class Client(Handler):
         connection.fail(None, CODES[data.kind], str(error), data)
 
     def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
-        """A response to something that pygls asked."""
+        """A response to something that pygls asked, or one that comes too late."""
         if self._bridge is not None:
-            self._bridge.feed(body)
+            self._bridge.feed_response(None if head.id is UNSET else head.id, body)
 
     def closed(self, connection: Connection, reason: Exception | None) -> None:
         self.answered()
         for task in list(self._tasks.values()):
             task.cancel()
+        for pending in list(self._waits.values()):
+            self._give_up(pending)
         if self._bridge is not None:
             self._bridge.close()
         self.server.detached(self)
 
     def _answer(self, request_id: RequestId, answer: object) -> None:
+        if self._waits:
+            self._waits.pop(request_id, None)
         if self.connection.closing:
             return
         self.answered()
@@ -162,6 +174,18 @@ class Client(Handler):
                 return
         code, message, data = errors.explain(answer)
         self.connection.fail(request_id, code, message, data)
+
+    def _answer_when_there(self, request_id: RequestId, pending: Pending) -> None:
+        if pending.give_up is not None:
+            self._waits[request_id] = pending
+        pending.then(partial(self._answer, request_id))
+        if self.connection.closing:
+            self._give_up(pending)
+
+    @staticmethod
+    def _give_up(pending: Pending) -> None:
+        if pending.give_up is not None:
+            pending.give_up()
 
     def _answer_later(
         self, request_id: RequestId, work: Coroutine[Any, Any, t.Wire | Pending], nature: Nature
@@ -190,7 +214,7 @@ class Client(Handler):
         except Exception as error:  # noqa: BLE001 - as above, for handlers that wait
             answer = error
         if isinstance(answer, Pending):
-            answer.then(partial(self._answer, request_id))
+            self._answer_when_there(request_id, answer)
         else:
             # On this very tick, so that nothing a subscription brings can come before.
             self._answer(request_id, answer)
@@ -213,6 +237,8 @@ class Client(Handler):
                 self._initialize(head, body)
             case "$/cancelRequest":
                 self._cancel(head, body)
+            case m.PROGRESS:
+                self._hear_of_progress(head, body)
             case "exit":
                 self.connection.pause()
                 self.server.spawn(self._leave())
@@ -249,6 +275,7 @@ class Client(Handler):
         if ours.client_id is not None:
             self.server.rename(self, ours.client_id)
         self.terminal = ours.terminal
+        self.summarizes = ours.capabilities.summarize is not None
         self._opt_out = frozenset(ours.opt_out)
 
     def handshake(self) -> t.Handshake:
@@ -265,13 +292,22 @@ class Client(Handler):
 
     def _cancel(self, head: Head, body: bytes) -> None:
         try:
-            task = self._tasks.get(_decode_cancel(b"{}" if head.params is UNSET else head.params).id)
+            request_id = _decode_cancel(b"{}" if head.params is UNSET else head.params).id
         except msgspec.DecodeError:
             return
-        if task is not None:
+        if (task := self._tasks.get(request_id)) is not None:
             task.cancel()
+        elif (pending := self._waits.get(request_id)) is not None:
+            self._give_up(pending)
         elif self._is_bridged:
             self._to_bridge(body)
+
+    def _hear_of_progress(self, head: Head, body: bytes) -> None:
+        try:
+            note = _decode_progress(b"{}" if head.params is UNSET else head.params)
+            self.progress_of[note.token](note.value)
+        except (msgspec.DecodeError, RecursionError, KeyError):
+            self._lsp(head, body)  # of something that is not ours
 
     def _lsp(self, head: Head, body: bytes) -> None:
         if head.method == "initialized" and not self._is_bridged:
@@ -319,6 +355,11 @@ class Client(Handler):
     @property
     def queued_bytes(self) -> int:
         return self.connection.queued_bytes
+
+    @property
+    def may_be_asked(self) -> bool:
+        """Whether it declared `summarize` and is not about to go."""
+        return self.summarizes and not self._shut_down and not self.connection.closing
 
     def wants(self, notification: str) -> bool:
         return notification not in self._opt_out
@@ -376,5 +417,5 @@ class Client(Handler):
             framing=self._framing or self.connection.mode,  # type: ignore[arg-type]
             sessions=[live.session_id for live in sessions if self.client_id in live.holders],
             subscriptions=[live.session_id for live in sessions if self.client_id in live.watchers],
-            queued_bytes=self.queued_bytes, terminal=self.terminal,
+            queued_bytes=self.queued_bytes, terminal=self.terminal, summarizes=self.summarizes,
         )  # fmt: skip

@@ -78,12 +78,11 @@ def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending
         if params.from_extension is not None:
             draft["fromExtension"] = params.from_extension
 
-    previous = live.tree.pending_leaf_id
-
     def result(outcome: Outcome) -> t.BranchResult:
         entry_id = None if params.summary is None else outcome.prepared.ids[0]
         return t.BranchResult(
-            leaf_id=outcome.leaf_id, seq=outcome.seq, entry_id=entry_id, previous_leaf_id=previous,
+            leaf_id=outcome.leaf_id, seq=outcome.seq, entry_id=entry_id,
+            previous_leaf_id=outcome.prepared.former_leaf,
             summary=params.summary, summarized_by=None if params.summary is None else "given",
         )  # fmt: skip
 

@@ -17,6 +17,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 import sessiond
 from sessiond.protocol import errors as wire
 from sessiond.rpc.connection import NotAwaited
+from sessiond.rpc.message import RequestId
 from sessiond.server.client import Client
 from sessiond.server.lsp import symbols
 
@@ -51,6 +52,7 @@ class LspBridge:
         )
         self._protocol: _Protocol = self._server.protocol  # type: ignore[assignment]
         self._protocol.client = client
+        self._protocol.asked = set()
         symbols.register(self._server, client.hub)
 
     def feed(self, body: bytes) -> None:
@@ -66,6 +68,12 @@ class LspBridge:
         else:
             self._protocol.handle_message(message)
 
+    def feed_response(self, id: RequestId | None, body: bytes) -> None:
+        """Hand over a response to something that pygls asked; any other would end a request in its work."""
+        if id is not None and id in self._protocol.asked:
+            self._protocol.asked.remove(id)
+            self.feed(body)
+
     def close(self) -> None:
         """The client is gone: nothing of it is kept."""
         for future in list(self._protocol._request_futures.values()):  # noqa: SLF001 - pygls has no way to say this
@@ -77,6 +85,8 @@ class _Protocol(LanguageServerProtocol):
     """pygls' protocol with our connection as its wire."""
 
     client: Client
+    asked: set[RequestId]
+    """Ids of requests to the editor. pygls makes texts, our own connection numbers: they cannot meet."""
 
     def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
         # pygls caches this per object and so keeps every client for ever.
@@ -89,6 +99,8 @@ class _Protocol(LanguageServerProtocol):
         message = self._converter.unstructure(data)
         body = msgspec.json.encode(message)
         if "method" in message:
+            if "id" in message:
+                self.asked.add(message["id"])
             self.client.connection.send_body(body)
         else:
             # A request that was cancelled may be answered twice by pygls; the second answer goes nowhere.

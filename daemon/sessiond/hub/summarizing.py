@@ -1,0 +1,126 @@
+"""Having a summary written: who is asked, in which order, and what counts as an answer.
+
+The order: the client that made the request, clients that have the session open, any other client, the
+configured command. Who leaves, fails, or answers nothing, is followed by the next.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from sessiond.hub.errors import NoSummarizer, SummarizerFailed
+from sessiond.protocol import types as t
+
+if TYPE_CHECKING:
+    from sessiond.hub.live import LiveSession
+
+log = logging.getLogger(__name__)
+
+Tell: TypeAlias = Callable[[t.Progress], None]
+"""Takes a step of the work, for whoever waits."""
+
+MOST_CHARACTERS: Final = 1_000_000
+"""A longer summary is none; it would be cut when it is stored."""
+
+
+class Unwritten(Exception):
+    """Whoever was asked wrote no summary: {reason}."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be summarised; as `SummarizeParams`, without the token."""
+
+    session_id: str
+    purpose: Literal["compaction", "branch"]
+    prompt: str
+    entry_ids: Sequence[str]
+    models: dict[str, str]
+    instructions: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary and who wrote it."""
+
+    said: t.SummarizeResult
+    by: t.SummarizedBy
+
+
+class Summarizer(Protocol):
+    """Somebody who writes summaries. `name` is for the log, and different for each."""
+
+    name: str
+    kind: Literal["client", "command"]
+
+    async def write(self, assignment: Assignment, tell: Tell) -> t.SummarizeResult:
+        """Write one. Raises `Unwritten`; when cancelled, whoever writes is told to stop."""
+
+
+class Directory(Protocol):
+    """Who is there to be asked."""
+
+    def summarizers(self, live: "LiveSession", asker: str | None) -> Iterator[Summarizer]:
+        """The clients that declared `summarize`, best first; `asker` is the id of the one that wants it."""
+
+
+class _Nobody:
+    """Where no server serves clients."""
+
+    def summarizers(self, live: "LiveSession", asker: str | None) -> Iterator[Summarizer]:
+        return iter(())
+
+
+class Summarizers:
+    """All who may be asked. `timeout`: seconds that each of them has, None for ever."""
+
+    def __init__(self, command: Summarizer | None, timeout: float | None) -> None:
+        self.directory: Directory = _Nobody()
+        self._command = command
+        self._timeout = timeout
+
+    def first(self, live: "LiveSession", asker: str | None = None) -> Literal["client", "command"] | None:
+        """Of which kind the first is that would be asked; None when there is nobody."""
+        return next((it.kind for it in self._all(live, asker)), None)
+
+    async def write(
+        self, assignment: Assignment, live: "LiveSession", asker: str | None, tell: Tell
+    ) -> Summary:
+        """A summary. Raises `NoSummarizer`, or `SummarizerFailed` with the last one's reason."""
+        asked: set[str] = set()
+        reason: str | None = None
+        # Looked up anew after each failure: some have left meanwhile, and others come.
+        while (it := next((it for it in self._all(live, asker) if it.name not in asked), None)) is not None:
+            asked.add(it.name)
+            tell(t.Progress(kind="report", message=f"{it.name} writes a summary"))
+            try:
+                async with asyncio.timeout(self._timeout):
+                    return Summary(_checked(await it.write(assignment, tell)), it.kind)
+            except TimeoutError:
+                reason = f"{it.name} took longer than {self._timeout:.0f} seconds"
+            except Unwritten as error:
+                reason = f"{it.name}: {error}"
+            log.warning("no summary of session %s from %s", assignment.session_id, it.name)
+        if reason is None:
+            raise NoSummarizer
+        raise SummarizerFailed(reason)
+
+    def _all(self, live: "LiveSession", asker: str | None) -> Iterator[Summarizer]:
+        yield from self.directory.summarizers(live, asker)
+        if self._command is not None:
+            yield self._command
+
+
+def _checked(said: t.SummarizeResult) -> t.SummarizeResult:
+    summary = said.summary.strip()
+    if not summary:
+        raise Unwritten("the summary is empty")
+    if len(summary) > MOST_CHARACTERS:
+        raise Unwritten(f"the summary has {len(summary):,} characters, more than {MOST_CHARACTERS:,}")
+    return msgspec.structs.replace(said, summary=summary)
