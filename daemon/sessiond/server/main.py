@@ -52,9 +52,7 @@ async def build(where: paths.Places, chosen: config.Config) -> life.Served:
     from sessiond.store.memory import MemoryStore
 
     hub = Hub(FileStore(Path(where.data), Path(where.state)), MemoryStore())
-    return Server(
-        hub, home=where.home or where.data, socket_path=where.socket, max_draft_age=chosen.drafts.max_age
-    )
+    return Server(hub, home=where.home or where.data, socket_path=where.socket, chosen=chosen)
 
 
 def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build = build) -> int:

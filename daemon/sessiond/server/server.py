@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeAlias
 
+from sessiond.config import Config
 from sessiond.hub.events import Aspect
 from sessiond.hub.hub import Hub
 from sessiond.hub.live import LiveSession
@@ -36,10 +37,9 @@ log = logging.getLogger(__name__)
 class Server:
     """Everything that lives as long as the daemon."""
 
-    def __init__(
-        self, hub: Hub, *, home: str, socket_path: str | None, max_draft_age: float | None = None
-    ) -> None:
+    def __init__(self, hub: Hub, *, home: str, socket_path: str | None, chosen: Config | None = None) -> None:
         self.hub = hub
+        self.chosen = chosen or Config()
         self.home = home
         self.socket = socket_path
         self.epoch = str(uuid.uuid4())
@@ -51,7 +51,6 @@ class Server:
         """Appends to sessions that are being opened, by the id they name, in the order in which they came."""
         self.stopping = asyncio.Event()
         self.lsp_loaded = False
-        self._max_draft_age = max_draft_age
         self._stuck: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         hub.tell(self)
@@ -171,8 +170,8 @@ class Server:
 
     async def _sweep(self) -> None:
         try:
-            if self._max_draft_age is not None:
-                await self.hub.trash_old_drafts(self._max_draft_age)
+            if self.chosen.drafts.max_age is not None:
+                await self.hub.trash_old_drafts(self.chosen.drafts.max_age)
         except StorageFailed as error:
             log.warning("old drafts could not be put into the trash: %s", error)
         while True:
