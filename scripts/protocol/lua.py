@@ -17,7 +17,9 @@ def render(schema: JsonSchema) -> str:
         "local M = {}",
         f"M.protocol_version = {schema['protocolVersion']}",
         _names("methods", schema["methods"]),
+        _names("client_methods", schema["clientMethods"]),
         _names("notifications", schema["notifications"]),
+        _names("both_ways", schema["bothWays"]),
         _error_codes(schema["errors"]),
         "return M",
     ]

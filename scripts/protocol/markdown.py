@@ -34,15 +34,19 @@ def render(document: str, schema: JsonSchema) -> str:
 
 
 def parts(schema: JsonSchema) -> dict[str, str]:
-    """Every part that protocol.md may ask for: four overviews, and one for each method and notification."""
+    """Every part that protocol.md may ask for: overviews, and one for each message."""
     definitions = schema["$defs"]
-    methods = {name: _method(method, definitions) for name, method in schema["methods"].items()}
+    methods = {
+        name: _method(method, definitions)
+        for name, method in (schema["methods"] | schema["clientMethods"]).items()
+    }
     notifications = {
         name: f"{note['description']}\n\n{_fields(_target(note['params'], definitions))}"
-        for name, note in schema["notifications"].items()
+        for name, note in (schema["notifications"] | schema["bothWays"]).items()
     }
     return {
         "methods": _overview(schema["methods"], "method"),
+        "clientMethods": _overview(schema["clientMethods"], "what the daemon asks"),
         "notifications": _overview(schema["notifications"], "notification"),
         "errors": _errors(schema["errors"]),
         "entries": _entries(definitions),
@@ -105,11 +109,13 @@ def _entries(definitions: JsonSchema) -> str:
 
 def _method(method: JsonSchema, definitions: JsonSchema) -> str:
     params, result = _target(method["params"], definitions), _target(method["result"], definitions)
-    own = ", ".join(f"`{kind}`" for kind in method["errors"]) or "none"
     blocks = [method["description"]]
     if params["properties"]:
         blocks += ["**Params**", _fields(params)]
-    blocks += [f"**Result.** {result['description']}", _fields(result), f"**Errors of its own:** {own}."]
+    blocks += [f"**Result.** {result['description']}", _fields(result)]
+    if "errors" in method:
+        own = ", ".join(f"`{kind}`" for kind in method["errors"]) or "none"
+        blocks.append(f"**Errors of its own:** {own}.")
     return "\n\n".join(blocks)
 
 

@@ -25,9 +25,9 @@ def without_null(field: JsonSchema) -> list[JsonSchema]:
 
 
 def constant(name: str) -> str:
-    """The identifier of a method or notification in code: `session/leafMoved` is `sessionLeafMoved`."""
-    noun, verb = name.split("/")
-    return noun + verb[0].upper() + verb[1:]
+    """The identifier of a message in code: `session/leafMoved` is `sessionLeafMoved`, `$/progress` `progress`."""
+    noun, *rest = name.removeprefix("$/").split("/")
+    return noun + "".join(word[0].upper() + word[1:] for word in rest)
 
 
 def literal(value: object) -> str:

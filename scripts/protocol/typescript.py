@@ -20,9 +20,13 @@ def render(schema: JsonSchema) -> str:
         f"export const protocolVersion = {schema['protocolVersion']};",
         *(_definition(name, definition) for name, definition in schema["$defs"].items()),
         _messages("Requests", "Every request: what it takes, answers and may fail with.", schema["methods"]),
+        _messages("ClientRequests", "What the daemon asks of a client that declared it.", schema["clientMethods"]),
         _messages("Notifications", "What the daemon tells without being asked.", schema["notifications"]),
+        _messages("BothWays", "Notifications that either end sends.", schema["bothWays"]),
         _names("methods", "Requests", schema["methods"]),
+        _names("clientMethods", "ClientRequests", schema["clientMethods"]),
         _names("notifications", "Notifications", schema["notifications"]),
+        _names("bothWays", "BothWays", schema["bothWays"]),
         _error_codes(schema["errors"]),
         _entry_types(schema["$defs"]),
         _GUARD,
@@ -79,7 +83,9 @@ def _messages(title: str, description: str, messages: JsonSchema) -> str:
     for name, message in messages.items():
         members = [f"params: {type_name(message['params'])}"]
         if "result" in message:
-            members += [f"result: {type_name(message['result'])}", f"errors: {_union(message['errors'])}"]
+            members.append(f"result: {type_name(message['result'])}")
+        if "errors" in message:
+            members.append(f"errors: {_union(message['errors'])}")
         comment = _comment(message["description"], "  ")
         rows.append(f"{comment}  {literal(name)}: {{ {'; '.join(members)} }};\n")
     return f"{_comment(description)}export interface {title} {{\n{''.join(rows)}}}"

@@ -20,7 +20,7 @@ JsonSchema = dict[str, Any]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-_BESIDE_METHODS = (types.InitializeOptions, types.Handshake, types.ProgressNote, errors.ErrorData)
+_BESIDE_METHODS = (types.InitializeOptions, types.Handshake, errors.ErrorData)
 _ENTRIES = get_args(entries.AnyPayload)
 
 
@@ -41,8 +41,9 @@ def schema() -> JsonSchema:
         "description": "JSON-RPC 2.0 between a client and the daemon. Both ignore unknown fields.",
         "protocolVersion": methods.PROTOCOL_VERSION,
         "methods": {method.name: _method(method) for method in methods.METHODS.values()},
-        "clientMethods": {method.name: _method(method) for method in methods.CLIENT_METHODS.values()},
-        "notifications": {note.name: _notification(note) for note in methods.NOTIFICATIONS.values()},
+        "clientMethods": {it.name: _client_method(it) for it in methods.CLIENT_METHODS.values()},
+        "notifications": {it.name: _notification(it.params) for it in methods.NOTIFICATIONS.values()},
+        "bothWays": {methods.PROGRESS: _notification(types.ProgressNote)},
         "errors": {kind: _error(kind, code) for kind, code in errors.CODES.items()},
         "$defs": definitions(
             (
@@ -53,6 +54,7 @@ def schema() -> JsonSchema:
                     for kind in (method.params, method.result)
                 ),
                 *(note.params for note in methods.NOTIFICATIONS.values()),
+                types.ProgressNote,
                 *_BESIDE_METHODS,
             )
         ),
@@ -80,19 +82,20 @@ def definitions(wire: Iterable[type]) -> JsonSchema:
 
 
 def _method(method: methods.Method[Any, Any]) -> JsonSchema:
+    return _client_method(method) | {"errors": list(method.errors)}
+
+
+def _client_method(method: methods.Method[Any, Any]) -> JsonSchema:
+    """A request that a client answers: it may fail as it likes."""
     return {
         "description": inspect.getdoc(method.params),
         "params": {"$ref": f"#/$defs/{method.params.__name__}"},
         "result": {"$ref": f"#/$defs/{method.result.__name__}"},
-        "errors": list(method.errors),
     }
 
 
-def _notification(note: methods.Notification[Any]) -> JsonSchema:
-    return {
-        "description": inspect.getdoc(note.params),
-        "params": {"$ref": f"#/$defs/{note.params.__name__}"},
-    }
+def _notification(params: type) -> JsonSchema:
+    return {"description": inspect.getdoc(params), "params": {"$ref": f"#/$defs/{params.__name__}"}}
 
 
 def _error(kind: str, code: int) -> JsonSchema:

@@ -1083,6 +1083,23 @@ export interface CompactionNeededNote {
   summarizer: "client" | "command" | null;
 }
 
+/** `$/progress`: how far the work is that was asked for with `workDoneToken`. */
+export interface ProgressNote {
+  /** 1 to 128 characters. */
+  token: string | number;
+  value: Progress;
+}
+
+/** One step: `begin` once, `report` any number of times, `end` once. */
+export interface Progress {
+  kind: "begin" | "end" | "report";
+  /** With `begin`. */
+  title?: string | null;
+  message?: string | null;
+  percentage?: number | null;
+  cancellable?: boolean | null;
+}
+
 /** `initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants. */
 export interface InitializeOptions {
   protocolVersions?: number[];
@@ -1118,23 +1135,6 @@ export interface Limits {
   maxPage: number;
   maxBatch: number;
   maxInFlight: number;
-}
-
-/** `$/progress`: how far the work is that was asked for with `workDoneToken`. */
-export interface ProgressNote {
-  /** 1 to 128 characters. */
-  token: string | number;
-  value: Progress;
-}
-
-/** One step: `begin` once, `report` any number of times, `end` once. */
-export interface Progress {
-  kind: "begin" | "end" | "report";
-  /** With `begin`. */
-  title?: string | null;
-  message?: string | null;
-  percentage?: number | null;
-  cancellable?: boolean | null;
 }
 
 /**
@@ -1596,6 +1596,17 @@ export interface Requests {
   "server/stop": { params: StopParams; result: StopResult; errors: never };
 }
 
+/** What the daemon asks of a client that declared it. */
+export interface ClientRequests {
+  /**
+   * The daemon asks a client, which declared `summarize`, to write a summary.
+   *
+   * `prompt` is all that a model needs. The client may send `$/progress` with `workDoneToken`; it is passed on
+   * to whoever waits. `$/cancelRequest` says that nobody waits any more.
+   */
+  "client/summarize": { params: SummarizeParams; result: SummarizeResult };
+}
+
 /** What the daemon tells without being asked. */
 export interface Notifications {
   /** A session was created, or a draft became one. Sent to every client. */
@@ -1617,6 +1628,12 @@ export interface Notifications {
    * daemon compacts by itself; without one, somebody else has to.
    */
   "session/compactionNeeded": { params: CompactionNeededNote };
+}
+
+/** Notifications that either end sends. */
+export interface BothWays {
+  /** `$/progress`: how far the work is that was asked for with `workDoneToken`. */
+  "$/progress": { params: ProgressNote };
 }
 
 export const methods = {
@@ -1655,6 +1672,10 @@ export const methods = {
   serverStop: "server/stop",
 } as const satisfies Record<string, keyof Requests>;
 
+export const clientMethods = {
+  clientSummarize: "client/summarize",
+} as const satisfies Record<string, keyof ClientRequests>;
+
 export const notifications = {
   sessionCreated: "session/created",
   sessionAppended: "session/appended",
@@ -1664,6 +1685,10 @@ export const notifications = {
   sessionLagged: "session/lagged",
   sessionCompactionNeeded: "session/compactionNeeded",
 } as const satisfies Record<string, keyof Notifications>;
+
+export const bothWays = {
+  progress: "$/progress",
+} as const satisfies Record<string, keyof BothWays>;
 
 export const errorCodes = {
   /** The message is not JSON. */

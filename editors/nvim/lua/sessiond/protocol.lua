@@ -789,6 +789,19 @@
 ---@field reserveTokens integer
 ---@field summarizer? "client"|"command"
 
+---`$/progress`: how far the work is that was asked for with `workDoneToken`.
+---@class (exact) sessiond.ProgressNote
+---@field token string|integer 1 to 128 characters.
+---@field value sessiond.Progress
+
+---One step: `begin` once, `report` any number of times, `end` once.
+---@class (exact) sessiond.Progress
+---@field kind "begin"|"end"|"report"
+---@field title? string With `begin`.
+---@field message? string
+---@field percentage? integer
+---@field cancellable? boolean
+
 ---`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants.
 ---@class (exact) sessiond.InitializeOptions
 ---@field protocolVersions? integer[]
@@ -818,19 +831,6 @@
 ---@field maxPage integer
 ---@field maxBatch integer
 ---@field maxInFlight integer
-
----`$/progress`: how far the work is that was asked for with `workDoneToken`.
----@class (exact) sessiond.ProgressNote
----@field token string|integer 1 to 128 characters.
----@field value sessiond.Progress
-
----One step: `begin` once, `report` any number of times, `end` once.
----@class (exact) sessiond.Progress
----@field kind "begin"|"end"|"report"
----@field title? string With `begin`.
----@field message? string
----@field percentage? integer
----@field cancellable? boolean
 
 ---The `data` of every error.
 ---
@@ -1143,6 +1143,10 @@ M.methods = {
   serverStop = "server/stop", -- sessiond.StopParams -> sessiond.StopResult
 }
 
+M.client_methods = {
+  clientSummarize = "client/summarize", -- sessiond.SummarizeParams -> sessiond.SummarizeResult
+}
+
 M.notifications = {
   sessionCreated = "session/created", -- sessiond.CreatedNote
   sessionAppended = "session/appended", -- sessiond.AppendedNote
@@ -1151,6 +1155,10 @@ M.notifications = {
   sessionDeleted = "session/deleted", -- sessiond.DeletedNote
   sessionLagged = "session/lagged", -- sessiond.LaggedNote
   sessionCompactionNeeded = "session/compactionNeeded", -- sessiond.CompactionNeededNote
+}
+
+M.both_ways = {
+  progress = "$/progress", -- sessiond.ProgressNote
 }
 
 ---@type table<sessiond.ErrorKind, integer>
