@@ -1,0 +1,170 @@
+"""Preparing a compaction: is it needed, where is the cut, what would leave the context, what to ask a summariser.
+
+Nothing is written and no model is asked; `cuts` has the rule (seed: Go §8, §11; fact: pi-omp §2.11).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.session import cuts, payloads, prompts, system, tokens
+from sessiond.session.agent_message import read_message
+from sessiond.session.context import Context, build_context
+from sessiond.session.files import FileOperations, Files
+from sessiond.session.rendering import render
+from sessiond.session.steps import Read, Steps
+from sessiond.session.stretch import Stretch, first_kept, stretch_of
+from sessiond.session.tree import NONE, Tree
+
+Reason = Literal["alreadyCompacted", "nothingToSummarize", "callsUnanswered"]
+
+_MESSAGES_A_STEP: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a context counts as full, and how much of it a compaction keeps; all in tokens (pi's defaults)."""
+
+    context_window: int
+    reserve_tokens: int = 16_384
+    keep_recent_tokens: int = 20_000
+
+
+def is_full(count: int, limits: Limits) -> bool:
+    """Whether so many tokens leave less of the window than is reserved for the answer."""
+    return count > limits.context_window - limits.reserve_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a compaction at `leaf_id` would do. With a `reason` there is none to be made, and no cut.
+
+    - `entries_to_summarize` are the entries whose words would leave the context, in order; `turn_prefix` the last
+      of them, when the turn that they begin goes on behind the cut (`split_turn`).
+    - `tokens_before` is `tokens.count` of the context. `tokens_after` estimates what stays: the kept messages and
+      the system message, without the summary; it is `tokens_before` when there is no cut.
+    - `system_message` is what the compaction must carry as `systemMessage`, since what is kept has none (pi).
+    - `prompt` is all that a summariser needs. `file_operations` belong into `details` of the compaction, as
+      `readFiles` and `modifiedFiles`, where the next one finds them.
+    """
+
+    leaf_id: str | None
+    needed: bool
+    tokens_before: int
+    tokens_after: int
+    reason: Reason | None = None
+    first_kept_entry_id: str | None = None
+    entries_to_summarize: tuple[str, ...] = ()
+    turn_prefix: tuple[str, ...] = ()
+    split_turn: bool = False
+    previous_summary: str | None = None
+    file_operations: FileOperations = field(default_factory=FileOperations)
+    system_message: Raw | None = None
+    prompt: str | None = None
+
+
+def prepare(
+    tree: Tree, leaf_row: int, read: Read, limits: Limits, instructions: str | None = None
+) -> Steps[Preparation]:
+    """Prepare the compaction of a row's context; with `NONE` there is nothing to do. Never raises on content.
+
+        prepared = await live.drive(compaction.prepare(tree, row, live.read_rows, limits))
+        if prepared.reason is None:
+            summary = await summarize(prepared.prompt)
+            append({"type": "compaction", "summary": summary, "firstKeptEntryId": prepared.first_kept_entry_id, …})
+
+    A compaction appended to this row with this cut gives a context of its summary and the kept messages, and is
+    one that `safety` lets through. `callsUnanswered` says that a tool's result is still to come: try again when
+    it has. `alreadyCompacted` says that nothing was said since the last compaction.
+    """
+    context = yield from build_context(tree, leaf_row, read)
+    counted = yield from tokens.count(tree, leaf_row, context, read)
+    stretch = yield from stretch_of(tree, leaf_row, context, read)
+    cut = yield from cuts.find_cut(stretch.pieces, limits.keep_recent_tokens)
+    needed = is_full(counted.tokens, limits)
+    reason = _reason(stretch, cut)
+    if cut is None or reason is not None:
+        return Preparation(context.leaf_id, needed, counted.tokens, counted.tokens, reason)
+    left, turn = range(cut.at), range(cut.at if cut.turn is None else cut.turn, cut.at)
+    previous = _previous(stretch, context)
+    files = Files()
+    if previous is not None:
+        files.add_summary(read([stretch.compaction])[0])
+    history = yield from _rendered(stretch, range(turn.start), files)
+    beginning = yield from _rendered(stretch, turn, files)
+    material = prompts.Material(history, files.operations(), beginning, previous)
+    prompt = yield from prompts.compaction_prompt(material, instructions)
+    in_force = system.in_force(_system_messages(stretch, context))
+    kept = sum(piece.tokens for piece in stretch.pieces[cut.at :] if piece.voice != "system")
+    return Preparation(
+        context.leaf_id, needed, counted.tokens,
+        tokens_after=kept + (0 if in_force is None else tokens.estimate(in_force)),
+        first_kept_entry_id=first_kept(tree, stretch, cut.at),
+        entries_to_summarize=_ids(tree, stretch, left),
+        turn_prefix=_ids(tree, stretch, turn),
+        split_turn=cut.turn is not None,
+        previous_summary=previous,
+        file_operations=material.files,
+        system_message=in_force,
+        prompt=prompt,
+    )  # fmt: skip
+
+
+def _reason(stretch: Stretch, cut: cuts.Cut | None) -> Reason | None:
+    since = stretch.pieces[stretch.kept :]
+    if stretch.compaction != NONE and all(piece.voice == "silent" for piece in since):
+        return "alreadyCompacted"
+    if cut is None:
+        return "nothingToSummarize"
+    return "callsUnanswered" if cuts.awaits_results(stretch.pieces) else None
+
+
+class _Summary(msgspec.Struct):
+    role: Any = None
+    summary: Any = None
+
+
+_summary = msgspec.json.Decoder(_Summary)
+
+
+def _previous(stretch: Stretch, context: Context) -> str | None:
+    """The summary that a context begins with, behind the system message."""
+    if stretch.compaction == NONE:
+        return None
+    for message in context.messages[:2]:
+        said = payloads.part(_summary, message)
+        if said is not None and said.role == "compactionSummary":
+            return said.summary if isinstance(said.summary, str) else None
+    return None
+
+
+def _rendered(stretch: Stretch, places: range, files: Files) -> Steps[list[str]]:
+    """The parts that pieces say to a summariser; their files are taken note of."""
+    parts: list[str] = []
+    for looked_at, place in enumerate(places):
+        said = stretch.said[place]
+        if said is not None and stretch.pieces[place].voice != "system":
+            message = read_message(said)
+            files.add_message(message)
+            parts += render(message)
+        if looked_at % _MESSAGES_A_STEP == 0:
+            yield
+    return parts
+
+
+def _system_messages(stretch: Stretch, context: Context) -> list[Raw]:
+    """Of a context, the oldest first; a compaction carries one, too."""
+    carried = [] if stretch.compaction == NONE else context.messages[:1]
+    said = zip(stretch.said, stretch.pieces, strict=True)
+    later = [message for message, piece in said if message is not None and piece.voice == "system"]
+    return [message for message in (*carried, *later) if read_message(message).role == "system"]
+
+
+def _ids(tree: Tree, stretch: Stretch, places: range) -> tuple[str, ...]:
+    """The entries of the pieces that say something to a summariser."""
+    silent = ("silent", "system")
+    return tuple(
+        tree.id(stretch.rows[place]) or "" for place in places if stretch.pieces[place].voice not in silent
+    )
