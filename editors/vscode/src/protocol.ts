@@ -446,7 +446,7 @@ export interface Explained {
  * Find where a session could be cut, and what would have to be summarised. Nothing is changed.
  *
  * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
- * become `tokensAfter`. `reason` says why there is nothing to do; then there is no cut.
+ * become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
  */
 export interface PrepareCompactionParams {
   /** 1 to 128 characters. */
@@ -474,7 +474,7 @@ export interface PrepareCompactionResult {
   leafId: string | null;
   /** `tokensBefore` is above `contextWindow` less `reserveTokens`. */
   needed: boolean;
-  reason: "alreadyCompacted" | "nothingToSummarize" | null;
+  reason: "alreadyCompacted" | "callsUnanswered" | "nothingToSummarize" | null;
   firstKeptEntryId: string | null;
   /** In order; the beginning of a turn that is cut is at their end. */
   entriesToSummarize: string[];
@@ -1516,7 +1516,7 @@ export interface Requests {
    * Find where a session could be cut, and what would have to be summarised. Nothing is changed.
    *
    * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
-   * become `tokensAfter`. `reason` says why there is nothing to do; then there is no cut.
+   * become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
    */
   "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
   /**

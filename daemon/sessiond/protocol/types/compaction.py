@@ -56,7 +56,7 @@ class PrepareCompactionParams(Wire, frozen=True):
     """Find where a session could be cut, and what would have to be summarised. Nothing is changed.
 
     This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
-    become `tokensAfter`. `reason` says why there is nothing to do; then there is no cut.
+    become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
     """
 
     session_id: SessionId
@@ -70,7 +70,7 @@ class PrepareCompactionResult(Wire, frozen=True):
 
     leaf_id: str | None
     needed: bool  # `tokensBefore` is above `contextWindow` less `reserveTokens`
-    reason: Literal["alreadyCompacted", "nothingToSummarize"] | None
+    reason: Literal["alreadyCompacted", "nothingToSummarize", "callsUnanswered"] | None
     first_kept_entry_id: str | None
     entries_to_summarize: list[str]  # in order; the beginning of a turn that is cut is at their end
     turn_prefix: list[str]  # those of them that begin the turn whose rest is kept

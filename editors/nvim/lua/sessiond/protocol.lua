@@ -317,7 +317,7 @@
 ---Find where a session could be cut, and what would have to be summarised. Nothing is changed.
 ---
 ---This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
----become `tokensAfter`. `reason` says why there is nothing to do; then there is no cut.
+---become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
 ---@class (exact) sessiond.PrepareCompactionParams
 ---@field sessionId string 1 to 128 characters.
 ---@field leafId? string 1 to 64 characters.
@@ -335,7 +335,7 @@
 ---@class (exact) sessiond.PrepareCompactionResult
 ---@field leafId? string
 ---@field needed boolean `tokensBefore` is above `contextWindow` less `reserveTokens`.
----@field reason? "alreadyCompacted"|"nothingToSummarize"
+---@field reason? "alreadyCompacted"|"callsUnanswered"|"nothingToSummarize"
 ---@field firstKeptEntryId? string
 ---@field entriesToSummarize string[] In order; the beginning of a turn that is cut is at their end.
 ---@field turnPrefix string[] Those of them that begin the turn whose rest is kept.
