@@ -22,8 +22,18 @@ class Listener(Protocol):
         """Something that lists show of a session has changed."""
 
 
+class Follower(Protocol):
+    """Who looks at a session when lines have come. Called for each batch, so it must cost next to nothing."""
+
+    def grew(self, live: "LiveSession", first: int) -> None:
+        """The rows from `first` on are committed and have been told of."""
+
+
 class _Nobody:
-    """Where no server listens."""
+    """Where no server listens, and nobody follows."""
+
+    def grew(self, live: "LiveSession", first: int) -> None:
+        """Nobody looks."""
 
     def created(self, live: "LiveSession", origin: t.Origin) -> None:
         """Nobody hears it."""
@@ -32,4 +42,4 @@ class _Nobody:
         """Nobody hears it."""
 
 
-NOBODY: Final[Listener] = _Nobody()
+NOBODY: Final = _Nobody()

@@ -30,14 +30,12 @@ class Job:
     """One piece of work, a task of its own: nobody's cancellation is that of the others."""
 
     def __init__(self, work: Callable[["Job"], Coroutine[Any, Any, None]]) -> None:
+        self.open = True
+        """Whether the outcome is still to come, so that one may join."""
         self._waiters: list[Waiter] = []
         self._writing = False
         self._stopping = False
         self._task = asyncio.get_running_loop().create_task(self._do(work))
-
-    @property
-    def ended(self) -> bool:
-        return self._task.done()
 
     def join(self, waiter: Waiter) -> Leave:
         """Let somebody wait for the outcome; answers how to leave."""
@@ -93,6 +91,7 @@ class Job:
         await asyncio.wait([self._task])
 
     def _finish(self, outcome: t.Wire | Exception) -> None:
+        self.open = False
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             waiter.done(outcome)

@@ -16,7 +16,7 @@ import msgspec
 
 from sessiond.hub import meaning, placing
 from sessiond.hub.errors import HubError, ReadOnly, UnsupportedVersion
-from sessiond.hub.events import NOBODY, Listener
+from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.loaded import LoadedSession, read_into
 from sessiond.hub.migration import migrated
 from sessiond.hub.placing import Placement, Prepared
@@ -57,7 +57,9 @@ class _Batch:
 class LiveSession(LoadedSession):
     """An open session. Everything but the `async` methods is synchronous, on the loop's thread."""
 
-    def __init__(self, log: Log, *, ephemeral: bool, listener: Listener = NOBODY) -> None:
+    def __init__(
+        self, log: Log, *, ephemeral: bool, listener: Listener = NOBODY, follower: Follower = NOBODY
+    ) -> None:
         super().__init__(log)
         self.ephemeral = ephemeral
         self.session_id = log.session_id
@@ -66,7 +68,8 @@ class LiveSession(LoadedSession):
         self.watchers = Watchers(self.session_id, self._rows, self.page, lambda: self.tree.leaf_id)
         self.used_at = time.monotonic()
         self.tagging = asyncio.Lock()
-        self.listener = listener
+        self.listener, self.follower = listener, follower
+        self.engaged = 0  # pieces of work that will append here when they are done
         self._batches: deque[_Batch] = deque()
         self._lock = asyncio.Lock()
         self._waiting: deque[tuple[Sequence[bytes], Placement, Durability, t.Origin, Done]] = deque()
@@ -94,7 +97,7 @@ class LiveSession(LoadedSession):
     @property
     def wanted(self) -> bool:
         """Whether anybody has it open, watches it or waits for it; one in memory is wanted to the end."""
-        return bool(self.holders or len(self.watchers) or self.pending or self.ephemeral)
+        return bool(self.holders or len(self.watchers) or self.pending or self.engaged or self.ephemeral)
 
     @property
     def is_draft(self) -> bool:
@@ -301,6 +304,8 @@ class LiveSession(LoadedSession):
             )
         if before is not None:
             tell_of_meaning(self, before, batch.origin)
+        if rows:
+            self.follower.grew(self, first)
 
     def _watch(self) -> None:
         """Have `_settle` called when the next batch is done. The log finishes them in order: one will do."""

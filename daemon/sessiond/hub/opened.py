@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from typing import Any, Final
 
 from sessiond.hub.errors import Damaged, SessionNotFound
-from sessiond.hub.events import NOBODY, Listener
+from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.store.base import Log, LogExists, LogNotFound, Store
@@ -26,6 +26,7 @@ class OpenSessions:
 
     def __init__(self, files: Store, header_ids: Callable[[], Awaitable[dict[str, str]]]) -> None:
         self.listener: Listener = NOBODY
+        self.follower: Follower = NOBODY
         self._files = files
         self._header_ids = header_ids
         self._by_id: dict[str, LiveSession] = {}
@@ -139,7 +140,7 @@ class OpenSessions:
         return known or await _shared(self._loading, log.ref, lambda: self._load(log, ephemeral=ephemeral))
 
     async def _load(self, log: Log, *, ephemeral: bool) -> LiveSession:
-        live = LiveSession(log, ephemeral=ephemeral, listener=self.listener)
+        live = LiveSession(log, ephemeral=ephemeral, listener=self.listener, follower=self.follower)
         try:
             await live.load()
             if live.tree.damaged:

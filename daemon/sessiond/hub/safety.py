@@ -3,7 +3,7 @@
 Checked before a compaction is stored, on the path it would end; read from the end, as far as must be.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -39,8 +39,9 @@ _compaction = msgspec.json.Decoder(_Compaction)
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One entry of the path that a compaction would end: stored, or new in the same batch."""
+    """One entry of the path that a compaction would end: stored, or new in the same batch (`row` is `NONE`)."""
 
+    row: int
     id: str | None
     is_message: bool
     role: str
@@ -75,8 +76,26 @@ def check_compaction(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: Call
         )
 
 
+def last_settled(tree: Tree, row: int, read: Callable[[int], bytes]) -> int:
+    """The nearest row, from `row` towards the root, below which no tool call waits for its result.
+
+    That is `row` itself, or else the parent of the words that made the call; `NONE` when those are the first.
+    """
+    caller = _caller(_upwards(tree, (), row, read))
+    return row if caller is None else tree.parent(caller.row)
+
+
 def _check_not_inside_a_call(path: Iterator[_Step], entry_id: str) -> None:
     """Raise when the last words on a path call a tool whose result is still to come."""
+    caller = _caller(path)
+    if caller is not None:
+        raise WouldBreakTree(
+            entry_id, "noToolSplit", f"it would stand between the tool call in {caller.id} and its result"
+        )
+
+
+def _caller(path: Iterator[_Step]) -> _Step | None:
+    """The last words on a path, when they call a tool whose result is still to come."""
     answered: set[str | None] = set()
     for step in path:
         if not step.is_message:
@@ -85,38 +104,34 @@ def _check_not_inside_a_call(path: Iterator[_Step], entry_id: str) -> None:
         if found is not None and step.role == "toolResult":
             answered.add(found.message.tool_call_id)
             continue
-        if found is not None and step.role == "assistant" and not _was_given_up(found.message):
-            _check_all_answered(step, found.message, answered, entry_id)
-        return
+        if found is not None and step.role == "assistant" and _waits(found.message, answered):
+            return step
+        return None
+    return None
 
 
-def _check_all_answered(step: _Step, message: _Message, answered: set[str | None], entry_id: str) -> None:
+def _waits(message: _Message, answered: Container[str | None]) -> bool:
+    if message.stop_reason in ("aborted", "error"):
+        return False  # no agent carries out the calls of such a turn
     blocks = message.content if isinstance(message.content, list) else []
-    if any(block.type == "toolCall" and block.id and block.id not in answered for block in blocks):
-        raise WouldBreakTree(
-            entry_id, "noToolSplit", f"it would stand between the tool call in {step.id} and its result"
-        )
-
-
-def _was_given_up(message: _Message) -> bool:
-    """Whether a turn ended so that no agent carries out its calls."""
-    return message.stop_reason in ("aborted", "error")
+    return any(block.type == "toolCall" and block.id and block.id not in answered for block in blocks)
 
 
 def _upwards(
-    tree: Tree, rows: Sequence[NewRow], parent_id: str | None, read: Callable[[int], bytes]
+    tree: Tree, rows: Sequence[NewRow], row: int | str | None, read: Callable[[int], bytes]
 ) -> Iterator[_Step]:
-    """The path from `parent_id` to the root, through the new `rows` and then the tree."""
-    new = {row.id: row for row in rows}
-    while parent_id is not None and parent_id in new:
-        above = new[parent_id]
-        yield _Step(above.id, above.type == "message", above.role or "", partial(bytes, above.line))
-        parent_id = above.parent_id
-    row = tree.any_row(parent_id or "")
+    """The path from a row, or an entry that may be among the new `rows`, to the root."""
+    new = {it.id: it for it in rows}
+    while isinstance(row, str) and row in new:
+        above = new[row]
+        yield _Step(NONE, above.id, above.type == "message", above.role or "", partial(bytes, above.line))
+        row = above.parent_id
+    if not isinstance(row, int):
+        row = tree.any_row(row or "")
     seen: set[int] = set()
     while row is not None and row != NONE and row not in seen:
         if tree.irregular:
             seen.add(row)
         role = trees.ROLES[tree.role(row)]
-        yield _Step(tree.id(row), tree.kind(row) == trees.MESSAGE, role, partial(read, row))
+        yield _Step(row, tree.id(row), tree.kind(row) == trees.MESSAGE, role, partial(read, row))
         row = tree.parent(row)

@@ -31,6 +31,7 @@ def tell_of_lines(live: "LiveSession", before: meaning.Facts, ours: Mapping[str,
             some = list(run)
             watchers.appended(live.read_rows(some), some, origin)
     tell_of_meaning(live, before, ours.get(tree.id(rows[-1]) or "", _FOREIGN))
+    live.follower.grew(live, before.rows)
 
 
 def tell_of_meaning(live: "LiveSession", before: meaning.Facts, origin: t.Origin) -> None:
