@@ -1,0 +1,181 @@
+"""Preparing a move of the leaf: what it leaves behind, where a person would go on, what to ask a summariser.
+
+Nothing is moved and no model is asked (seed: oh-my-pi tree notes; fact: pi-omp §2.12).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec import UNSET, Raw
+
+from sessiond.session import messages, prompts, steps, summaries, tokens
+from sessiond.session.agent_message import read_message, texts
+from sessiond.session.files import FileOperations, Files
+from sessiond.session.messages import Edit, Said
+from sessiond.session.rendering import render
+from sessiond.session.steps import Read, Steps
+from sessiond.session.tree import KIND, LEAF, NONE, USER, Tree
+
+_EDIT: Final = KIND["context_edit"]
+_COMPACTION: Final = KIND["compaction"]
+_BRANCH_SUMMARY: Final = KIND["branch_summary"]
+_CUSTOM_MESSAGE: Final = KIND["custom_message"]
+_SUMMARIES: Final = (_COMPACTION, _BRANCH_SUMMARY)
+_MOSTLY_FULL: Final = 0.9
+"""Of the budget: a summary is let in beyond it as long as less is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPreparation:
+    """What moving the leaf from one entry to another would leave behind.
+
+    - `entries_to_summarize` are those between the old leaf and the common ancestor that say something, in order.
+    - `tokens` estimates those of them that are in `prompt`; without any, tool results
+      do not count, there is no prompt.
+    - `resume_at` is the target, but the place before it when it is a user's message or an extension's, whose text is
+      `editor_text`. `file_operations` belong into `details` of the summary, as `readFiles` and `modifiedFiles`.
+    """
+
+    target_id: str | None
+    old_leaf_id: str | None
+    common_ancestor_id: str | None
+    resume_at: str | None
+    editor_text: str | None = None
+    entries_to_summarize: tuple[str, ...] = ()
+    file_operations: FileOperations = field(default_factory=FileOperations)
+    tokens: int = 0
+    prompt: str | None = None
+
+
+def prepare_branch(
+    tree: Tree, old_row: int, target_row: int, read: Read, max_tokens: int | None = None,
+    instructions: str | None = None,
+) -> Steps[BranchPreparation]:  # fmt: skip
+    """Prepare a move from a row to another; `NONE` is the place before the first entry. Never raises on content.
+
+        prepared = await live.drive(prepare_branch(tree, tree.leaf, target, live.read_rows, max_tokens=100_000))
+        if prepared.prompt is not None:
+            summary = await summarize(prepared.prompt)
+
+    The common ancestor is the deepest entry of the target's path that is on the old path, too; the walk goes on
+    through compactions. With `max_tokens` the newest entries are in the prompt that fit, and at least one: a
+    summary that does not fit is let in all the same while less than nine tenths are used. `leaf` lines are passed
+    over; nobody is shown them.
+    """
+    ancestor, left = yield from _left_behind(tree, old_row, target_row)
+    resume_at, editor_text = _resumption(tree, target_row, read)
+    known = (
+        _id(tree, target_row), _id(tree, old_row), _id(tree, _above_leaf_lines(tree, ancestor)),
+        resume_at, editor_text,
+    )  # fmt: skip
+    said, files = yield from _said(tree, left, read)
+    ids = tuple(_id(tree, one.row) or "" for one in said)
+    chosen, total = _within(said, max_tokens)
+    if not chosen:
+        return BranchPreparation(*known, ids, files)
+    parts: list[str] = []
+    for one in chosen:
+        parts += render(read_message(one.body))
+        yield
+    material = prompts.Material(parts, files)
+    prompt = yield from prompts.branch_prompt(material, instructions)
+    return BranchPreparation(*known, ids, files, total, prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What one entry says, of those left behind; `counts` when it is for the prompt."""
+
+    row: int
+    body: Raw
+    tokens: int
+    is_summary: bool
+    counts: bool
+
+
+def _left_behind(tree: Tree, old_row: int, target_row: int) -> Steps[tuple[int, list[int]]]:
+    """The row of the common ancestor or `NONE`, and the rows from below it to the old leaf."""
+    old_path = [] if old_row == NONE else (yield from steps.path(tree, old_row))
+    target_path = [] if target_row == NONE else (yield from steps.path(tree, target_row))
+    on_old_path = {row: place for place, row in enumerate(old_path)}
+    yield
+    ancestor = next((row for row in reversed(target_path) if row in on_old_path), NONE)
+    return ancestor, old_path[on_old_path.get(ancestor, -1) + 1 :]
+
+
+def _said(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[_Left], FileOperations]]:
+    """What rows say, with the edits among them, and the files that they touched."""
+    edits: dict[str, Raw | None] = {}
+    for batch in steps.batches(tree, [row for row in rows if tree.kind(row) == _EDIT]):
+        edits.update(edit for edit in map(messages.edit_of, read(batch)) if edit is not None)
+        yield
+    said: list[_Left] = []
+    files = Files()
+    for batch in steps.batches(tree, [row for row in rows if tree.kind(row) in _SAYS]):
+        for row, entry in zip(batch, read(batch), strict=True):
+            is_summary = tree.kind(row) in _SUMMARIES
+            if is_summary:
+                files.add_summary(entry)
+            found = _SAYS[tree.kind(row)](entry, edits.get(tree.id(row) or "", UNSET))
+            if found is None or found.role == "system":
+                continue
+            message = read_message(found.body)
+            files.add_message(message)
+            size = tokens.estimate_of(message)
+            said.append(_Left(row, found.body, size, is_summary, found.role != "toolResult"))
+        yield
+    return said, files.operations()
+
+
+def _within(said: Sequence[_Left], max_tokens: int | None) -> tuple[list[_Left], int]:
+    """The newest that fit, the oldest first, and their tokens. Results are left out: their calls tell of them."""
+    chosen: list[_Left] = []
+    total = 0
+    for one in reversed([one for one in said if one.counts]):
+        if max_tokens is not None and chosen and total + one.tokens > max_tokens:
+            if one.is_summary and total < max_tokens * _MOSTLY_FULL:
+                chosen.append(one)
+                total += one.tokens
+            break
+        chosen.append(one)
+        total += one.tokens
+    chosen.reverse()
+    return chosen, total
+
+
+def _resumption(tree: Tree, target_row: int, read: Read) -> tuple[str | None, str | None]:
+    """Where a person goes on, and the text that is there to be edited."""
+    if target_row == NONE:
+        return None, None
+    kind = tree.kind(target_row)
+    if tree.role(target_row) == USER or kind == _CUSTOM_MESSAGE:
+        said = _SAYS[kind](read([target_row])[0], UNSET)
+        text = None if said is None else "".join(texts(read_message(said.body)))
+        return _id(tree, _above_leaf_lines(tree, tree.parent(target_row))), text
+    return _id(tree, _above_leaf_lines(tree, target_row)), None
+
+
+def _above_leaf_lines(tree: Tree, row: int) -> int:
+    """The row, or the nearest above it that is no `leaf` line."""
+    seen: set[int] = set()
+    while row != NONE and tree.kind(row) == LEAF and row not in seen:
+        seen.add(row)
+        row = tree.parent(row)
+    return row
+
+
+def _id(tree: Tree, row: int) -> str | None:
+    return None if row == NONE else tree.id(row)
+
+
+def _of_compaction(entry: bytes, edit: Edit) -> Said | None:
+    return None if edit is None else Said("compactionSummary", summaries.compaction_message(entry))
+
+
+_SAYS: Final[dict[int, Callable[[bytes, Edit], Said | None]]] = {
+    KIND["message"]: messages.of_message,
+    _CUSTOM_MESSAGE: messages.of_custom_message,
+    _BRANCH_SUMMARY: messages.of_branch_summary,
+    _COMPACTION: _of_compaction,
+}
