@@ -8,9 +8,11 @@ Every method that touches the disk may raise `StorageFailed` (`StorageFull` when
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
+
+from sessiond.store.blobs import Blobs, BlobSource
 
 Durability = Literal["synced", "written"]
 
@@ -185,7 +187,17 @@ class Log(Protocol):
 
 
 class Store(Protocol):
-    """All logs of one kind of place."""
+    """All logs of one kind of place, and the blobs that they name."""
+
+    @property
+    def blobs(self) -> Blobs:
+        """The blobs of all logs that this store keeps."""
+
+    def keeps(self, log: Log) -> bool:
+        """Whether a log lies where this store lists its own: only such a log may name new blobs."""
+
+    def blobs_beside(self, log: Log) -> BlobSource | None:
+        """Another program's blobs that the log may name, only to be read; None when it has none."""
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
         """Make a log that holds `lines` (the header first), durable when this returns.
@@ -201,6 +213,9 @@ class Store(Protocol):
 
     async def list(self) -> list[Stored]:
         """Every log there is, drafts included, in no order."""
+
+    async def remains(self) -> Sequence[str]:
+        """What logs have left behind, for `scan`: torn tails, originals before a rewrite, trashed logs."""
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
         """The bytes of a log, open or not, or of what one left behind, in slices of at most 64 KiB.

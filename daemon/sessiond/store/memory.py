@@ -5,7 +5,7 @@ No other program can reach these bytes, so there is never drift and nothing is e
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sessiond.store.base import (
@@ -17,6 +17,8 @@ from sessiond.store.base import (
     LogReadOnly,
     Stored,
 )
+from sessiond.store.blobs import BlobSource
+from sessiond.store.memory_blobs import MemoryBlobs
 
 _SLICE = 64 * 1024
 
@@ -32,6 +34,13 @@ class MemoryStore:
         self._contents: dict[str, _Content] = {}
         self._kept: dict[str, bytes] = {}
         self._breadcrumbs: dict[str, Breadcrumb] = {}
+        self.blobs = MemoryBlobs(self._kept)
+
+    def keeps(self, log: Log) -> bool:
+        return log.ref in self._contents
+
+    def blobs_beside(self, log: Log) -> BlobSource | None:
+        return None
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
         if session_id in self._contents:
@@ -60,6 +69,9 @@ class MemoryStore:
             )
             for content in self._contents.values()
         ]
+
+    async def remains(self) -> Sequence[str]:
+        return list(self._kept)
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
         if ref in self._contents:

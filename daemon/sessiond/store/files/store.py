@@ -8,7 +8,7 @@ import asyncio
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -23,10 +23,13 @@ from sessiond.store.base import (
     StorageFailed,
     Stored,
 )
+from sessiond.store.blobs import BlobSource
 from sessiond.store.files import breadcrumbs, paths
+from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.log import FileLog
 from sessiond.store.files.logfile import LogFile, slices
+from sessiond.store.files.remains import remains
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
 from sessiond.store.files.trash import move_to_trash
 
@@ -39,7 +42,7 @@ _T = TypeVar("_T")
 
 
 class FileStore:
-    """`data` holds `sessions/`, `drafts/` and `trash/`, `state` holds `terminal-sessions/`.
+    """`data` holds `sessions/`, `drafts/`, `blobs/` and `trash/`, `state` holds `terminal-sessions/`.
 
     A draft lies in `drafts/` in a folder of the same name as it will have in `sessions/`, so that promoting
     it is one rename and needs no knowledge of what is in it.
@@ -54,6 +57,17 @@ class FileStore:
         self._calls = calls or Syscalls()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="sessiond-store")
         self._being_created: set[str] = set()
+        self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
+
+    def keeps(self, log: Log) -> bool:
+        path = Path(log.ref)
+        return path.is_relative_to(self._sessions) or path.is_relative_to(self._drafts)
+
+    def blobs_beside(self, log: Log) -> BlobSource | None:
+        # As oh-my-pi has it: .../agent/sessions/<folder>/<name>.jsonl and .../agent/blobs/<sha256>.
+        above = next((it for it in Path(log.ref).parents if it.name == "sessions"), None)
+        folder = None if above is None else above.with_name("blobs")
+        return None if folder is None or folder == self.blobs.folder else BlobFolder(folder)
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
         name = paths.log_name(timestamp, session_id)
@@ -72,6 +86,9 @@ class FileStore:
 
     async def list(self) -> list[Stored]:
         return await self._in_pool(partial(_listed, self._drafts, self._sessions))
+
+    async def remains(self) -> Sequence[str]:
+        return await self._in_pool(partial(remains, self._trash, self._drafts, self._sessions))
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
         path = _resolved(ref)

@@ -1,0 +1,223 @@
+"""Blobs in files: one folder, each file named by the SHA-256 of what is in it.
+
+A new blob is written under another name, synced, and only then given its own, so that whatever stands under a
+hash is whole. Anything that may wait for the disk runs on the store's threads.
+"""
+
+import asyncio
+import errno
+import hashlib
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Final, TypeVar
+
+import msgspec
+
+from sessiond.store.blobs import BlobAbsent, BlobDamaged, KeptBlob, PutBlob
+from sessiond.store.files.folders import (
+    make_folder,
+    move_to_free_name,
+    new_file,
+    sync_folder,
+    temporary,
+)
+from sessiond.store.files.syscalls import Syscalls, refusals_of
+
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
+_NO_BLOB_THERE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
+_READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_LOCKS: Final = 16
+NOTE: Final = "note.json"
+
+_T = TypeVar("_T")
+
+
+class Note(msgspec.Struct, rename="camel"):
+    """What `note.json` beside trashed blobs says: why and when, and where they were."""
+
+    reason: str
+    path: str
+    trashed_at: str
+
+
+class BlobFolder:
+    """Blobs that somebody keeps in a folder, only to be read; there may be no such folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, hash: str, offset: int = 0, limit: int | None = None) -> bytes:
+        path = self._path(hash)
+        fd, size = self._open(path)
+        try:
+            count = size - offset if limit is None else min(limit, size - offset)
+            data = _read(fd, offset, count)
+        finally:
+            os.close(fd)
+        if len(data) == size and hashlib.sha256(data).hexdigest() != hash:
+            raise BlobDamaged(hash, str(path))
+        return data
+
+    def size(self, hash: str) -> int:
+        fd, size = self._open(self._path(hash))
+        os.close(fd)
+        return size
+
+    def _path(self, hash: str) -> Path:
+        if not _HASH.fullmatch(hash):
+            raise BlobAbsent(hash)
+        return self.folder / hash
+
+    def _open(self, path: Path) -> tuple[int, int]:
+        """A descriptor of a regular file, and its size."""
+        with refusals_of(path):
+            try:
+                fd = os.open(path, _READ_FLAGS)
+            except OSError as error:
+                if error.errno in _NO_BLOB_THERE:
+                    raise BlobAbsent(path.name) from None
+                raise
+            status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(fd)
+            raise BlobAbsent(path.name)
+        return fd, status.st_size
+
+
+class FileBlobs(BlobFolder):
+    """The blobs of a file store: `folder` is made when it is first needed, `trash` when it is."""
+
+    def __init__(self, folder: Path, trash: Path, *, pool: Executor, calls: Syscalls) -> None:
+        super().__init__(folder)
+        self._trash = trash
+        self._pool = pool
+        self._calls = calls
+        # One blob is put, touched or moved away by one thread at a time; others meanwhile by others.
+        self._locks = [Lock() for _ in range(_LOCKS)]
+
+    async def put(self, data: bytes) -> PutBlob:
+        return await self._in_pool(partial(self._put, data))
+
+    async def touch(self, hash: str) -> bool:
+        return _HASH.fullmatch(hash) is not None and await self._in_pool(partial(self._touch, hash))
+
+    async def list(self) -> Sequence[KeptBlob]:
+        return await self._in_pool(self._list)
+
+    async def trash(
+        self, hashes: Sequence[str], *, older_than_ns: int, folder: str, reason: str
+    ) -> Sequence[str]:
+        return await self._in_pool(partial(self._move, hashes, older_than_ns, self._trash / folder, reason))
+
+    def trash_folder(self, folder: str) -> str:
+        return str(self._trash / folder)
+
+    async def _in_pool(self, call: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    def _lock_of(self, digest: str) -> Lock:
+        return self._locks[int(digest[0], _LOCKS)]
+
+    def _put(self, data: bytes) -> PutBlob:
+        digest = hashlib.sha256(data).hexdigest()
+        path = self.folder / digest
+        with self._lock_of(digest), refusals_of(path):
+            if self._holds(path, data):
+                self._renew(path)
+                return PutBlob(digest, len(data), created=False)
+            make_folder(self.folder, self._calls)
+            if os.path.lexists(path):
+                self._take_away(path, self._trash / f"blobs-damaged-{time.time_ns()}")
+            self._create(path, data)
+        return PutBlob(digest, len(data), created=True)
+
+    def _create(self, path: Path, data: bytes) -> None:
+        made = temporary(path)
+        os.close(new_file(made, [data], self._calls))
+        try:
+            # The clock of the file system runs a little late; what is compared later is ours.
+            os.utime(made, ns=(time.time_ns(), time.time_ns()))
+            move_to_free_name(made, path, self._calls)
+            made = path
+            sync_folder(self.folder, self._calls)
+        except BaseException:
+            made.unlink(missing_ok=True)
+            raise
+
+    def _touch(self, digest: str) -> bool:
+        path = self.folder / digest
+        with self._lock_of(digest), refusals_of(path):
+            try:
+                self._renew(path)
+            except FileNotFoundError:
+                return False
+        return True
+
+    def _renew(self, path: Path) -> None:
+        """Let a blob count as new; a daemon that died may not have synced the name that it gave it."""
+        os.utime(path, ns=(time.time_ns(), time.time_ns()), follow_symlinks=False)
+        sync_folder(self.folder, self._calls)
+
+    def _holds(self, path: Path, data: bytes) -> bool:
+        try:
+            return self.read(path.name) == data
+        except (BlobAbsent, BlobDamaged):
+            return False
+
+    def _list(self) -> Sequence[KeptBlob]:
+        found: list[KeptBlob] = []
+        with refusals_of(self.folder), suppress(FileNotFoundError), os.scandir(self.folder) as entries:
+            for entry in entries:
+                if _HASH.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    with suppress(FileNotFoundError):  # it was moved while we looked
+                        status = entry.stat(follow_symlinks=False)
+                        found.append(KeptBlob(entry.name, status.st_size, status.st_mtime_ns))
+        return found
+
+    def _move(self, hashes: Sequence[str], older_than_ns: int, to: Path, reason: str) -> Sequence[str]:
+        moved: list[str] = []
+        with refusals_of(to):
+            for digest in filter(_HASH.fullmatch, hashes):
+                path = self.folder / digest
+                with self._lock_of(digest), suppress(FileNotFoundError):
+                    if path.stat(follow_symlinks=False).st_mtime_ns >= older_than_ns:
+                        continue
+                    if not moved:
+                        self._make_trash(to, reason)
+                    move_to_free_name(path, to / digest, self._calls)
+                    moved.append(digest)
+            if moved:
+                sync_folder(to, self._calls)
+                sync_folder(self.folder, self._calls)
+        return moved
+
+    def _take_away(self, path: Path, to: Path) -> None:
+        """Move what is not what its name says out of the way of the good bytes."""
+        self._make_trash(to, "it was not what its name says")
+        move_to_free_name(path, to / path.name, self._calls)
+        sync_folder(to, self._calls)
+
+    def _make_trash(self, to: Path, reason: str) -> None:
+        make_folder(to, self._calls)
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        note = Note(reason=reason, path=str(self.folder), trashed_at=now)
+        with suppress(FileExistsError):
+            os.close(new_file(to / NOTE, [msgspec.json.encode(note)], self._calls))
+
+
+def _read(fd: int, offset: int, count: int) -> bytes:
+    parts: list[bytes] = []
+    while count > 0 and (part := os.pread(fd, count, offset)):
+        parts.append(part)
+        offset += len(part)
+        count -= len(part)
+    return b"".join(parts)

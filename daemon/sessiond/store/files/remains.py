@@ -1,0 +1,32 @@
+"""What logs have left behind: torn tails and originals beside them, and logs in the trash."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from sessiond.store.files import paths
+from sessiond.store.files.syscalls import refusals_of
+
+_BESIDE = f"{paths.SUFFIX}."  # a log's own name ends with its suffix
+
+
+def remains(trash: Path, *roots: Path) -> list[str]:
+    """Every file in the trash, and those in the folders of the roots that bear a log's name and more."""
+    with refusals_of(trash):
+        beside = (
+            file
+            for root in roots
+            for folder in _entries(root)
+            if folder.is_dir(follow_symlinks=False)
+            for file in _entries(folder)
+            if _BESIDE in file.name
+        )
+        return [file.path for file in (*_entries(trash), *beside) if file.is_file(follow_symlinks=False)]
+
+
+def _entries(folder: Path | os.DirEntry[str]) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except FileNotFoundError:
+        return
