@@ -76,6 +76,21 @@ class TooLarge(HubError):
         self.limit = limit
 
 
+class ContextTooLarge(HubError):
+    """The context has {actual:,} bytes, and a reply has at most {limit:,}.
+
+    Leave images out with `resolveBlobs` false, compact the session, or read it in pages with `session/path`.
+    """
+
+    def __init__(self, actual: int, limit: int) -> None:
+        super().__init__(
+            f"The context has {actual:,} bytes, and a reply has at most {limit:,}. Leave images out with "
+            "`resolveBlobs` false, compact the session, or read it in pages with `session/path`."
+        )
+        self.actual = actual
+        self.limit = limit
+
+
 class WouldBreakTree(HubError):
     """This compaction is not safe: {reason}."""
 

@@ -427,13 +427,17 @@ export interface ContextResult {
   explanation: Explained[] | null;
 }
 
-/** What became of one entry of the path, and why. `message` is the place of its words in `messages`. */
+/**
+ * What became of one entry of the path, and why.
+ *
+ * `message` is the place of its words in `messages`, or null: it is out, or in `system`.
+ */
 export interface Explained {
   entryId: string;
   type: string;
   role: string | null;
   fate: "changed" | "in" | "out";
-  /** A stable word, such as `compactedAway`. */
+  /** A stable word, such as `compactedAway`: see "Why an entry is in or out". */
   reason: string;
   /** The same as a sentence. */
   because: string;

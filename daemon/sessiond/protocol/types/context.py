@@ -23,13 +23,16 @@ class ContextParams(Wire, frozen=True):
 
 
 class Explained(Wire, frozen=True):
-    """What became of one entry of the path, and why. `message` is the place of its words in `messages`."""
+    """What became of one entry of the path, and why.
+
+    `message` is the place of its words in `messages`, or null: it is out, or in `system`.
+    """
 
     entry_id: str
     type: str
     role: str | None
     fate: Literal["in", "changed", "out"]
-    reason: str  # a stable word, such as `compactedAway`
+    reason: str  # a stable word, such as `compactedAway`: see "Why an entry is in or out"
     because: str  # the same as a sentence
     tokens: int  # an estimate, of what is in the context; 0 when it is out
     message: int | None

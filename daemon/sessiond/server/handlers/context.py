@@ -1,31 +1,69 @@
-"""`session/context`: builds the context of a leaf and counts its tokens."""
+"""`session/context`: builds the context of a leaf, writes it in a format, counts its tokens, explains it."""
 
+from collections.abc import Sequence
+
+import msgspec
 from msgspec import Raw
 
+from sessiond.hub.errors import ContextTooLarge
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.server.client import Client
-from sessiond.session import tokens
+from sessiond.server.client import MAX_FRAME, Client
+from sessiond.session import explain, tokens
 from sessiond.session.context import Context
+from sessiond.session.formats.beside import beside
+from sessiond.session.formats.write import BESIDE, Provider, write
+from sessiond.session.formats.written import Written
+
+BESIDE_MESSAGES = 1024 * 1024
+"""Bytes of a reply that are kept for what stands beside the messages."""
 
 
 async def context_(_client: Client, live: LiveSession, params: t.ContextParams) -> t.ContextResult:
-    leaf = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
     tree = live.tree
+    leaf = tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
     seen = await live.context(leaf)
     counted = await live.drive(tokens.count(tree, leaf, seen, live.read_rows))
-    return _result(params, seen, counted)
-
-
-def _result(params: t.ContextParams, seen: Context, counted: tokens.Count) -> t.ContextResult:
+    written = prompt_id = None
+    if params.format != "agent":
+        written, prompt_id = await _written(live, leaf, seen, params.format)
+    messages = seen.messages if written is None else written.messages
+    _check_size(messages)
+    explanation = None
+    if params.explain:
+        rows = await live.drive(explain.explain(tree, leaf, seen, live.read_rows, written, prompt_id))
+        explanation = [msgspec.convert(row, t.Explained, from_attributes=True) for row in rows]
     return t.ContextResult(
-        messages=seen.messages, entry_ids=seen.entry_ids, models=seen.models,
+        messages=messages, entry_ids=_entry_ids(seen, written, prompt_id), models=seen.models,
         thinking_level=seen.thinking_level, mode=seen.mode, injected_ttsr_rules=seen.injected_ttsr_rules,
         leaf_id=seen.leaf_id, mode_data=_json(seen.mode_data),
         configured_thinking_level=seen.configured_thinking_level, service_tier=_json(seen.service_tier),
-        format=params.format, system=_json(None), tokens=counted.tokens, tokens_estimated=counted.estimated,
-        explanation=None,
+        format=params.format, system=_json(None if written is None else written.system),
+        tokens=counted.tokens, tokens_estimated=counted.estimated, explanation=explanation,
     )  # fmt: skip
+
+
+async def _written(
+    live: LiveSession, leaf: int, seen: Context, format: Provider
+) -> tuple[Written, str | None]:
+    """A context in a provider's format, and the entry whose system prompt was put beside it, if any."""
+    found, prompt_id = await live.drive(beside(live.tree, leaf, seen, live.read_rows))
+    written = await live.drive(write(format, seen.messages, found))
+    return written, prompt_id if BESIDE in written.places else None
+
+
+def _entry_ids(seen: Context, written: Written | None, prompt_id: str | None) -> list[str]:
+    if written is None:
+        return seen.entry_ids
+    return [prompt_id or "" if source == BESIDE else seen.entry_ids[source] for source in written.sources]
+
+
+def _check_size(messages: Sequence[Raw]) -> None:
+    """Raises `ContextTooLarge` for messages that no frame could hold."""
+    size = sum(memoryview(message).nbytes for message in messages)
+    limit = MAX_FRAME - BESIDE_MESSAGES
+    if size > limit:
+        raise ContextTooLarge(size, limit)
 
 
 def _json(value: Raw | None) -> Raw:

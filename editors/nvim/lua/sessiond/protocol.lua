@@ -303,13 +303,15 @@
 ---@field tokensEstimated boolean No usage could be trusted: all of `tokens` is an estimate.
 ---@field explanation? sessiond.Explained[]
 
----What became of one entry of the path, and why. `message` is the place of its words in `messages`.
+---What became of one entry of the path, and why.
+---
+---`message` is the place of its words in `messages`, or null: it is out, or in `system`.
 ---@class (exact) sessiond.Explained
 ---@field entryId string
 ---@field type string
 ---@field role? string
 ---@field fate "changed"|"in"|"out"
----@field reason string A stable word, such as `compactedAway`.
+---@field reason string A stable word, such as `compactedAway`: see "Why an entry is in or out".
 ---@field because string The same as a sentence.
 ---@field tokens integer An estimate, of what is in the context; 0 when it is out.
 ---@field message? integer

@@ -1,0 +1,321 @@
+"""An agent's message as a turn, or as the result of a tool; what is no message of a provider becomes words.
+
+Nothing here fails on content. The roles are those of pi and oh-my-pi (fact: pi-omp §2.3, §2.10); the
+sentences around summaries, commands and files are ours.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from sessiond.session import payloads
+from sessiond.session.formats.conversation import Call, Image, Part, Result, Role, Text, Thinking, Turn
+
+IMAGE_LEFT_OUT: Final = "[An image was here that cannot be shown.]"
+
+_COMPACTED: Final = "A summary stands for what was said in this conversation before:"
+_BRANCHED: Final = (
+    "The conversation went another way for a while and came back to this point. What was done there:"
+)
+_FAILED: Final = ("aborted", "error")
+_NO_ARGUMENTS: Final = Raw(b"{}")
+
+_media_type = re.compile(r"image/[a-z0-9][a-z0-9.+-]*").fullmatch
+_base64 = re.compile(r"[A-Za-z0-9+/]+={0,2}").fullmatch
+_link = re.compile(r"https?://[!-~]+|gs://[!-~]+|data:image/[!-~]+").fullmatch
+
+
+class _Block(msgspec.Struct, rename="camel"):
+    type: Any = None
+    text: Any = None
+    text_signature: Any = None
+    thinking: Any = None
+    thinking_signature: Any = None
+    redacted: Any = None
+    data: Any = None
+    mime_type: Any = None
+    url: Any = None
+    detail: Any = None
+    id: Any = None
+    name: Any = None
+    arguments: Raw | UnsetType = UNSET
+    unparsed_arguments: Any = None
+    thought_signature: Any = None
+
+
+class _Message(msgspec.Struct, rename="camel"):
+    role: Any = None
+    content: list[_Block] | str | None = None
+    stop_reason: Any = None
+    api: Any = None
+    provider: Any = None
+    tool_call_id: Any = None
+    tool_name: Any = None
+    is_error: Any = None
+    details: Raw | UnsetType = UNSET
+    exclude_from_context: Any = None
+    command: Any = None
+    code: Any = None
+    output: Any = None
+    exit_code: Any = None
+    cancelled: Any = None
+    truncated: Any = None
+    full_output_path: Any = None
+    summary: Any = None
+    files: Any = None
+    sections: Any = None
+
+
+_message = msgspec.json.Decoder(_Message)
+_fields = msgspec.json.Decoder(dict[str, Raw])
+_blocks = msgspec.json.Decoder(list[Raw])
+_block = msgspec.json.Decoder(_Block)
+_without_content = msgspec.json.Decoder(_Message)
+
+
+def said(message: bytes | Raw, source: int) -> Turn | Result | str:
+    """What a message says, or the reason (`session.reasons`) why it says nothing to a provider."""
+    found = payloads.part(_message, message) or _loosely(message)
+    if found is None:
+        return "notAMessage"
+    take = _ROLES.get(found.role) if isinstance(found.role, str) else None
+    return "unknownRole" if take is None else take(found, source)
+
+
+def _loosely(message: bytes | Raw) -> _Message | None:
+    """A message whose content is not what it should be: what of it can be read."""
+    fields = payloads.part(_fields, message)
+    if fields is None:
+        return None
+    raw = fields.pop("content", Raw(b"null"))
+    found = payloads.part(_without_content, msgspec.json.encode(fields)) or _Message()
+    readable = (payloads.part(_block, bytes(each)) for each in payloads.part(_blocks, raw) or ())
+    found.content = [block for block in readable if block is not None]
+    return found
+
+
+def _of_user(message: _Message, source: int) -> Turn:
+    return _turn("user", message, source)
+
+
+def _of_custom(message: _Message, source: int) -> Turn:
+    turn = _turn("user", message, source)
+    turn.told = True
+    return turn
+
+
+def _of_developer(message: _Message, source: int) -> Turn:
+    return _turn("developer", message, source)
+
+
+def _turn(role: Role, message: _Message, source: int) -> Turn:
+    content = message.content
+    parts: list[Part] = list(_spoken(content))
+    return Turn(role, source, parts, plain=isinstance(content, str))
+
+
+def _of_system(message: _Message, source: int) -> Turn:
+    """As pi has it: its system messages have named sections beside their content."""
+    sections = message.sections if isinstance(message.sections, dict) else {}
+    texts = [part.text for part in _spoken(message.content) if isinstance(part, Text)]
+    texts += [text for text in sections.values() if isinstance(text, str) and not _is_blank(text)]
+    parts: list[Part] = [Text("\n\n".join(texts))] if texts else []
+    return Turn("system", source, parts, plain=True)
+
+
+def _of_assistant(message: _Message, source: int) -> Turn:
+    content = message.content
+    parts: list[Part] = []
+    if isinstance(content, str):
+        parts += _words(content)
+    else:
+        for block in content or ():
+            parts += _of_block(block)
+    return Turn(
+        "assistant", source, parts, failed=message.stop_reason in _FAILED,
+        api=_text(message.api), provider=_text(message.provider),
+    )  # fmt: skip
+
+
+def _of_result(message: _Message, source: int) -> Result:
+    details = message.details
+    result = Result(
+        source, _text(message.tool_call_id) or "", _text(message.tool_name) or "", _spoken(message.content),
+        is_error=message.is_error is True,
+    )  # fmt: skip
+    words = result.parts[0] if len(result.parts) == 1 else None
+    if details is not UNSET and isinstance(words, Text) and words.text.encode() == bytes(details):
+        result.response = details if words.text.startswith("{") else None
+    return result
+
+
+def _of_command(message: _Message, source: int) -> Turn | str:
+    if message.exclude_from_context is True:
+        return "excluded"
+    return _as_user(source, [Text(_ran(f"Ran `{_text(message.command) or ''}`", message))])
+
+
+def _of_python(message: _Message, source: int) -> Turn | str:
+    if message.exclude_from_context is True:
+        return "excluded"
+    return _as_user(source, [Text(_ran(f"Ran Python:\n{_fenced(_text(message.code) or '')}", message))])
+
+
+def _ran(what: str, message: _Message) -> str:
+    output = _text(message.output) or ""
+    lines = [what, "It printed nothing." if _is_blank(output) else f"Its output:\n{_fenced(output)}"]
+    if message.cancelled is True:
+        lines.append("It was cancelled.")
+    elif isinstance(message.exit_code, int) and message.exit_code not in (0, False):
+        lines.append(f"It ended with exit code {message.exit_code}.")
+    path = _text(message.full_output_path)
+    if message.truncated is True:
+        lines.append("The output was cut." + (f" All of it is in {path}" if path else ""))
+    return "\n\n".join(lines)
+
+
+def _fenced(text: str) -> str:
+    """Text between fences that are longer than any in it."""
+    longest = max(map(len, re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _of_files(message: _Message, source: int) -> Turn:
+    parts: list[Part] = []
+    for file in message.files if isinstance(message.files, list) else ():
+        if not isinstance(file, dict):
+            continue
+        path, content, image = _text(file.get("path")) or "", _text(file.get("content")), file.get("image")
+        if content is not None:
+            parts.append(Text(f'<file path="{path}">\n{content}\n</file>'))
+        if isinstance(image, dict):
+            parts.append(_image(image.get("data"), image.get("mimeType")) or Text(IMAGE_LEFT_OUT))
+    return _as_user(source, parts)
+
+
+def _of_compaction(message: _Message, source: int) -> Turn:
+    return _as_user(source, [Text(_summary(_COMPACTED, message))])
+
+
+def _of_branch(message: _Message, source: int) -> Turn:
+    return _as_user(source, [Text(_summary(_BRANCHED, message))])
+
+
+def _summary(introduced: str, message: _Message) -> str:
+    return f"{introduced}\n\n<summary>\n{_text(message.summary) or ''}\n</summary>"
+
+
+def _as_user(source: int, parts: Sequence[Part]) -> Turn:
+    plain = len(parts) == 1 and isinstance(parts[0], Text)
+    return Turn("user", source, list(parts), plain=plain, told=True)
+
+
+_ROLES: Final[dict[str, Callable[[_Message, int], Turn | Result | str]]] = {
+    "user": _of_user,
+    "assistant": _of_assistant,
+    "toolResult": _of_result,
+    "system": _of_system,
+    "developer": _of_developer,
+    "custom": _of_custom,
+    "hookMessage": _of_custom,
+    "bashExecution": _of_command,
+    "pythonExecution": _of_python,
+    "fileMention": _of_files,
+    "branchSummary": _of_branch,
+    "compactionSummary": _of_compaction,
+}
+
+
+def _spoken(content: list[_Block] | str | None) -> list[Text | Image]:
+    """The text and the images of a content, without blank text, which providers refuse."""
+    if isinstance(content, str):
+        return _words(content)
+    parts: list[Text | Image] = []
+    for block in content or ():
+        if block.type == "text":
+            parts += _words(block.text)
+        elif block.type == "image":
+            parts.append(_image_of(block))
+    return parts
+
+
+def _of_block(block: _Block) -> list[Part]:
+    """The part that a block of an assistant's content is; none for blocks that we do not know."""
+    match block.type:
+        case "text":
+            return _signed_words(block)
+        case "thinking" if block.redacted is True:
+            data = _text(block.thinking_signature)
+            return [] if data is None else [Thinking("", redacted=data)]
+        case "thinking":
+            thought = block.thinking if isinstance(block.thinking, str) else ""
+            signature = _text(block.thinking_signature)
+            return [] if _is_blank(thought) and signature is None else [Thinking(thought, signature)]
+        case "redactedThinking":
+            data = _text(block.data)
+            return [] if data is None else [Thinking("", redacted=data)]
+        case "image":
+            return [_image_of(block)]
+        case "toolCall":
+            return [_call_of(block)]
+    return []
+
+
+def _signed_words(block: _Block) -> list[Part]:
+    words = block.text
+    return (
+        [] if not isinstance(words, str) or _is_blank(words) else [Text(words, _text(block.text_signature))]
+    )
+
+
+def _call_of(block: _Block) -> Call:
+    arguments, unparsed = block.arguments, _text(block.unparsed_arguments)
+    text = b"null" if arguments is UNSET else bytes(arguments).strip()
+    if not text.startswith(b"{"):
+        # Whatever it is, it is not lost: a JSON text that holds an object is that object.
+        inner = _object_in(text)
+        arguments = inner if inner is not None else _NO_ARGUMENTS
+        if inner is None and text != b"null":
+            arguments = Raw(b'{"value":%b}' % text)
+    assert arguments is not UNSET
+    call_id, name = _text(block.id) or "", _text(block.name) or ""
+    return Call(call_id, name, arguments, _text(block.thought_signature), unparsed)
+
+
+def _object_in(text: bytes) -> Raw | None:
+    if not text.startswith(b'"'):
+        return None
+    inner = msgspec.json.decode(text, type=str).strip().encode()
+    return Raw(inner) if inner.startswith(b"{") and payloads.part(_fields, inner) is not None else None
+
+
+def _image_of(block: _Block) -> Text | Image:
+    return _image(block.data, block.mime_type, block.url, block.detail) or Text(IMAGE_LEFT_OUT)
+
+
+def _image(data: object, media_type: object, url: object = None, detail: object = None) -> Image | None:
+    """An image that a provider can read; None when it is no base64 of a known type, and no link either."""
+    kind = media_type.lower() if isinstance(media_type, str) else None
+    kind = kind if kind is not None and _media_type(kind) else None
+    hint = detail if detail in ("auto", "low", "high", "original") else None
+    if isinstance(data, str) and data and kind is not None and len(data) % 4 == 0 and _base64(data):
+        return Image(kind, data, detail=hint)
+    if isinstance(url, str) and _link(url):
+        return Image(kind, url=url, detail=hint)
+    return None
+
+
+def _words(text: object) -> list[Text | Image]:
+    return [Text(text)] if isinstance(text, str) and not _is_blank(text) else []
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

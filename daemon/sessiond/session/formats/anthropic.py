@@ -1,0 +1,132 @@
+"""Anthropic's Messages API: `system` beside, then messages whose roles alternate.
+
+What the API refuses beyond its types: empty or blank text, a result that is not right behind its call, another
+image type than four, an image in a result that is an error, thinking at the end of a turn, white space at the
+end of the last turn, ids of calls with other characters.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.session.formats.agent import IMAGE_LEFT_OUT
+from sessiond.session.formats.conversation import Call, Image, Part, Result, Text, Thinking, Turn
+from sessiond.session.formats.legal import Ids, Reasons, give_ids, give_names
+from sessiond.session.formats.written import Joined, Written, add_all, joined, system_texts
+from sessiond.session.steps import Steps
+
+IMAGE_TYPES: Final = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
+
+_fits_as_id = re.compile(r"[A-Za-z0-9_-]{1,64}").fullmatch
+_NAME_LENGTH: Final = 128
+
+
+def write(turns: Sequence[Turn], reasons: Reasons) -> Steps[Written]:
+    """Request-ready `messages` and `system` of turns in legal order."""
+    written = Written(reasons=reasons)
+    system = system_texts(written, turns)
+    if system:
+        written.system = Raw(msgspec.json.encode("\n\n".join(system)))
+    turns = _prepared([turn for turn in turns if turn.role != "system"], reasons)
+    give_ids(turns, Ids(_fits_as_id), reasons)
+    give_names(turns, _legal_name, reasons)
+    yield
+    messages = yield from joined(turns, _blocks, "assistant", reasons)
+    _trim_the_end(messages, reasons)
+    yield from add_all(written, messages, _message)
+    return written
+
+
+def _message(message: Joined) -> dict[str, Any]:
+    content: object = message.blocks if message.plain is None else message.plain
+    return {"role": message.role, "content": content}
+
+
+def _prepared(turns: Sequence[Turn], reasons: Reasons) -> list[Turn]:
+    """Turns without what may not stand where it does: thinking that nobody signed, or with nothing behind it."""
+    prepared: list[Turn] = []
+    for turn in turns:
+        parts = [part for part in turn.parts if not _is_unsigned(part)]
+        while parts and isinstance(parts[-1], Thinking):
+            parts.pop()
+        if len(parts) < len(turn.parts):
+            reasons.setdefault(turn.source, "thinkingLeftOut")
+        turn.parts = [_part(part, turn, reasons) for part in parts]
+        if turn.parts or turn.results:
+            prepared.append(turn)
+        else:
+            reasons[turn.source] = "empty"
+    return prepared
+
+
+def _is_unsigned(part: Part) -> bool:
+    return isinstance(part, Thinking) and part.signature is None and part.redacted is None
+
+
+def _part(part: Part, turn: Turn, reasons: Reasons) -> Part:
+    if isinstance(part, Image) and (turn.role == "assistant" or not _can_be_shown(part)):
+        reasons.setdefault(turn.source, "imageLeftOut")
+        return Text(IMAGE_LEFT_OUT)
+    return part
+
+
+def _can_be_shown(image: Image) -> bool:
+    return image.data is None or image.media_type in IMAGE_TYPES
+
+
+def _legal_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_NAME_LENGTH]
+
+
+def _blocks(turn: Turn) -> list[dict[str, Any]]:
+    if turn.role != "results":
+        return [_block(part) for part in turn.parts]
+    blocks = [_result(result) for result in turn.results]
+    for result in turn.results:
+        if result.is_error:
+            blocks += [_block(part) for part in result.parts if isinstance(part, Image)]
+    return blocks
+
+
+def _block(part: Part) -> dict[str, Any]:
+    match part:
+        case Text():
+            return {"type": "text", "text": part.text}
+        case Image(data=None):
+            return {"type": "image", "source": {"type": "url", "url": part.url}}
+        case Image():
+            source = {"type": "base64", "media_type": part.media_type, "data": part.data}
+            return {"type": "image", "source": source}
+        case Thinking(redacted=None):
+            return {"type": "thinking", "thinking": part.text, "signature": part.signature}
+        case Thinking():
+            return {"type": "redacted_thinking", "data": part.redacted}
+        case Call():
+            arguments = part.arguments if part.unparsed is None else {"arguments": part.unparsed}
+            return {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments}
+
+
+def _result(result: Result) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
+    parts = [part for part in result.parts if isinstance(part, Text) or not result.is_error]
+    parts = [Text(IMAGE_LEFT_OUT) if isinstance(it, Image) and not _can_be_shown(it) else it for it in parts]
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        block["content"] = parts[0].text
+    elif parts:
+        block["content"] = [_block(part) for part in parts]
+    if result.is_error:
+        block["is_error"] = True
+    return block
+
+
+def _trim_the_end(messages: list[Joined], reasons: Reasons) -> None:
+    """The last turn, if it is the assistant's, is one to go on from: it may not end in white space."""
+    if not messages or messages[-1].role != "assistant":
+        return
+    last = messages[-1].blocks[-1]
+    if last["type"] == "text" and last["text"] != last["text"].rstrip():
+        last["text"] = last["text"].rstrip()
+        reasons.setdefault(messages[-1].sources[-1], "trimmed")

@@ -1,0 +1,103 @@
+"""Google's Gemini API: `systemInstruction` beside, then `contents` of parts, whose roles alternate.
+
+What the API refuses beyond its types: an answer that is not right behind its call, and, from Gemini 3 on, a call
+without the signature of the thought behind it.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.session.formats.conversation import MADE_ID, Call, Image, Part, Result, Text, Thinking, Turn
+from sessiond.session.formats.families import made_in
+from sessiond.session.formats.legal import Ids, Reasons, give_ids, give_names
+from sessiond.session.formats.written import Joined, Written, add_all, joined, system_texts
+from sessiond.session.steps import Steps
+
+UNSIGNED: Final = "skip_thought_signature_validator"
+"""What Google has stand for the signature of a call that another provider's model made."""
+
+_NAME_LENGTH: Final = 64
+_fits_as_signature = re.compile(r"[A-Za-z0-9+/_-]+={0,2}").fullmatch
+
+
+def write(turns: Sequence[Turn], reasons: Reasons) -> Steps[Written]:
+    """Request-ready `contents` and `systemInstruction` of turns in legal order."""
+    written = Written(reasons=reasons)
+    system = system_texts(written, turns)
+    if system:
+        written.system = Raw(msgspec.json.encode({"parts": [{"text": text} for text in system]}))
+    turns = [turn for turn in turns if turn.role != "system"]
+    for turn in turns:  # only Anthropic has thinking that nobody can read
+        turn.parts = [part for part in turn.parts if not (isinstance(part, Thinking) and part.redacted)]
+    give_ids(turns, Ids(bool), reasons)
+    give_names(turns, _legal_name, reasons)
+    yield
+    messages = yield from joined(turns, _parts, "model", reasons)
+    yield from add_all(written, messages, _content)
+    return written
+
+
+def _content(message: Joined) -> dict[str, Any]:
+    return {"role": message.role, "parts": message.blocks}
+
+
+def _legal_name(name: str) -> str:
+    legal = re.sub(r"[^A-Za-z0-9_.:-]", "_", name)[:_NAME_LENGTH]
+    return legal if legal[0].isalpha() or legal[0] == "_" else f"_{legal}"[:_NAME_LENGTH]
+
+
+def _parts(turn: Turn) -> list[dict[str, Any]]:
+    if turn.role == "results":
+        return [{"functionResponse": _response(result)} for result in turn.results]
+    parts = [_part(part) for part in turn.parts]
+    call = next((part for part in parts if "functionCall" in part), None)
+    if call is not None and (turn.api or turn.provider) and not made_in(turn, "google"):
+        call.setdefault("thoughtSignature", UNSIGNED)
+    return parts
+
+
+def _part(part: Part) -> dict[str, Any]:
+    match part:
+        case Text():
+            return _signed({"text": part.text}, part.signature)
+        case Image():
+            return _image(part)
+        case Thinking():
+            return _signed({"text": part.text, "thought": True}, part.signature)
+        case Call():
+            arguments = part.arguments if part.unparsed is None else {"arguments": part.unparsed}
+            call: dict[str, Any] = {"name": part.name, "args": arguments}
+            return _signed({"functionCall": _with_id(call, part.id)}, part.signature)
+
+
+def _image(image: Image) -> dict[str, Any]:
+    if image.data is not None:
+        return {"inlineData": {"mimeType": image.media_type, "data": image.data}}
+    link = {"fileUri": image.url}
+    return {"fileData": link if image.media_type is None else {"mimeType": image.media_type, **link}}
+
+
+def _response(result: Result) -> dict[str, Any]:
+    text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
+    said: object = result.response
+    if said is None:
+        said = {"error" if result.is_error else "output": text}
+    response: dict[str, Any] = _with_id({"name": result.name, "response": said}, result.call_id)
+    images = [_image(part) for part in result.parts if isinstance(part, Image)]
+    if images:
+        response["parts"] = images
+    return response
+
+
+def _with_id(body: dict[str, Any], call_id: str) -> dict[str, Any]:
+    return body if call_id.startswith(MADE_ID) else {"id": call_id, **body}
+
+
+def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
+    if signature is not None and len(signature) % 4 == 0 and _fits_as_signature(signature):
+        part["thoughtSignature"] = signature
+    return part

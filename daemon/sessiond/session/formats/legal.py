@@ -1,0 +1,211 @@
+"""Turns put in an order that every provider takes: each call with its result right behind it.
+
+Failed turns go, with their results. A call without a result gets one that says so; a result without a call
+becomes words. What one provider alone wants (roles that alternate, images only here or there) is the affair of
+its own module.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final, TypeAlias
+
+from sessiond.session.formats.agent import IMAGE_LEFT_OUT
+from sessiond.session.formats.conversation import MADE_ID, Call, Part, Result, Text, Thinking, Turn
+from sessiond.session.steps import Steps
+
+NO_RESULT: Final = "No result was recorded for this call."
+
+Reasons: TypeAlias = dict[int, str]
+"""Why a message is not as it was, or is out; by its number. The first change counts, leaving out counts more."""
+
+KeepsThinking: TypeAlias = Callable[[Turn], bool]
+"""Whether a provider would take back the thinking and the signatures of a turn."""
+
+_TURNS_A_STEP: Final = 500
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A call and what came for it. `seen_turns`: how many turns there were when it was made."""
+
+    call: Call
+    turn: int
+    seen_turns: int
+    failed: bool
+    result: Result | None = None
+
+
+@dataclass(slots=True)
+class _Calls:
+    """The calls of a conversation as one goes through it."""
+
+    by_turn: dict[int, list[_Waiting]] = field(default_factory=dict)
+    latest: dict[str, list[_Waiting]] = field(default_factory=dict)
+    """By id, the calls of the last turn that made any with it: ids are used again."""
+    last: list[_Waiting] = field(default_factory=list)
+
+    def make(self, turn: Turn, seen_turns: int) -> None:
+        made = [
+            _Waiting(part, turn.source, seen_turns, turn.failed)
+            for part in turn.parts
+            if isinstance(part, Call)
+        ]
+        self.by_turn[turn.source] = self.last = made
+        for waiting in made:
+            known = self.latest.get(waiting.call.id)
+            if known is None or known[0].turn != turn.source:
+                self.latest[waiting.call.id] = known = []
+            known.append(waiting)
+
+    def of(self, result: Result) -> list[_Waiting]:
+        """The calls that a result may belong to."""
+        found = self.latest.get(result.call_id, [])
+        if result.call_id.startswith(MADE_ID) and all(waiting.result is not None for waiting in found):
+            # Without ids of the provider's, results come in the order of the calls of their tool.
+            return [it for it in self.last if it.call.name == result.name] or found
+        return found
+
+
+def legal(said: Sequence[Turn | Result | None], reasons: Reasons, keeps: KeepsThinking) -> Steps[list[Turn]]:
+    """The turns of a conversation in order, each result behind its call. Its turns are changed in place.
+
+    `said` has None for a message that says nothing; `reasons` is added to.
+    """
+    calls, placed = _Calls(), list[Turn]()
+    for number, each in enumerate(said):
+        if isinstance(each, Result):
+            placed += _take_result(each, calls, len(placed), reasons)
+        elif each is not None:
+            if each.role == "assistant":
+                _clean(each, reasons, keeps)
+                calls.make(each, len(placed) + (not each.failed))
+            _note_images(each, reasons)
+            if each.failed:
+                reasons[each.source] = "abortedTurn"
+            elif not each.parts:
+                reasons[each.source] = "empty"
+            else:
+                placed.append(each)
+        if number % _TURNS_A_STEP == 0:
+            yield
+    turns = list[Turn]()
+    for turn in placed:
+        turns.append(turn)
+        if waiting := calls.by_turn.get(turn.source):
+            turns.append(_results(turn, waiting, reasons))
+    return turns
+
+
+def _take_result(result: Result, calls: _Calls, seen_turns: int, reasons: Reasons) -> list[Turn]:
+    """Give a result to its call; the turn that it becomes when it has none."""
+    candidates = calls.of(result)
+    waiting = next((each for each in candidates if each.result is None), None)
+    if waiting is not None:
+        waiting.result = result
+        if waiting.failed:
+            reasons[result.source] = "resultOfAbortedTurn"
+            return []
+        if waiting.seen_turns != seen_turns:
+            reasons.setdefault(result.source, "resultMoved")
+        if not result.name:
+            result.name = waiting.call.name
+        _note_images(result, reasons)
+        return []
+    if candidates:
+        reasons[result.source] = "resultOfAbortedTurn" if candidates[0].failed else "duplicateResult"
+        return []
+    reasons[result.source] = "resultWithoutCall" if result.parts else "empty"
+    of_tool = f" {result.name}" if result.name else ""
+    opening = Text(f"The tool{of_tool} answered, to a call that is not in this conversation:")
+    parts: list[Part] = [opening, *result.parts]
+    return [Turn("user", result.source, parts)] if result.parts else []
+
+
+def _results(turn: Turn, waiting: Sequence[_Waiting], reasons: Reasons) -> Turn:
+    results: list[Result] = []
+    for each in waiting:
+        result = each.result
+        if result is None:
+            reasons[turn.source] = "callClosed"
+            result = Result(turn.source, each.call.id, each.call.name, [Text(NO_RESULT)], is_error=True)
+        result.call_id, result.name = each.call.id, each.call.name
+        results.append(result)
+    return Turn("results", turn.source, results=results)
+
+
+def _clean(turn: Turn, reasons: Reasons, keeps: KeepsThinking) -> None:
+    """Take out of an assistant's turn what nobody would take."""
+    kept: list[Part] = []
+    own = keeps(turn)
+    for part in turn.parts:
+        if isinstance(part, Call):
+            if not part.name:
+                reasons.setdefault(turn.source, "callLeftOut")
+                continue
+            part.signature = part.signature if own else None
+        elif isinstance(part, Thinking):
+            if not own:
+                reasons.setdefault(turn.source, "thinkingLeftOut")
+                continue
+        elif isinstance(part, Text) and not own:
+            part.signature = None
+        kept.append(part)
+    turn.parts = kept
+
+
+def _note_images(said: Turn | Result, reasons: Reasons) -> None:
+    if any(isinstance(part, Text) and part.text is IMAGE_LEFT_OUT for part in said.parts):
+        reasons.setdefault(said.source, "imageLeftOut")
+
+
+@dataclass(slots=True)
+class Ids:
+    """Ids of calls that a provider takes: `fits` says of one whether it does. Each is given once.
+
+    One that does not fit, or was given before, becomes another: always the same for the same conversation up to
+    there, so that a prompt that a provider has cached stays the same.
+    """
+
+    fits: Callable[[str], object]
+    given: set[str] = field(default_factory=set)
+
+    def take(self, call_id: str) -> str:
+        """The id for a call whose own is `call_id`."""
+        name, again = call_id, 0
+        while name in self.given or not self.fits(name):
+            digest = sha256(f"{again} {call_id}".encode("utf-8", "surrogatepass")).hexdigest()
+            name, again = f"call_{digest[:24]}", again + 1
+        self.given.add(name)
+        return name
+
+
+def give_ids(turns: Sequence[Turn], ids: Ids, reasons: Reasons) -> None:
+    """Make the ids of all calls fit, and those of their results with them."""
+    renamed: list[str] = []
+    for turn in turns:
+        if turn.role == "assistant":
+            renamed = []
+            for part in turn.parts:
+                if isinstance(part, Call):
+                    renamed.append(ids.take(part.id))
+                    if renamed[-1] != part.id:
+                        reasons.setdefault(turn.source, "nameChanged")
+                    part.id = renamed[-1]
+        elif turn.role == "results":
+            for result, name in zip(turn.results, renamed, strict=True):
+                if result.call_id != name and result.source != turn.source:
+                    reasons.setdefault(result.source, "nameChanged")
+                result.call_id = name
+
+
+def give_names(turns: Sequence[Turn], legal_name: Callable[[str], str], reasons: Reasons) -> None:
+    """Make the names of all tools fit, in the calls and in their results."""
+    for turn in turns:
+        for part in (*turn.parts, *turn.results):
+            if isinstance(part, Call | Result):
+                name = legal_name(part.name)
+                if name != part.name:
+                    source = turn.source if isinstance(part, Call) else part.source
+                    reasons.setdefault(source, "nameChanged")
+                part.name = name

@@ -1,0 +1,112 @@
+"""OpenAI's Chat Completions: messages of the roles system, developer, user, assistant and tool.
+
+What the API refuses beyond its types: a call without its result right behind, ids of calls of more than 40
+characters, images from anybody but the user, names of tools with other characters.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sessiond.session.formats.agent import IMAGE_LEFT_OUT
+from sessiond.session.formats.conversation import Call, Image, Part, Result, Text, Turn
+from sessiond.session.formats.legal import Ids, Reasons, give_ids, give_names
+from sessiond.session.formats.written import Written
+from sessiond.session.steps import Steps
+
+IMAGES_OF_RESULTS: Final = "The images that the tools answered with:"
+
+_fits_as_id = re.compile(r"[!-~]{1,40}").fullmatch
+_NAME_LENGTH: Final = 64
+_TURNS_A_STEP: Final = 100
+_BYTES_A_STEP: Final = 1 << 20
+
+
+def write(turns: Sequence[Turn], reasons: Reasons) -> Steps[Written]:
+    """Request-ready `messages` of turns in legal order; the system prompt is one of them."""
+    written = Written(reasons=reasons)
+    give_ids(turns, Ids(_fits_as_id), reasons)
+    give_names(turns, _legal_name, reasons)
+    yield
+    size = 0
+    for number, turn in enumerate(turns):
+        if turn.role == "results":
+            size += _add_results(written, turn)
+        else:
+            size += written.add(_message(turn, reasons), [turn.source])
+            if turn.role == "system":
+                reasons.setdefault(turn.source, "systemPrompt")
+        if number % _TURNS_A_STEP == 0 or size > _BYTES_A_STEP:
+            size = 0
+            yield
+    return written
+
+
+def _legal_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_NAME_LENGTH]
+
+
+def _message(turn: Turn, reasons: Reasons) -> dict[str, Any]:
+    if turn.role == "user":
+        return {"role": "user", "content": _content(turn)}
+    texts = _texts(turn.parts)
+    if len(texts) < sum(isinstance(part, Text | Image) for part in turn.parts):
+        reasons.setdefault(turn.source, "imageLeftOut")
+        texts = [
+            part.text if isinstance(part, Text) else IMAGE_LEFT_OUT
+            for part in turn.parts
+            if isinstance(part, Text | Image)
+        ]
+    calls = [_call(part) for part in turn.parts if isinstance(part, Call)]
+    content: object = texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]
+    message: dict[str, Any] = {"role": turn.role, "content": content or None}
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+def _content(turn: Turn) -> object:
+    if turn.plain and len(turn.parts) == 1 and isinstance(turn.parts[0], Text):
+        return turn.parts[0].text
+    return [_part(part) for part in turn.parts]
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Image):
+        url = part.url if part.data is None else f"data:{part.media_type};base64,{part.data}"
+        shown = {"url": url} if part.detail is None else {"url": url, "detail": part.detail}
+        return {"type": "image_url", "image_url": shown}
+    assert isinstance(part, Text), "only an assistant thinks and calls"
+    return {"type": "text", "text": part.text}
+
+
+def _call(call: Call) -> dict[str, Any]:
+    arguments = bytes(call.arguments).decode() if call.unparsed is None else call.unparsed
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _add_results(written: Written, turn: Turn) -> int:
+    """A message a result, then the images of all of them, which only a user's message can hold."""
+    size, images, shown = 0, list[dict[str, Any]](), list[int]()
+    for result in turn.results:
+        size += written.add(_result(result), [result.source])
+        of_result = [_part(part) for part in result.parts if isinstance(part, Image)]
+        if of_result:
+            images += of_result
+            shown.append(result.source)
+            written.reasons.setdefault(result.source, "imageMoved")
+    if images:
+        opening = {"type": "text", "text": IMAGES_OF_RESULTS}
+        size += written.add({"role": "user", "content": [opening, *images]}, shown)
+    return size
+
+
+def _result(result: Result) -> dict[str, Any]:
+    texts = _texts(result.parts)
+    parts = [{"type": "text", "text": text} for text in texts]
+    content: object = parts if len(texts) > 1 else "".join(texts)
+    return {"role": "tool", "tool_call_id": result.call_id, "content": content}
+
+
+def _texts(parts: Sequence[Part]) -> list[str]:
+    return [part.text for part in parts if isinstance(part, Text)]

@@ -1,0 +1,73 @@
+"""An agent's messages as the request-ready messages of a provider, in steps."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.session.formats import anthropic, google, openai
+from sessiond.session.formats.agent import said
+from sessiond.session.formats.conversation import Result, Text, Turn
+from sessiond.session.formats.families import keeps_thinking
+from sessiond.session.formats.legal import Reasons, legal
+from sessiond.session.formats.written import Written
+from sessiond.session.steps import Steps
+
+Provider: TypeAlias = Literal["openai", "anthropic", "google"]
+
+BESIDE: Final = -1
+"""The number of a system prompt that is no message of the context: `Beside.system_prompt`."""
+
+_MESSAGES_A_STEP: Final = 128
+_BYTES_A_STEP: Final = 512 * 1024
+_WRITERS: Final[dict[Provider, Callable[[Sequence[Turn], Reasons], Steps[Written]]]] = {
+    "openai": openai.write,
+    "anthropic": anthropic.write,
+    "google": google.write,
+}
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """What a path says beside its messages, as `beside.beside` finds it.
+
+    `system_prompt` is that of the last `session_init`; it counts when the context has no system message of its
+    own. `unchanged_from` is the number of the first message before which nothing was compacted or edited since.
+    """
+
+    provider: str | None = None
+    system_prompt: str | None = None
+    unchanged_from: int = 0
+
+
+def write(format: Provider, messages: Sequence[Raw], beside: Beside) -> Steps[Written]:
+    """The messages of a context as `format` has them, and what became of each. Never raises on content."""
+    reasons: Reasons = {}
+    heard = yield from _heard(messages, reasons)
+    turns = [each for each in heard if isinstance(each, Turn)]
+    prompt = beside.system_prompt
+    if prompt and not any(turn.role == "system" and turn.parts for turn in turns):
+        heard.insert(0, Turn("system", BESIDE, [Text(prompt)], plain=True))
+    keeps = keeps_thinking(format, turns, beside.provider, beside.unchanged_from)
+    ordered = yield from legal(heard, reasons, keeps)
+    written = yield from _WRITERS[format](ordered, reasons)
+    return written
+
+
+def _heard(messages: Sequence[Raw], reasons: Reasons) -> Steps[list[Turn | Result | None]]:
+    heard: list[Turn | Result | None] = []
+    size = 0
+    for number, message in enumerate(messages):
+        each = said(message, number)
+        if isinstance(each, str):
+            reasons[number] = each
+            heard.append(None)
+        else:
+            heard.append(each)
+            if isinstance(each, Turn) and each.told:
+                reasons[number] = "asText"
+        size += memoryview(message).nbytes
+        if number % _MESSAGES_A_STEP == 0 or size > _BYTES_A_STEP:
+            size = 0
+            yield
+    return heard

@@ -1,0 +1,110 @@
+"""What a format makes of a conversation, and the joining of turns for providers whose roles alternate."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.session.formats.conversation import Text, Turn
+from sessiond.session.formats.legal import Reasons
+from sessiond.session.steps import Steps
+
+OPENING: Final = "(The conversation began earlier; what was said first is not shown.)"
+"""What the user says first where a provider wants that, and the conversation begins with the assistant."""
+
+_TURNS_A_STEP: Final = 100
+_BYTES_A_STEP: Final = 1 << 20
+
+
+@dataclass(slots=True)
+class Written:
+    """Messages of a provider. Numbers are those of the agent's messages that they were made from.
+
+    `sources`: of each message, the first it was made from. `places`: where the words of an agent's message are;
+    those of the system prompt, which stands in `system`, are at None.
+    """
+
+    messages: list[Raw] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
+    places: dict[int, int | None] = field(default_factory=dict)
+    system: Raw | None = None
+    reasons: Reasons = field(default_factory=dict)
+
+    def add(self, message: dict[str, Any], sources: Sequence[int]) -> int:
+        """Add a message that was made from these; answers its size in bytes."""
+        for source in sources:
+            self.places.setdefault(source, len(self.messages))
+        self.sources.append(sources[0])
+        body = msgspec.json.encode(message)
+        self.messages.append(Raw(body))
+        return len(body)
+
+
+@dataclass(slots=True)
+class Joined:
+    """Turns of one role as one message: its blocks, or the one text that `plain` is."""
+
+    role: str
+    blocks: list[dict[str, Any]]
+    sources: list[int]
+    plain: str | None = None
+
+
+def joined(
+    turns: Sequence[Turn], blocks_of: Callable[[Turn], list[dict[str, Any]]], assistant: str, reasons: Reasons
+) -> Steps[list[Joined]]:
+    """Turns as messages whose roles alternate, the first one the user's; `assistant` is what that role is called."""
+    messages: list[Joined] = []
+    for number, turn in enumerate(turns):
+        blocks = blocks_of(turn)
+        role = assistant if turn.role == "assistant" else "user"
+        sources = [result.source for result in turn.results] or [turn.source]
+        if not messages and role != "user":
+            messages.append(Joined("user", blocks_of(_opening(turn)), [turn.source], OPENING))
+        if messages and messages[-1].role == role:
+            messages[-1].plain = None
+            messages[-1].blocks += blocks
+            messages[-1].sources += sources
+            if turn.role != "results":
+                reasons.setdefault(turn.source, "joined")
+        else:
+            messages.append(Joined(role, blocks, sources, _plain(turn)))
+        if number % _TURNS_A_STEP == 0:
+            yield
+    return messages
+
+
+def add_all(
+    written: Written, messages: Sequence[Joined], message_of: Callable[[Joined], dict[str, Any]]
+) -> Steps[None]:
+    """Encode messages and add them, the opening one as said by nobody."""
+    size = 0
+    for number, message in enumerate(messages):
+        size += written.add(message_of(message), message.sources)
+        if message.plain is OPENING:
+            written.places.pop(message.sources[0])
+        if number % _TURNS_A_STEP == 0 or size > _BYTES_A_STEP:
+            size = 0
+            yield
+
+
+def system_texts(written: Written, turns: Sequence[Turn]) -> list[str]:
+    """The texts of all system messages, for a provider that takes them beside the messages."""
+    texts: list[str] = []
+    for turn in turns:
+        if turn.role == "system":
+            texts += [part.text for part in turn.parts if isinstance(part, Text)]
+            written.places[turn.source] = None
+            written.reasons[turn.source] = "systemPrompt"
+    return texts
+
+
+def _opening(turn: Turn) -> Turn:
+    return Turn("user", turn.source, [Text(OPENING)], plain=True)
+
+
+def _plain(turn: Turn) -> str | None:
+    text = turn.parts[0] if turn.plain and turn.role != "assistant" and len(turn.parts) == 1 else None
+    return text.text if isinstance(text, Text) else None
