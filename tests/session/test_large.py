@@ -273,7 +273,7 @@ def test_an_entry_with_half_a_surrogate_pair_is_put_together_too() -> None:
 def test_a_message_is_put_together_like_its_entry() -> None:
     sent = says(IMAGE, {"type": "text", "text": "x" * 600_000})
     out = large.take_out(sent)
-    cuts = {name.removeprefix("/message"): it for name, it in whole.cuts_of(out.draft).items()}
+    cuts = whole.cuts_of(out.draft, below="/message")
     message = json.dumps(json.loads(out.draft)["message"]).encode()
     put = whole.put_back_into_message(message, cuts, out.blobs.get)
     assert json.loads(put) == json.loads(sent)["message"]

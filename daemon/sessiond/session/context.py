@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.session import messages, payloads, steps, summaries
+from sessiond.session import messages, payloads, steps, summaries, whole
 from sessiond.session.messages import Edit, Said
 from sessiond.session.settings import Settings, settings, take_settings
 from sessiond.session.steps import Read, Steps
@@ -39,6 +39,8 @@ class Context(Settings, kw_only=True):
     edited: bool = False  # an entry's words were replaced
     messages: list[Raw] = msgspec.field(default_factory=list)
     entry_ids: list[str] = msgspec.field(default_factory=list)
+    blobs: dict[int, dict[str, str]] = msgspec.field(default_factory=dict)
+    """The places of messages that name blobs, and for each the pointers into it of texts that were cut."""
 
 
 def build_context(tree: Tree, leaf_row: int, read: Read) -> Steps[Context]:
@@ -55,6 +57,8 @@ def build_context(tree: Tree, leaf_row: int, read: Read) -> Steps[Context]:
         _say_summary(context, tree, selection.compaction, read, edits)
     yield from _say(context, tree, selection.kept, read, edits, unkept_role="system")
     yield from _say(context, tree, selection.rest, read, edits)
+    if edits:
+        yield from _note_blobs_of_edits(context, tree, selection.edits, read)
     return context
 
 
@@ -80,6 +84,7 @@ def extend_context(
     context.models = dict(known.models)
     context.injected_ttsr_rules = list(known.injected_ttsr_rules)
     context.messages, context.entry_ids = list(known.messages), list(known.entry_ids)
+    context.blobs = dict(known.blobs)
     yield from take_settings(context, tree, rows, read)
     speaking = [row for row in rows if tree.kind(row) in _SAYS]
     yield from _say(context, tree, speaking, read, {})
@@ -158,6 +163,26 @@ def _edits(tree: Tree, rows: Sequence[int], read: Read) -> Steps[dict[str, Raw |
     return edits
 
 
+def _note_blobs_of_edits(context: Context, tree: Tree, rows: Sequence[int], read: Read) -> Steps[None]:
+    """An edited message names the blobs of its edit."""
+    cuts: dict[str, dict[str, str]] = {}
+    for batch in steps.batches(tree, rows):
+        for entry in read(batch):
+            edit = messages.edit_of(entry)
+            if edit is not None and whole.names_blobs(entry):
+                found = whole.cuts_of(entry, below="/replacement")
+                if "/content" in found:  # a text that became the only block of a content
+                    found["/content/0/text"] = found["/content"]
+                cuts[edit[0]] = found
+        yield
+    if cuts:
+        context.blobs |= {
+            at: context.blobs.get(at, {}) | cuts[entry_id]
+            for at, entry_id in enumerate(context.entry_ids)
+            if entry_id in cuts
+        }
+
+
 def _say_summary(context: Context, tree: Tree, row: int, read: Read, edits: dict[str, Raw | None]) -> None:
     """Begin with the summary; before it stands the system message that pi's compactions carry."""
     entry_id = tree.id(row) or ""
@@ -168,6 +193,8 @@ def _say_summary(context: Context, tree: Tree, row: int, read: Read, edits: dict
     if found is not None and found.system_message is not UNSET and not payloads.is_null(found.system_message):
         context.messages.append(found.system_message)
         context.entry_ids.append(entry_id)
+    if whole.names_blobs(entry):
+        context.blobs[len(context.messages)] = whole.cuts_of(entry)
     context.messages.append(summaries.compaction_message(entry))
     context.entry_ids.append(entry_id)
 
@@ -183,6 +210,8 @@ def _say(
             entry_id = tree.id(row) or ""
             said = _SAYS[tree.kind(row)](entry, edits.get(entry_id, UNSET))
             if said is not None and (unkept_role is None or said.role != unkept_role):
+                if whole.names_blobs(entry):
+                    context.blobs[len(context.messages)] = whole.cuts_of(entry, below="/message")
                 say(said.body)
                 said_by(entry_id)
         yield

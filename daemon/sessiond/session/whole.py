@@ -56,14 +56,18 @@ def wanted(entry: bytes) -> list[str]:
     return found
 
 
-def cuts_of(entry: bytes) -> dict[str, str]:
-    """What `sessiondBlobs` says: references of cut texts, by the pointers to what is left of them."""
+def cuts_of(entry: bytes, *, below: str = "") -> dict[str, str]:
+    """What `sessiondBlobs` says: references of cut texts, by the pointers to what is left of them.
+
+    Pointers that lead below `below` are answered as they are from there.
+    """
     if _FIELD not in entry:
         return {}
     try:
-        return _cuts(_fields(entry).get(blobs.FIELD, b"{}"))
+        cuts = _cuts(_fields(entry).get(blobs.FIELD, b"{}"))
     except (msgspec.DecodeError, RecursionError):
         return {}
+    return {_within(pointer, below): cut for pointer, cut in cuts.items()}
 
 
 def put_back_into_message(message: bytes, cuts: dict[str, str], find: Find) -> bytes:
@@ -167,6 +171,10 @@ class _Putting:
             return None
         digest = blobs.referred(blobs.text_of(value) or "")
         return None if digest is None else self._find(digest)
+
+
+def _within(pointer: str, above: str) -> str:
+    return pointer.removeprefix(above) if pointer.startswith(f"{above}/") else pointer
 
 
 def _text(data: bytes) -> str | None:
