@@ -1,0 +1,82 @@
+"""Items of an append in a provider's format as drafts in the agents' own format, each encoded once."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.session import entries
+from sessiond.session.formats import from_anthropic, from_google, from_openai
+from sessiond.session.formats.made import Json, NotReadable
+from sessiond.session.formats.write import Provider
+from sessiond.session.summaries import milliseconds
+
+_READERS: Final[dict[Provider, Callable[[bytes | Raw], list[Json]]]] = {
+    "openai": from_openai.read,
+    "anthropic": from_anthropic.read,
+    "google": from_google.read,
+}
+_ANSWERS: Final = ("role", "choices", "candidates", "parts")
+"""What only a provider's message or answer has, of all that may be sent bare."""
+
+
+class _Envelope(msgspec.Struct, rename="camel"):
+    type: Any = None
+    id: Any = None
+    timestamp: Any = None
+
+
+_fields = msgspec.json.Decoder(dict[str, Raw])
+_envelope = msgspec.json.Decoder(_Envelope)
+
+
+def drafts(format: Provider, item: bytes | Raw) -> Sequence[bytes | Raw]:
+    """The drafts that an item is: a provider's message, bare or as the `message` of an entry, or any other draft.
+
+    A message that becomes several has the item's id on the first; the others have that with `-1`, `-2` and so
+    on. Raises `NotReadable`, `msgspec.DecodeError`, `RecursionError`.
+    """
+    fields = _fields.decode(item)
+    envelope = _envelope.decode(item)
+    if envelope.type not in (None, "message"):
+        return [item]  # an entry of another type is the same in every format
+    if "message" in fields and not any(name in fields for name in _ANSWERS):
+        body = fields.pop("message")
+        try:
+            messages = _READERS[format](body)
+        except (NotReadable, msgspec.ValidationError) as error:
+            raise NotReadable(_inside(str(error))) from None
+        return _entries(fields, envelope, messages)
+    return _entries({}, _Envelope(), _READERS[format](item))
+
+
+def _entries(fields: dict[str, Raw], envelope: _Envelope, messages: Sequence[Json]) -> list[bytes]:
+    fields.pop("type", None)
+    ids = _ids(envelope.id, len(messages))
+    spoken_at = milliseconds(envelope.timestamp)
+    made: list[bytes] = []
+    for message, entry_id in zip(messages, ids, strict=True):
+        if spoken_at is not None:
+            message["timestamp"] = spoken_at
+        if made:
+            fields = {name: value for name, value in fields.items() if name == "timestamp"}
+        names: Json = {} if entry_id is None else {"id": entry_id}
+        made.append(msgspec.json.encode({"type": "message", **fields, **names, "message": message}))
+    return made
+
+
+def _ids(entry_id: object, count: int) -> Sequence[str | None]:
+    if entry_id is None:
+        return [None] * count
+    ids = [f"{entry_id}-{number}" if number else str(entry_id) for number in range(count)]
+    if not isinstance(entry_id, str) or not all(map(entries.valid_entry_id, ids)):
+        suffix = " with what follows it for its further entries" if count > 1 else ""
+        raise NotReadable(f"its id{suffix} is not 1 to 64 characters of A-Z a-z 0-9 _ -", ".id")
+    return ids
+
+
+def _inside(reason: str) -> str:
+    """What is wrong in the message of an entry, with its place in the entry."""
+    said, at, place = reason.partition(" - at `$")
+    return f"{said} - at `$.message{place}" if at else f"{said} - at `$.message`"

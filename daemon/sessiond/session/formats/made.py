@@ -1,0 +1,120 @@
+"""Messages in the agents' own format, as pi and oh-my-pi write them: what provider formats are read into.
+
+What a provider did not say is left out, except that an assistant's message always has a usage, of zeros where
+it is not known: the peers read it without looking whether it is there (fact: pi-omp §2.16).
+"""
+
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec import Raw
+
+Json: TypeAlias = dict[str, Any]
+
+_NO_COST: Final = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
+_fields = msgspec.json.Decoder(dict[str, Raw])
+
+
+class NotReadable(Exception):
+    """What a client sent is no message of the format: {reason}."""
+
+    def __init__(self, reason: str, place: str = "") -> None:
+        super().__init__(f"{reason} - at `${place}`" if place else reason)
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens as agents count them: `input` is what was neither read from a cache nor written to one."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What a provider says of an answer beside its content, in the agents' words."""
+
+    api: str
+    provider: str
+    model: str | None = None
+    usage: Usage = Usage()
+    stop_reason: str = "stop"
+    error: str | None = None
+    response_id: str | None = None
+
+
+def user(content: str | list[Json]) -> Json:
+    return {"role": "user", "content": content}
+
+
+def system(content: str) -> Json:
+    return {"role": "system", "content": content}
+
+
+def developer(content: str | list[Json]) -> Json:
+    return {"role": "developer", "content": content}
+
+
+def assistant(content: list[Json], made: Made) -> Json:
+    usage = made.usage
+    total = usage.input + usage.output + usage.cache_read + usage.cache_write
+    message = {
+        "role": "assistant",
+        "content": content,
+        "api": made.api,
+        "provider": made.provider,
+        "model": made.model,
+        "responseId": made.response_id,
+        "usage": {
+            "input": usage.input, "output": usage.output, "cacheRead": usage.cache_read,
+            "cacheWrite": usage.cache_write, "totalTokens": total, "cost": _NO_COST,
+        },
+        "stopReason": made.stop_reason,
+        "errorMessage": made.error,
+    }  # fmt: skip
+    return {name: value for name, value in message.items() if value is not None}
+
+
+def tool_result(call_id: str, name: str, content: list[Json], *, is_error: bool = False) -> Json:
+    return {
+        "role": "toolResult", "toolCallId": call_id, "toolName": name, "content": content, "isError": is_error,
+    }  # fmt: skip
+
+
+def text(words: str, signature: str | None = None) -> Json:
+    block = {"type": "text", "text": words}
+    return block if signature is None else {**block, "textSignature": signature}
+
+
+def image(media_type: str, data: str) -> Json:
+    return {"type": "image", "data": data, "mimeType": media_type}
+
+
+def linked_image(url: str, media_type: str | None = None) -> Json:
+    """An image that lies elsewhere; the peers know only those that are in the message."""
+    block = {"type": "image", "url": url}
+    return block if media_type is None else {**block, "mimeType": media_type}
+
+
+def thinking(thought: str, signature: str | None) -> Json:
+    block = {"type": "thinking", "thinking": thought}
+    return block if signature is None else {**block, "thinkingSignature": signature}
+
+
+def redacted_thinking(data: str) -> Json:
+    """Pi has it as thinking without words; oh-my-pi reads that, too."""
+    return {"type": "thinking", "thinking": "", "thinkingSignature": data, "redacted": True}
+
+
+def call(call_id: str, name: str, arguments: Raw, signature: str | None = None) -> Json:
+    block = {"type": "toolCall", "id": call_id, "name": name, "arguments": arguments}
+    return block if signature is None else {**block, "thoughtSignature": signature}
+
+
+def an_object(value: Raw, place: str) -> Raw:
+    """A value that must be a JSON object. Raises `NotReadable`."""
+    try:
+        _fields.decode(value)
+    except msgspec.DecodeError:
+        raise NotReadable("Expected `object`", place) from None
+    return value
