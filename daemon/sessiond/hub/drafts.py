@@ -38,8 +38,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
 def read_draft(index: int, raw: bytes) -> Draft:
     """The draft in a JSON object. Raises `InvalidEntry`, `TooLarge`."""
-    if len(raw) > MAX_ENTRY_BYTES:
-        raise TooLarge(f"entry {index} of the batch", len(raw), MAX_ENTRY_BYTES)
+    refuse_too_large(index, raw)
     role = target = None
     try:
         if b"\n" in raw:
@@ -59,6 +58,12 @@ def read_draft(index: int, raw: bytes) -> Draft:
     entry_id = _entry_id(index, head)
     timestamp = None if head.timestamp is UNSET else head.timestamp
     return Draft(index, head.type, entry_id, head.parent_id, timestamp, role, target, fields)
+
+
+def refuse_too_large(index: int, raw: bytes) -> None:
+    """Raise `TooLarge` for a draft that no frame could hold when it is read."""
+    if len(raw) > MAX_ENTRY_BYTES:
+        raise TooLarge(f"entry {index} of the batch", len(raw), MAX_ENTRY_BYTES)
 
 
 def _entry_id(index: int, head: entries.DraftHead) -> str | None:

@@ -91,6 +91,21 @@ class ContextTooLarge(HubError):
         self.limit = limit
 
 
+class EntryTooLarge(HubError):
+    """An entry with its blobs has {actual:,} bytes, and a reply has at most {limit:,}.
+
+    Read it with `resolveBlobs` false, and its blobs in parts with `blob/get`.
+    """
+
+    def __init__(self, actual: int, limit: int) -> None:
+        super().__init__(
+            f"An entry with its blobs has {actual:,} bytes, and a reply has at most {limit:,}. "
+            "Read it with `resolveBlobs` false, and its blobs in parts with `blob/get`."
+        )
+        self.actual = actual
+        self.limit = limit
+
+
 class WouldBreakTree(HubError):
     """This compaction is not safe: {reason}."""
 

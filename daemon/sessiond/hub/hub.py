@@ -43,7 +43,7 @@ class Hub:
         self._files = files
         self._memory = memory
         self._catalogue = catalogue.Catalogue(files)
-        self._open = OpenSessions(files, self._header_ids)
+        self._open = OpenSessions(files, memory, self._header_ids)
 
     def tell(self, listener: Listener) -> None:
         """Let this listener hear of sessions that come and change."""

@@ -8,13 +8,14 @@ first come first served, and only then choose.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from sessiond.hub import meaning, placing
+from sessiond.hub.blobs import NO_BLOBS, SessionBlobs
 from sessiond.hub.errors import HubError, ReadOnly, UnsupportedVersion
 from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.loaded import LoadedSession, read_into
@@ -54,13 +55,30 @@ class _Batch:
     done: Done
 
 
+@dataclass(slots=True)
+class _Waiting:
+    raw: Sequence[bytes]
+    placement: Placement
+    durability: Durability
+    origin: t.Origin
+    done: Done
+    concerns_blobs: bool  # what it names must be durable first
+
+
 class LiveSession(LoadedSession):
     """An open session. Everything but the `async` methods is synchronous, on the loop's thread."""
 
     def __init__(
-        self, log: Log, *, ephemeral: bool, listener: Listener = NOBODY, follower: Follower = NOBODY
+        self,
+        log: Log,
+        *,
+        ephemeral: bool,
+        blobs: SessionBlobs = NO_BLOBS,
+        listener: Listener = NOBODY,
+        follower: Follower = NOBODY,
     ) -> None:
         super().__init__(log)
+        self.blobs = blobs
         self.ephemeral = ephemeral
         self.session_id = log.session_id
         self.holders: set[str] = set()
@@ -72,7 +90,7 @@ class LiveSession(LoadedSession):
         self.engaged = 0  # pieces of work that will append here when they are done
         self._batches: deque[_Batch] = deque()
         self._lock = asyncio.Lock()
-        self._waiting: deque[tuple[Sequence[bytes], Placement, Durability, t.Origin, Done]] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._serving: asyncio.Task[None] | None = None
         self._writable = False  # tail, version and place have been seen to
         self.just_promoted = False  # the draft has moved, and nobody has been told yet
@@ -128,11 +146,14 @@ class LiveSession(LoadedSession):
         """Append a batch; `done` is called once, in log order, with its outcome or with why it was refused.
 
         `done` may be called before this returns (refused) or on a later tick. A session that needs to be seen
-        to first (a torn tail, a foreign writer) is, and everything behind the first append waits in line.
+        to first (a torn tail, a foreign writer) is, and so is a batch with blobs; everything behind the first
+        append that waits, waits in line.
         """
         self.used_at = time.monotonic()
-        if self._waiting or not self._take(raw, placement, durability, origin, done):
-            self._waiting.append((raw, placement, durability, origin, done))
+        raw = [bytes(draft) for draft in raw]
+        concerned = self.blobs.concern(raw)
+        if concerned or self._waiting or not self._take(raw, placement, durability, origin, done):
+            self._waiting.append(_Waiting(raw, placement, durability, origin, done, concerned))
             if self._serving is None:
                 self._serving = asyncio.get_running_loop().create_task(self._serve())
 
@@ -157,28 +178,48 @@ class LiveSession(LoadedSession):
         try:
             while self._waiting:
                 async with self._lock:
-                    raw, placement, _, _, done = self._waiting[0]
+                    first = self._waiting[0]
                     try:
-                        await self._see_to(raw, placement)
+                        await self._see_to(first)
                     except Exception as refusal:  # noqa: BLE001 - the caller answers; a task has nobody to tell
                         self._waiting.popleft()
-                        done(refusal)
+                        first.done(refusal)
                         continue
-                    for _ in range(SETTLE_AT_ONCE):
-                        if not self._waiting or not self._take(*self._waiting[0]):
-                            break
-                        self._waiting.popleft()
+                    self._take_waiting()
                 await asyncio.sleep(0)
         finally:
             self._serving = None
 
-    async def _see_to(self, raw: Sequence[bytes], placement: Placement) -> None:
+    def _take_waiting(self) -> None:
+        """Queue those who wait, in order, up to the first that must be seen to."""
+        for _ in range(SETTLE_AT_ONCE):
+            if not self._waiting or self._waiting[0].concerns_blobs:
+                break
+            it = self._waiting[0]
+            if not self._take(it.raw, it.placement, it.durability, it.origin, it.done):
+                break
+            self._waiting.popleft()
+
+    async def _see_to(self, waiting: _Waiting) -> None:
         """Do what must be done before this batch can be queued."""
         if not self._ready_to_write():
             await self._make_writable()
-        if self._promotes(placing.prepare(self.tree, raw, placement, self.read)):
+        if waiting.concerns_blobs:
+            # What it names is known before it is kept: whoever collects blobs looks at the drafts, too.
+            waiting.raw, new = await self.blobs.take_out(waiting.raw)
+            await self.blobs.keep(new, waiting.raw)
+            waiting.concerns_blobs = False
+        if self._promotes(placing.prepare(self.tree, waiting.raw, waiting.placement, self.read)):
             await self.log.promote()
             self.just_promoted = True
+
+    def unwritten(self) -> Iterator[bytes]:
+        """What is not in the log yet: drafts that wait, and lines that are on their way."""
+        for waiting in self._waiting:
+            yield from waiting.raw
+        for batch in self._batches:
+            for row in batch.prepared.rows:
+                yield row.line
 
     def _ready_to_write(self) -> bool:
         if self._batches and self._batches[0].future.done():

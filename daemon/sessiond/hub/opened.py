@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Final
 
+from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import Damaged, SessionNotFound
 from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.live import LiveSession
@@ -24,10 +25,13 @@ SHORTEST: Final = 4
 class OpenSessions:
     """One `LiveSession` per log. A session that is slow to load holds up nobody who wants another one."""
 
-    def __init__(self, files: Store, header_ids: Callable[[], Awaitable[dict[str, str]]]) -> None:
+    def __init__(
+        self, files: Store, memory: Store, header_ids: Callable[[], Awaitable[dict[str, str]]]
+    ) -> None:
         self.listener: Listener = NOBODY
         self.follower: Follower = NOBODY
         self._files = files
+        self._memory = memory
         self._header_ids = header_ids
         self._by_id: dict[str, LiveSession] = {}
         self._finding: dict[str, asyncio.Task[LiveSession]] = {}
@@ -140,7 +144,13 @@ class OpenSessions:
         return known or await _shared(self._loading, log.ref, lambda: self._load(log, ephemeral=ephemeral))
 
     async def _load(self, log: Log, *, ephemeral: bool) -> LiveSession:
-        live = LiveSession(log, ephemeral=ephemeral, listener=self.listener, follower=self.follower)
+        live = LiveSession(
+            log,
+            ephemeral=ephemeral,
+            blobs=self._blobs_of(log, self._memory if ephemeral else self._files),
+            listener=self.listener,
+            follower=self.follower,
+        )
         try:
             await live.load()
             if live.tree.damaged:
@@ -154,6 +164,13 @@ class OpenSessions:
             raise
         self._by_id[live.session_id] = live
         return live
+
+    def _blobs_of(self, log: Log, store: Store) -> SessionBlobs:
+        beside = store.blobs_beside(log)
+        sources = [store.blobs, *[self._files.blobs] * (store is not self._files)]
+        return SessionBlobs(
+            store.blobs if store.keeps(log) else None, sources if beside is None else [*sources, beside]
+        )
 
     @contextlib.asynccontextmanager
     async def leaving(self, ref: str) -> AsyncIterator[None]:

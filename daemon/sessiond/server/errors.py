@@ -121,6 +121,7 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (hub.InvalidEntry, "invalidEntry", lambda e: {"path": e.place}),
     (hub.TooLarge, "tooLarge", lambda e: {"actual": e.actual, "limit": e.limit}),
     (hub.ContextTooLarge, "tooLarge", lambda e: {"actual": e.actual, "limit": e.limit}),
+    (hub.EntryTooLarge, "tooLarge", lambda e: {"actual": e.actual, "limit": e.limit}),
     (hub.WouldBreakTree, "wouldBreakTree", lambda e: {"id": e.entry_id, "rule": e.rule}),
     (hub.NothingToCompact, "nothingToCompact", _nothing),
     (hub.NoSummarizer, "noSummarizer", _nothing),
