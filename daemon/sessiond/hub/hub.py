@@ -11,6 +11,7 @@ import msgspec
 from sessiond.hub import catalogue, clock, placing, recent
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
 from sessiond.hub.events import Listener
+from sessiond.hub.lineage import Lineage
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.opened import OpenSessions
@@ -40,6 +41,7 @@ class Hub:
     def __init__(self, files: Store, memory: Store) -> None:
         self.draining = False
         self.terminals = recent.Terminals()
+        self.lineage = Lineage(self._all_sessions)
         self._files = files
         self._memory = memory
         self._catalogue = catalogue.Catalogue(files)
@@ -100,7 +102,9 @@ class Hub:
             raise LogExists(session_id)
         store = self._memory if params.ephemeral else self._files
         log = await store.create(session_id, cwd=params.cwd, timestamp=now, lines=lines, draft=True)
-        return await self._open.adopt(log, ephemeral=params.ephemeral)
+        live = await self._open.adopt(log, ephemeral=params.ephemeral)
+        self.lineage.forget()
+        return live
 
     async def fork(self, source: LiveSession, params: t.ForkParams) -> LiveSession:
         """A new session from a path of `source`. Raises `EntryNotFound`."""
@@ -114,6 +118,7 @@ class Hub:
             version=entries.CURRENT_VERSION, id=session_id, timestamp=now,
             cwd=params.cwd or (tree.header.cwd if tree.header is not None else ""),
             title=params.title or tree.title, parent_session=source.log.path or source.session_id,
+            tags=tree.header.tags if tree.header is not None else None,
         )  # fmt: skip
         refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
         forked = await source.drive(
@@ -129,7 +134,9 @@ class Hub:
         log = await store.create(
             session_id, cwd=header.cwd, timestamp=now, lines=lines, draft=not has_assistant
         )
-        return await self._open.adopt(log, ephemeral=source.ephemeral)
+        live = await self._open.adopt(log, ephemeral=source.ephemeral)
+        self.lineage.forget()
+        return live
 
     async def go_on(self, params: t.ContinueParams, terminal: t.Terminal | None) -> Continued:
         """Continue-recent: see `recent`. Raises `SessionNotFound` when there is none and none may be made."""
@@ -180,6 +187,10 @@ class Hub:
         return await self._catalogue.all(
             lambda: {live.log.ref: self.info(live) for live in self.open_sessions()}
         )
+
+    async def _all_sessions(self) -> list[t.SessionInfo]:
+        """Those on disk, and those in memory."""
+        return await self.sessions() + [self.info(live) for live in self.open_sessions() if live.ephemeral]
 
     async def _header_ids(self) -> dict[str, str]:
         return {it.session_id: it.path for it in await self.sessions() if it.path is not None}

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from sessiond.hub.errors import EntryNotFound
 from sessiond.hub.placing import MORE_FOLLOWS
@@ -13,6 +13,9 @@ from sessiond.session.context import Context, build_context, extend_context
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
 from sessiond.store.base import Log
+
+if TYPE_CHECKING:
+    from sessiond.hub.kept import Kept
 
 T = TypeVar("T")
 
@@ -41,6 +44,7 @@ class LoadedSession:
         self.log = log
         self.tree = Tree()
         self.outline = Outline()
+        self.kept: Kept | None = None
         self._kept: _Kept | None = None
         self._former: bytes | None = None
         """What the log held before a rewrite that is under way: the tree's rows lie in these bytes."""

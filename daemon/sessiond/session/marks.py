@@ -1,5 +1,6 @@
 """What entries say about their session as a whole: labels, title, tags, settings. The last word counts."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,6 +19,11 @@ class Label:
 
     text: str
     row: int
+
+
+def tidy(words: Iterable[str]) -> list[str]:
+    """Tags as they are kept: without space around them, each once, none empty."""
+    return list(dict.fromkeys(word.strip() for word in words if word.strip()))
 
 
 @dataclass(slots=True)

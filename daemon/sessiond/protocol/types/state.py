@@ -20,7 +20,7 @@ class NewDecision(Wire, frozen=True):
 
     decision: Annotated[str, Meta(min_length=1)]
     rationale: str = ""
-    timestamp: str | None = None
+    timestamp: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
 
 
 class Artifact(Wire, frozen=True):
@@ -35,7 +35,7 @@ class StateMetrics(Wire, frozen=True):
 
     decision_count: int  # since the last pruning
     total_tokens: int
-    task_count: int
+    task_count: int  # how often turns were counted
 
 
 class WorkingState(Wire, frozen=True):
@@ -47,12 +47,12 @@ class WorkingState(Wire, frozen=True):
     latest_artifacts: dict[str, str]  # name -> path
     tokens_used: int
     turn_count: int
-    tags: list[str]
+    tags: list[str]  # as the path says; `session/list` goes by the last word of all branches
     metrics: StateMetrics
-    model: str | None
+    model: str | None  # the last that an update named, else the path's default model
     agent_name: str | None
     fork_parent_id: str | None
-    fork_count: int
+    fork_count: int  # sessions that name this one as their parent
     pruned: bool
     last_pruned_at: str | None
     created_at: str
@@ -62,7 +62,7 @@ class WorkingState(Wire, frozen=True):
 class PruneLimits(Wire, frozen=True):
     """Above which the state is pruned; what is left out is as the configuration has it."""
 
-    max_decisions: Annotated[int, Meta(ge=1, le=1_000)] | None = None
+    max_decisions: Annotated[int, Meta(ge=1, le=10)] | None = None
     max_tokens: Tokens | None = None
 
 
@@ -82,7 +82,10 @@ class StateResult(Wire, frozen=True):
 
 
 class UpdateStateParams(Wire, frozen=True):
-    """Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces."""
+    """Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
+
+    `tags` replace those of the session, as with `session/tag`; they are a line of their own before it.
+    """
 
     session_id: SessionId
     decision: NewDecision | None = None
@@ -98,7 +101,7 @@ class UpdateStateParams(Wire, frozen=True):
 
 
 class UpdateStateResult(Wire, frozen=True):
-    """The state afterwards, and the line that recorded the change."""
+    """The state after exactly this change, and the line that recorded it."""
 
     state: WorkingState
     entry_id: str

@@ -31,10 +31,10 @@ class CostTotals(Wire, frozen=True):
 
 
 class ModelStats(Wire, frozen=True):
-    """The share of one model; what was spent outside of answers is counted too."""
+    """The share of one model, of its answers and of what it was used for beside them."""
 
-    model: str  # "provider/model"
-    messages: int
+    model: str | None  # "provider/model"; null for what tools and summaries spent without saying with which
+    messages: int  # its answers
     tokens: TokenTotals
     cost: CostTotals
 
@@ -45,7 +45,7 @@ class Stats(Wire, frozen=True):
     entries: int
     messages: dict[str, int]  # role -> how many
     tool_calls: int
-    tool_errors: int
+    tool_errors: int  # results that say so
     tools: dict[str, int]  # tool -> calls
     compactions: int
     branch_summaries: int

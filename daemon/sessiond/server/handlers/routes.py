@@ -10,7 +10,7 @@ from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Nature, Pending
 from sessiond.server.client import Client
-from sessiond.server.handlers import context, daemon, reading, sessions, watching, writing
+from sessiond.server.handlers import context, daemon, reading, sessions, state, stats, watching, writing
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
@@ -56,6 +56,7 @@ ROUTES: dict[str, Route] = dict(
         _route(m.CONTINUE, sessions.continue_, "write"),
         _route(m.LIST, sessions.list_, "large"),
         _on_session(m.INFO, sessions.info),
+        _on_session(m.STATS, stats.stats, "large"),
         _route(m.FORK, sessions.fork, "write"),
         _route(m.APPEND, writing.append, "write"),
         _on_session(m.ENTRIES, reading.entries_, "large"),
@@ -66,6 +67,9 @@ ROUTES: dict[str, Route] = dict(
         _on_session(m.LABEL, writing.label, "write"),
         _on_session(m.RENAME, writing.rename, "write"),
         _on_session(m.TAG, writing.tag, "write"),
+        _on_session(m.STATE, state.state),
+        _on_session(m.UPDATE_STATE, state.update, "write"),
+        _on_session(m.BEGIN_TASK, state.begin_task, "write"),
         _on_session(m.SUBSCRIBE, watching.subscribe),
         _route(m.UNSUBSCRIBE, watching.unsubscribe),
         _route(m.FLUSH, watching.flush),

@@ -11,7 +11,7 @@ from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.protocol import types as t
 from sessiond.server.answers import Pending
 from sessiond.server.client import Client
-from sessiond.session import entries
+from sessiond.session import entries, marks
 
 
 def append(client: Client, params: t.AppendParams) -> Pending:
@@ -110,7 +110,7 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
         tags = list(live.tree.tags if params.tags is None else params.tags)
         tags += params.add or []
         removed = set(params.remove or [])
-        kept = list(dict.fromkeys(word.strip() for word in tags if word.strip() and word not in removed))
+        kept = marks.tidy(word for word in tags if word not in removed)
         draft: dict[str, object] = {
             "type": "custom", "customType": entries.TAGS_TYPE, "data": {"tags": kept},
         }  # fmt: skip

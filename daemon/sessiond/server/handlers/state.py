@@ -1,0 +1,138 @@
+"""The working state: read, update, begin a task.
+
+An update joins the log before anything is awaited, so it keeps its place among the appends around it. It is
+answered with the state at its own line, whatever came after.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Coroutine, Sequence
+from typing import Any
+
+import msgspec
+
+from sessiond import config
+from sessiond.hub import kept, working
+from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.placing import AT_THE_LEAF
+from sessiond.protocol import types as t
+from sessiond.server.client import Client
+from sessiond.session import entries, marks
+from sessiond.session.state import Limits, context_lines
+from sessiond.session.updates import Above, Decided, Made, Update
+
+
+async def state(client: Client, live: LiveSession, params: t.StateParams) -> t.StateResult:
+    row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
+    leaf_id = live.tree.leaf_id if params.leaf_id is None else params.leaf_id
+    point = await kept.state_at(live, row)
+    return t.StateResult(
+        state=await working.working_state(client.hub, live, point),
+        leaf_id=leaf_id,
+        should_prune=point.state.should_prune(_limits(client.server.chosen.state, None)),
+    )
+
+
+def update(
+    client: Client, live: LiveSession, params: t.UpdateStateParams
+) -> Coroutine[Any, Any, t.UpdateStateResult]:
+    limits = _limits(client.server.chosen.state, params.limits)
+    change = Update(
+        decision=_decided(params.decision),
+        artifact=None if params.artifact is None else Made(name=params.artifact.name, path=params.artifact.path),
+        tokens=params.tokens, turns=params.turns, plan=params.plan, model=params.model,
+        agent_name=params.agent_name, compress=_above(limits) if params.compress else None,
+    )  # fmt: skip
+    if params.tags is not None:
+        return _updated(client, live, _tagged(client, live, params.tags, change), limits)
+    if change == Update():
+        raise InvalidRequest("say what has changed")
+    return _updated(client, live, _recorded(client, live, [_draft(change)]), limits)
+
+
+def begin_task(
+    client: Client, live: LiveSession, params: t.BeginTaskParams
+) -> Coroutine[Any, Any, t.BeginTaskResult]:
+    limits = _limits(client.server.chosen.state, params.limits)
+    change = Update(decision=_decided(params.decision), turns=1, prune_above=_above(limits))
+    return _begun(client, live, _recorded(client, live, [_draft(change)]))
+
+
+async def _updated(
+    client: Client, live: LiveSession, recorded: Awaitable[Outcome], limits: Limits
+) -> t.UpdateStateResult:
+    entry_id, row = _last(await recorded)
+    point = await kept.state_at(live, row)
+    return t.UpdateStateResult(
+        state=await working.working_state(client.hub, live, point), entry_id=entry_id, seq=row,
+        should_prune=point.state.should_prune(limits),
+    )  # fmt: skip
+
+
+async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]) -> t.BeginTaskResult:
+    entry_id, row = _last(await recorded)
+    before = await kept.state_at(live, live.tree.parent(row))
+    point = await kept.state_at(live, row)
+    return t.BeginTaskResult(
+        session_id=live.session_id, resume_from_session=live.session_id,
+        context="\n".join(context_lines(live.session_id, point.state, point.model)),
+        state=await working.working_state(client.hub, live, point), model=point.model, entry_id=entry_id,
+        seq=row, pruned=point.state.pruned and not before.state.pruned,
+    )  # fmt: skip
+
+
+async def _tagged(client: Client, live: LiveSession, tags: Sequence[str], change: Update) -> Outcome:
+    """Record tags, and what else has changed, in one batch; not while `session/tag` goes out from what is there."""
+    drafts = [_custom(entries.TAGS_TYPE, {"tags": marks.tidy(tags)})]
+    if change != Update():
+        drafts.append(_draft(change))
+    async with live.tagging:
+        return await _recorded(client, live, drafts)
+
+
+def _recorded(client: Client, live: LiveSession, drafts: Sequence[bytes]) -> asyncio.Future[Outcome]:
+    """Queue entries at the leaf, synced."""
+    client.hub.refuse_when_draining()
+    outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+    def done(answer: Outcome | Exception) -> None:
+        if outcome.done():
+            return  # nobody waits any more
+        if isinstance(answer, Exception):
+            outcome.set_exception(answer)
+        else:
+            outcome.set_result(answer)
+
+    live.append(drafts, AT_THE_LEAF, "synced", client.origin, done)
+    return outcome
+
+
+def _last(outcome: Outcome) -> tuple[str, int]:
+    """The id and the row of the last line of a batch; a line's seq is its row."""
+    return outcome.prepared.ids[-1], outcome.seqs[-1]
+
+
+def _draft(change: Update) -> bytes:
+    return _custom(entries.STATE_TYPE, change)
+
+
+def _custom(custom_type: str, data: object) -> bytes:
+    return msgspec.json.encode({"type": "custom", "customType": custom_type, "data": data})
+
+
+def _decided(decision: t.NewDecision | None) -> Decided | None:
+    if decision is None:
+        return None
+    return Decided(decision=decision.decision, rationale=decision.rationale, timestamp=decision.timestamp)
+
+
+def _limits(configured: config.State, wanted: t.PruneLimits | None) -> Limits:
+    wanted = wanted or t.PruneLimits()
+    return Limits(
+        configured.max_decisions if wanted.max_decisions is None else wanted.max_decisions,
+        configured.max_tokens if wanted.max_tokens is None else wanted.max_tokens,
+    )
+
+
+def _above(limits: Limits) -> Above:
+    return Above(max_decisions=limits.max_decisions, max_tokens=limits.max_tokens)

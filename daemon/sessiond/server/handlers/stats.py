@@ -1,0 +1,68 @@
+"""Statistics of a session."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from sessiond.hub import kept, limits
+from sessiond.hub.live import LiveSession
+from sessiond.protocol import types as t
+from sessiond.server.client import Client
+from sessiond.session import statistics, tokens
+from sessiond.session.statistics import Cost, Share, Tally, Tokens
+
+_DIGITS: Final = 9
+"""Places of a cost. Sums of binary fractions have a noise in their last digits that means nothing."""
+
+
+async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.StatsResult:
+    tree = live.tree
+    row = tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
+    leaf_id = tree.leaf_id if params.leaf_id is None else params.leaf_id
+    path, whole = await kept.tallies(live, row)
+    context = await live.context(row)
+    counted = await live.drive(tokens.count(tree, row, context, live.read_rows))
+    settings = limits.in_force(client.server.chosen.compaction, tree)
+    return t.StatsResult(
+        path=_stats(live, path), tree=_stats(live, whole), leaf_id=leaf_id,
+        context=t.ContextUse(
+            tokens=counted.tokens, estimated=counted.estimated, context_window=settings.context_window
+        ),
+    )  # fmt: skip
+
+
+def _stats(live: LiveSession, tally: Tally) -> t.Stats:
+    first_at, last_at = statistics.times(tally, live.read_rows)
+    return t.Stats(
+        entries=tally.entries, messages=tally.messages, tool_calls=tally.tool_calls,
+        tool_errors=tally.tool_errors, tools=tally.tools, compactions=tally.compactions,
+        branch_summaries=tally.branch_summaries, tokens=_tokens(tally.tokens), cost=_cost(tally.cost),
+        models=_models(tally.models.items()), first_at=first_at, last_at=last_at,
+    )  # fmt: skip
+
+
+def _models(shares: Iterable[tuple[str | None, Share]]) -> list[t.ModelStats]:
+    """The costliest first; of those that cost the same, the one with more tokens."""
+    ordered = sorted(
+        shares, key=lambda it: (-it[1].cost.total, -it[1].tokens.total, -it[1].messages, it[0] or "")
+    )
+    return [
+        t.ModelStats(
+            model=model, messages=share.messages, tokens=_tokens(share.tokens), cost=_cost(share.cost)
+        )
+        for model, share in ordered
+    ]
+
+
+def _tokens(counted: Tokens) -> t.TokenTotals:
+    return t.TokenTotals(
+        input=counted.input, output=counted.output, cache_read=counted.cache_read,
+        cache_write=counted.cache_write, total=counted.total,
+    )  # fmt: skip
+
+
+def _cost(spent: Cost) -> t.CostTotals:
+    return t.CostTotals(
+        input=round(spent.input, _DIGITS), output=round(spent.output, _DIGITS),
+        cache_read=round(spent.cache_read, _DIGITS), cache_write=round(spent.cache_write, _DIGITS),
+        total=round(spent.total, _DIGITS),
+    )  # fmt: skip
