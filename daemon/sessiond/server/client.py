@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from sessiond.server.server import Server
 
 MAX_FRAME: Final = 64 * 1024 * 1024
+MOST_IN_A_REPLY: Final = MAX_FRAME - 1024 * 1024
+"""Bytes of entries or messages that a reply may hold: the rest is for what stands beside them."""
 MAX_IN_FLIGHT: Final = 512
 """Requests of one client in work; above this its socket is not read (fact: daemons B5)."""
 QUEUE_SOFT: Final = 8 * 1024 * 1024

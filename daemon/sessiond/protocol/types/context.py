@@ -39,7 +39,11 @@ class Explained(Wire, frozen=True):
 
 
 class ContextResult(Wire, frozen=True):
-    """Messages in order, with the entry that each came from, and the settings in force at the leaf."""
+    """Messages in order, with the entry that each came from, and the settings in force at the leaf.
+
+    `missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay,
+    or in a provider's format what they stood for is left out.
+    """
 
     messages: list[Message]
     entry_ids: list[str]  # of each message; of the first entry where several were joined
@@ -56,3 +60,4 @@ class ContextResult(Wire, frozen=True):
     tokens: int  # as the last answer's usage counted them, and an estimate of what came after
     tokens_estimated: bool  # no usage could be trusted: all of `tokens` is an estimate
     explanation: list[Explained] | None
+    missing_blobs: list[str] = []

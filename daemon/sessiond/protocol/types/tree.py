@@ -77,11 +77,15 @@ class EntriesParams(Wire, frozen=True):
 
 
 class EntriesResult(Wire, frozen=True):
-    """Entries as stored, with the seq of each; `nextCursor` is null when nothing is left."""
+    """Entries as stored, with the seq of each; `nextCursor` is null when nothing is left.
+
+    `missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay.
+    """
 
     entries: list[Entry]
     seqs: list[int]
     next_cursor: str | None
+    missing_blobs: list[str] = []
 
 
 class PathParams(Wire, frozen=True):

@@ -5,24 +5,25 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw
 
+from sessiond.hub import resolving
 from sessiond.hub.errors import ContextTooLarge
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.server.client import MAX_FRAME, Client
+from sessiond.server.client import MOST_IN_A_REPLY, Client
 from sessiond.session import explain, tokens
 from sessiond.session.context import Context
 from sessiond.session.formats.beside import beside
 from sessiond.session.formats.write import BESIDE, Provider, write
 from sessiond.session.formats.written import Written
 
-BESIDE_MESSAGES = 1024 * 1024
-"""Bytes of a reply that are kept for what stands beside the messages."""
-
 
 async def context_(_client: Client, live: LiveSession, params: t.ContextParams) -> t.ContextResult:
     tree = live.tree
     leaf = tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
     seen = await live.context(leaf)
+    missing: list[str] = []
+    if params.resolve_blobs:
+        seen, missing = await resolving.put_back_into_context(seen, live.blobs, most_bytes=MOST_IN_A_REPLY)
     counted = await live.drive(tokens.count(tree, leaf, seen, live.read_rows))
     written = prompt_id = None
     if params.format != "agent":
@@ -40,6 +41,7 @@ async def context_(_client: Client, live: LiveSession, params: t.ContextParams) 
         configured_thinking_level=seen.configured_thinking_level, service_tier=_json(seen.service_tier),
         format=params.format, system=_json(None if written is None else written.system),
         tokens=counted.tokens, tokens_estimated=counted.estimated, explanation=explanation,
+        missing_blobs=missing,
     )  # fmt: skip
 
 
@@ -61,9 +63,8 @@ def _entry_ids(seen: Context, written: Written | None, prompt_id: str | None) ->
 def _check_size(messages: Sequence[Raw]) -> None:
     """Raises `ContextTooLarge` for messages that no frame could hold."""
     size = sum(memoryview(message).nbytes for message in messages)
-    limit = MAX_FRAME - BESIDE_MESSAGES
-    if size > limit:
-        raise ContextTooLarge(size, limit)
+    if size > MOST_IN_A_REPLY:
+        raise ContextTooLarge(size, MOST_IN_A_REPLY)
 
 
 def _json(value: Raw | None) -> Raw:

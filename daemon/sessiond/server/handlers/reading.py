@@ -1,14 +1,16 @@
 """What only reads: entries, path, tree."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
+from sessiond.hub import resolving
 from sessiond.hub.errors import CursorExpired
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.server.client import Client
+from sessiond.server.client import MOST_IN_A_REPLY, Client
 from sessiond.session import steps, views
 from sessiond.session.tree import NONE
 
@@ -16,7 +18,12 @@ PAGE_BYTES = 2 * 1024 * 1024
 """A page of entries ends here, whatever its limit: reading more at once would hold the loop."""
 
 
-def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> t.EntriesResult:
+_After: TypeAlias = Callable[[int], str | None]
+"""The cursor behind the first so many entries of a page, None where nothing is left."""
+_Answer: TypeAlias = t.EntriesResult | Coroutine[Any, Any, t.EntriesResult]
+
+
+def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> _Answer:
     if params.ids is not None:
         return _listed(live, params.ids, params)
     if params.cursor is not None:
@@ -27,16 +34,21 @@ def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> t.E
         after = params.after.seq if isinstance(params.after, t.After) else params.after
         first = (after or 0) + 1
     found, seqs = live.page(first, PAGE_BYTES, params.limit)
-    more = seqs and seqs[-1] + 1 < live.tree.committed
-    return t.EntriesResult(entries=_raw(found), seqs=seqs, next_cursor=str(seqs[-1] + 1) if more else None)
+
+    def behind(count: int) -> str | None:
+        return str(seqs[count - 1] + 1) if seqs and seqs[count - 1] + 1 < live.tree.committed else None
+
+    return _answered(live, found, seqs, behind, resolve=params.resolve_blobs)
 
 
-def _listed(live: LiveSession, ids: Sequence[str], params: t.EntriesParams) -> t.EntriesResult:
+def _listed(live: LiveSession, ids: Sequence[str], params: t.EntriesParams) -> _Answer:
     start = 0 if params.cursor is None else _number(params.cursor)
     rows = _fitting(live, [live.row(name) for name in ids[start : start + params.limit]])
-    end = start + len(rows)
-    more = str(end) if end < len(ids) else None
-    return t.EntriesResult(entries=_raw(live.read_rows(rows)), seqs=rows, next_cursor=more)
+
+    def behind(count: int) -> str | None:
+        return str(start + count) if start + count < len(ids) else None
+
+    return _answered(live, live.read_rows(rows), rows, behind, resolve=params.resolve_blobs)
 
 
 async def path(_client: Client, live: LiveSession, params: t.PathParams) -> t.EntriesResult:
@@ -47,9 +59,12 @@ async def path(_client: Client, live: LiveSession, params: t.PathParams) -> t.En
         start, tip = _number(passed), _row(live, end)
     walk = await live.drive(steps.path(live.tree, tip))
     rows = _fitting(live, walk[start : start + params.limit])
-    done = start + len(rows)
-    more = f"{done}.{tip}" if done < len(walk) else None
-    return t.EntriesResult(entries=_raw(live.read_rows(rows)), seqs=rows, next_cursor=more)
+
+    def behind(count: int) -> str | None:
+        return f"{start + count}.{tip}" if start + count < len(walk) else None
+
+    answer = _answered(live, live.read_rows(rows), rows, behind, resolve=params.resolve_blobs)
+    return await answer if isinstance(answer, Coroutine) else answer
 
 
 async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.TreeResult:
@@ -66,6 +81,23 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
         leaf_id=live.tree.leaf_id,
         total=page.total,
         next_cursor=None if page.resume == NONE else str(page.resume),
+    )
+
+
+def _answered(
+    live: LiveSession, entries: list[bytes], seqs: list[int], after: _After, *, resolve: bool
+) -> _Answer:
+    if resolve:
+        return _whole(live, entries, seqs, after)
+    return t.EntriesResult(entries=_raw(entries), seqs=seqs, next_cursor=after(len(entries)))
+
+
+async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after: _After) -> t.EntriesResult:
+    """The page with blobs put back: as many of its entries as a page may hold then."""
+    page = await resolving.put_back(entries, live.blobs, page_bytes=PAGE_BYTES, most_bytes=MOST_IN_A_REPLY)
+    count = len(page.entries)
+    return t.EntriesResult(
+        entries=_raw(page.entries), seqs=seqs[:count], next_cursor=after(count), missing_blobs=page.missing
     )
 
 
