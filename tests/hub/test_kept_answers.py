@@ -28,8 +28,10 @@ async def test_states_and_statistics_asked_for_in_any_order_are_those_of_a_fresh
             place = {"parentId": f"e{choose.randrange(number)}"} if choose.random() < 0.3 else {}
             await peer.append(session, draft, **place)
             leaf = f"e{choose.randrange(number + 1)}"
-            for method in ("session/state", "session/stats"):
-                asked.append((method, leaf, await peer.call(method, sessionId=session, leafId=leaf)))
+            asked += [
+                (method, leaf, await peer.call(method, sessionId=session, leafId=leaf))
+                for method in ("session/state", "session/stats")
+            ]
     async with running(tmp_path) as fresh:
         peer = await fresh.attach()
         for method, leaf, kept in reversed(asked):

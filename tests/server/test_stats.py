@@ -165,4 +165,4 @@ async def test_a_long_session_is_tallied_while_others_are_answered(tmp_path: Pat
         found = await asked
     assert found[0] == found[1] == found[2]
     assert (found[0]["tree"]["tokens"]["input"], found[0]["path"]["entries"]) == (1_000_000, 3)
-    assert answered > 10
+    assert answered > 3
