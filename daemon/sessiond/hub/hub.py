@@ -129,6 +129,7 @@ class Hub:
         )  # fmt: skip
         lines = b"".join(placing.ended(forked))
         store = self._memory if source.ephemeral else self._files
+        await source.blobs.carry(forked, store.blobs)
         path = await source.drive(steps.path(tree, row))
         has_assistant = any(tree.role(step) == ASSISTANT for step in path)
         log = await store.create(

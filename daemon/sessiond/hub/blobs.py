@@ -1,0 +1,87 @@
+"""The blobs of one session: where new ones go, and where those that its entries name are looked for."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from sessiond.hub.drafts import refuse_too_large
+from sessiond.session import blobs, large, whole
+from sessiond.store.base import StorageFailed
+from sessiond.store.blobs import BlobAbsent, BlobDamaged, Blobs, BlobSource
+
+log = logging.getLogger(__name__)
+
+
+class SessionBlobs:
+    """`own` takes new blobs. A session of another program's folder has none: its entries are stored as sent.
+
+    So a file outside of ours names no blob of ours that `blob/collect` could not know of, and its owner finds
+    in it what it can read.
+    """
+
+    def __init__(self, own: Blobs | None, sources: Sequence[BlobSource] = ()) -> None:
+        self._own = own
+        self._sources = sources
+
+    def concern(self, drafts: Sequence[bytes]) -> bool:
+        """Whether drafts must be taken through `take_out` and `keep` before they are queued: a quick look."""
+        if self._own is not None:
+            for draft in drafts:
+                if large.may_hold(draft) or whole.names_blobs(draft):
+                    return True
+        return False
+
+    async def take_out(self, drafts: Sequence[bytes]) -> tuple[list[bytes], dict[str, bytes]]:
+        """The drafts as they are to be stored, and the blobs that are to be kept before. Raises `TooLarge`."""
+        for index, draft in enumerate(drafts):
+            refuse_too_large(index, draft)
+        return await asyncio.to_thread(_take_out, drafts)
+
+    async def keep(self, new: dict[str, bytes], drafts: Iterable[bytes]) -> None:
+        """Make durable what drafts name: new blobs, and old ones, so that nobody collects them meanwhile."""
+        if self._own is not None:
+            old = _named(drafts) - new.keys()
+            await asyncio.gather(*map(self._own.put, new.values()), *map(self._own.touch, old))
+
+    async def carry(self, lines: Sequence[bytes], target: Blobs) -> None:
+        """Have another place keep what lines name, as far as it is to be had here and not there."""
+        if target is self._own:
+            return
+        for digest in await asyncio.to_thread(_named, lines):
+            if not await target.touch(digest):
+                data = await asyncio.to_thread(self.find, digest)
+                if data is not None:
+                    await target.put(data)
+
+    def find(self, digest: str) -> bytes | None:
+        """The bytes of a blob, on any thread; None when there are none that are its own."""
+        for source in self._sources:
+            try:
+                return source.read(digest)
+            except BlobAbsent:
+                continue
+            except (BlobDamaged, StorageFailed) as error:
+                log.warning("a blob cannot be put back: %s", error)
+        return None
+
+    def size(self, digest: str) -> int:
+        """How many bytes a blob has, on any thread; 0 for one that is not there."""
+        for source in self._sources:
+            try:
+                return source.size(digest)
+            except (BlobAbsent, StorageFailed):
+                continue
+        return 0
+
+
+NO_BLOBS: Final = SessionBlobs(None)
+
+
+def _named(lines: Iterable[bytes]) -> set[str]:
+    return {digest for line in lines for digest in blobs.named(line)}
+
+
+def _take_out(drafts: Iterable[bytes]) -> tuple[list[bytes], dict[str, bytes]]:
+    taken = [large.take_out(draft) for draft in drafts]
+    return [it.draft for it in taken], {name: data for it in taken for name, data in it.blobs.items()}
