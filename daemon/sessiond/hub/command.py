@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from sessiond.hub.summarizing import Assignment, Tell, Unwritten
+from sessiond.hub.summarizer import Assignment, Tell, Unwritten
 from sessiond.protocol import types as t
 
 MOST_BYTES: Final = 8 * 1024 * 1024

@@ -8,13 +8,19 @@ from typing import Final
 
 import msgspec
 
+from sessiond import config
 from sessiond.hub import catalogue, clock, placing, recent
+from sessiond.hub.automatic import AutoCompaction
+from sessiond.hub.branching import Branches
+from sessiond.hub.compacting import Compactions
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
 from sessiond.hub.events import Listener
+from sessiond.hub.jobs import Jobs
 from sessiond.hub.lineage import Lineage
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.opened import OpenSessions
+from sessiond.hub.summarizing import Summarizers
 from sessiond.protocol import types as t
 from sessiond.session import entries, fork, steps
 from sessiond.session.tree import ASSISTANT, NONE
@@ -38,7 +44,8 @@ class Continued:
 class Hub:
     """All sessions: `files` keeps those on disk, `memory` the ephemeral ones."""
 
-    def __init__(self, files: Store, memory: Store) -> None:
+    def __init__(self, files: Store, memory: Store, chosen: config.Config | None = None) -> None:
+        chosen = chosen or config.Config()
         self.draining = False
         self.terminals = recent.Terminals()
         self.lineage = Lineage(self._all_sessions)
@@ -46,6 +53,13 @@ class Hub:
         self._memory = memory
         self._catalogue = catalogue.Catalogue(files)
         self._open = OpenSessions(files, memory, self._header_ids)
+        self.summarizers = Summarizers(chosen.summarizer)
+        self._jobs = Jobs()
+        self.compactions = Compactions(chosen.compaction, self.summarizers, self._jobs)
+        self.branches = Branches(chosen.compaction, self.summarizers, self._jobs)
+        self._open.follower = self._auto = AutoCompaction(
+            chosen.compaction, self.compactions, self.summarizers
+        )
 
     def tell(self, listener: Listener) -> None:
         """Let this listener hear of sessions that come and change."""
@@ -290,6 +304,8 @@ class Hub:
     async def close(self) -> None:
         """Finish everything, let go of all sessions. Raises the first `StorageFailed`, after all are done."""
         self.draining = True
+        await self._auto.close()
+        await self._jobs.close()
         refusals: list[StorageFailed] = []
         for live in self.open_sessions():
             try:

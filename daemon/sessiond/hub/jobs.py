@@ -9,11 +9,19 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeAlias
 
 from sessiond.hub.errors import Draining, LeafConflict, WouldBreakTree
-from sessiond.hub.live import Done, Outcome
+from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.protocol import types as t
+
+Result: TypeAlias = Callable[[Outcome], t.Wire]
+"""Makes the answer of what was committed."""
 
 Leave: TypeAlias = Callable[[], bool]
 """Waits no longer; False when it is too late for that, because the outcome is there or being written."""
+
+
+Work: TypeAlias = Callable[["Job"], Coroutine[Any, Any, None]]
+"""What a job does."""
 
 
 class Waiter(Protocol):
@@ -29,13 +37,17 @@ class Waiter(Protocol):
 class Job:
     """One piece of work, a task of its own: nobody's cancellation is that of the others."""
 
-    def __init__(self, work: Callable[["Job"], Coroutine[Any, Any, None]]) -> None:
+    def __init__(self, work: Work) -> None:
         self.open = True
         """Whether the outcome is still to come, so that one may join."""
         self._waiters: list[Waiter] = []
         self._writing = False
         self._stopping = False
         self._task = asyncio.get_running_loop().create_task(self._do(work))
+
+    def when_ended(self, call: Callable[[], None]) -> None:
+        """Call something when all is done, whatever came of it."""
+        self._task.add_done_callback(lambda _task: call())
 
     def join(self, waiter: Waiter) -> Leave:
         """Let somebody wait for the outcome; answers how to leave."""
@@ -56,13 +68,13 @@ class Job:
         for waiter in list(self._waiters):
             waiter.told(step)
 
-    async def write(
-        self, append: Callable[[Done], None], result: Callable[[Outcome], t.Wire]
+    async def append(
+        self, live: LiveSession, draft: bytes, placement: Placement, origin: t.Origin, result: Result
     ) -> LeafConflict | WouldBreakTree | None:
-        """Append lines, and tell everybody what came of it in the order of the log.
+        """Append an entry, and tell everybody what came of it in the order of the log.
 
-        Answers None then; or the refusal when the lines cannot stand where they were to, which nobody is told:
-        the work decides. Any other failure is everybody's outcome, too.
+        Answers None then; or the refusal when the entry cannot stand where it was to, which nobody is told: the
+        work decides. Any other failure is everybody's outcome, too.
         """
         ended: asyncio.Future[LeafConflict | WouldBreakTree | None] = (
             asyncio.get_running_loop().create_future()
@@ -77,7 +89,7 @@ class Job:
                 ended.set_result(refusal)
 
         self._writing = True
-        append(done)
+        live.append([draft], placement, "synced", origin, done)
         refusal = await ended
         if refusal is not None and self._stopping:
             raise Draining
@@ -96,10 +108,53 @@ class Job:
         for waiter in waiters:
             waiter.done(outcome)
 
-    async def _do(self, work: Callable[["Job"], Coroutine[Any, Any, None]]) -> None:
+    async def _do(self, work: Work) -> None:
         try:
             await work(self)
         except asyncio.CancelledError:
             self._finish(Draining())  # only then is there still somebody who waits
         except Exception as error:  # noqa: BLE001 - whoever waits is told; a task has nobody to tell
             self._finish(error)
+
+
+class Jobs:
+    """All jobs of this process. A session that one of them will append to is not let go of meanwhile."""
+
+    def __init__(self) -> None:
+        self._all: set[Job] = set()
+
+    def begin(self, live: LiveSession, work: Work) -> Job:
+        """Begin a job; its work starts on the next tick."""
+
+        async def engaged(job: Job) -> None:
+            live.engaged += 1
+            try:
+                await work(job)
+            finally:
+                live.engaged -= 1
+
+        job = Job(engaged)
+        self._all.add(job)
+        job.when_ended(lambda: self._all.discard(job))
+        return job
+
+    async def close(self) -> None:
+        """Finish what is being written, give up what only waits."""
+        await asyncio.gather(*(job.stop() for job in list(self._all)))
+
+
+async def until_stored(live: LiveSession, origin: t.Origin) -> None:
+    """Wait until all that was sent before is in the log.
+
+    Raises what a write would be refused with now: better before somebody writes a summary for nothing.
+    """
+    ended: asyncio.Future[Outcome | Exception] = asyncio.get_running_loop().create_future()
+
+    def done(outcome: Outcome | Exception) -> None:
+        if not ended.done():
+            ended.set_result(outcome)
+
+    live.append([], AT_THE_LEAF, "written", origin, done)
+    outcome = await ended
+    if isinstance(outcome, Exception):
+        raise outcome

@@ -28,6 +28,24 @@ def in_force(
     return settings
 
 
+def with_choice(
+    configured: config.Compaction, tree: Tree, choice: t.CompactionChoice | None
+) -> t.CompactionChoice | None:
+    """What a session has chosen once it also chooses this; null chooses nothing any more.
+
+    Raises `InvalidRequest` as `in_force`.
+    """
+    if choice is None:
+        return None
+    in_force(configured, tree, choice)
+    before = chosen_by(tree)
+    chosen = {
+        name: getattr(choice, name) if getattr(choice, name) is not None else getattr(before, name)
+        for name in _FIELDS
+    }
+    return t.CompactionChoice(**chosen)
+
+
 def chosen_by(tree: Tree) -> t.CompactionChoice:
     """What a session has chosen. Another program may have written it: what is no choice, chooses nothing."""
     found: dict[str, Any] = {}

@@ -85,7 +85,7 @@ class LiveSession(LoadedSession):
         self.known_info: tuple[object, t.SessionInfo] | None = None
         self.watchers = Watchers(self.session_id, self._rows, self.page, lambda: self.tree.leaf_id)
         self.used_at = time.monotonic()
-        self.tagging = asyncio.Lock()
+        self.changing = asyncio.Lock()  # held from looking at tags or settings to having changed them
         self.listener, self.follower = listener, follower
         self.engaged = 0  # pieces of work that will append here when they are done
         self._batches: deque[_Batch] = deque()

@@ -6,13 +6,16 @@ configured command. Who leaves, fails, or answers nothing, is followed by the ne
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
 
+from sessiond import config
+from sessiond.hub.command import Command
 from sessiond.hub.errors import NoSummarizer, SummarizerFailed
+from sessiond.hub.summarizer import Assignment, Summarizer, Tell, Unwritten
 from sessiond.protocol import types as t
 
 if TYPE_CHECKING:
@@ -20,29 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Tell: TypeAlias = Callable[[t.Progress], None]
-"""Takes a step of the work, for whoever waits."""
-
 MOST_CHARACTERS: Final = 1_000_000
 """A longer summary is none; it would be cut when it is stored."""
-
-
-class Unwritten(Exception):
-    """Whoever was asked wrote no summary: {reason}."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-
-
-class Assignment(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be summarised; as `SummarizeParams`, without the token."""
-
-    session_id: str
-    purpose: Literal["compaction", "branch"]
-    prompt: str
-    entry_ids: Sequence[str]
-    models: dict[str, str]
-    instructions: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +33,6 @@ class Summary:
 
     said: t.SummarizeResult
     by: t.SummarizedBy
-
-
-class Summarizer(Protocol):
-    """Somebody who writes summaries. `name` is for the log, and different for each."""
-
-    name: str
-    kind: Literal["client", "command"]
-
-    async def write(self, assignment: Assignment, tell: Tell) -> t.SummarizeResult:
-        """Write one. Raises `Unwritten`; when cancelled, whoever writes is told to stop."""
 
 
 class Directory(Protocol):
@@ -78,12 +50,12 @@ class _Nobody:
 
 
 class Summarizers:
-    """All who may be asked. `timeout`: seconds that each of them has, None for ever."""
+    """All who may be asked."""
 
-    def __init__(self, command: Summarizer | None, timeout: float | None) -> None:
+    def __init__(self, chosen: config.Summarizer) -> None:
         self.directory: Directory = _Nobody()
-        self._command = command
-        self._timeout = timeout
+        self._command = Command(chosen.command) if chosen.command else None
+        self._timeout = chosen.timeout
 
     def first(self, live: "LiveSession", asker: str | None = None) -> Literal["client", "command"] | None:
         """Of which kind the first is that would be asked; None when there is nobody."""

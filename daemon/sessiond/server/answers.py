@@ -7,7 +7,8 @@ from msgspec import UNSET
 
 Nature: TypeAlias = Literal["small", "large", "write"]
 """What is special about a method: `large` answers are made one at a time for each client, when it has taken
-what it has; a `write` that has begun is finished, whatever becomes of the request or the client."""
+what it has; a `write` that has begun is finished, whatever becomes of the request or the client, unless its `Pending`
+may be given up."""
 
 
 class Pending:

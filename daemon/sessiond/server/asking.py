@@ -7,7 +7,7 @@ from typing import Final, Literal
 import msgspec
 
 from sessiond.hub.live import LiveSession
-from sessiond.hub.summarizing import Assignment, Summarizer, Tell, Unwritten
+from sessiond.hub.summarizer import Assignment, Summarizer, Tell, Unwritten
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import ConnectionClosed, RemoteError
 from sessiond.server.client import Client
@@ -55,7 +55,7 @@ def summarizers(clients: Iterable[Client], live: LiveSession, asker: str | None)
         return 1 if client.client_id in live.holders else 2
 
     able = [client for client in clients if client.may_be_asked]
-    return map(ClientSummarizer, sorted(able, key=distance))
+    yield from map(ClientSummarizer, sorted(able, key=distance))
 
 
 def _as_report(tell: Tell) -> Callable[[t.Progress], None]:

@@ -6,16 +6,18 @@ import logging
 import socket
 import time
 import uuid
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from sessiond.config import Config
 from sessiond.hub.events import Aspect
 from sessiond.hub.hub import Hub
 from sessiond.hub.live import LiveSession
+from sessiond.hub.summarizer import Summarizer
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.message import encode_notification
+from sessiond.server import asking
 from sessiond.server.answers import Pending
 from sessiond.server.client import MAX_FRAME, Bridge, Client
 from sessiond.server.handlers.routes import ROUTES
@@ -54,6 +56,7 @@ class Server:
         self._stuck: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         hub.tell(self)
+        hub.summarizers.directory = self
         self.spawn(self._sweep())
 
     # --- clients ---------------------------------------------------------------------------------------
@@ -119,6 +122,9 @@ class Server:
         note = t.ChangedNote(session=self.hub.info(live), changed=list(aspects), origin=origin)
         self.tell_all(m.CHANGED, note)
 
+    def summarizers(self, live: LiveSession, asker: str | None) -> Iterator[Summarizer]:
+        return asking.summarizers(self.clients.values(), live, asker)
+
     async def make_bridge(self, client: Client) -> Bridge:
         """The LSP side of a client. pygls is imported in a thread: half a second would stall everybody."""
         make: Callable[[Client], Bridge] = await asyncio.to_thread(_import_bridge)
@@ -129,8 +135,8 @@ class Server:
 
     @property
     def busy(self) -> bool:
-        """Whether clients are attached or something is not on disk yet."""
-        return bool(self.clients) or any(live.pending for live in self.hub.open_sessions())
+        """Whether clients are attached, something is not on disk yet, or a summary is being written."""
+        return bool(self.clients) or any(live.pending or live.engaged for live in self.hub.open_sessions())
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run something in the background; it is cancelled with the server."""

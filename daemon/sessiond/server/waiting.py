@@ -1,5 +1,7 @@
 """A client that waits for a summary: its answer, its progress, and how it gives up."""
 
+from collections.abc import Callable
+
 from sessiond.hub.jobs import Leave
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.message import encode_notification
@@ -17,14 +19,20 @@ class Waiting:
         self._token = token
         self._tell(t.Progress(kind="begin", title=title, cancellable=True))
 
-    def may_leave(self, leave: Leave) -> None:
-        """Cancelling the request gives up the waiting, as long as that can be given up."""
+    def for_what(self, begin: Callable[[], Leave]) -> Pending:
+        """Begin the work; cancelling the request gives up the waiting, as long as that can be given up."""
+        try:
+            leave = begin()
+        except Exception as refusal:  # noqa: BLE001 - answered like any refusal, after the end of the progress
+            self.done(refusal)
+            return self.pending
 
         def give_up() -> None:
             if leave():
                 self.done(Cancelled())
 
         self.pending.give_up = give_up
+        return self.pending
 
     def told(self, step: t.Progress) -> None:
         if self._client.queued_bytes < QUEUE_LITTLE:  # who does not read has no use for each step

@@ -135,7 +135,8 @@ export interface Because {
  * List sessions, newest first, a page at a time.
  *
  * `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
- * Drafts are left out unless `drafts` is true.
+ * Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions
+ * are added.
  */
 export interface ListParams {
   cwd?: string | null;
@@ -152,10 +153,48 @@ export interface ListParams {
   drafts?: boolean;
 }
 
-/** One page of sessions; `nextCursor` is null on the last. */
+/**
+ * One page of sessions.
+ *
+ * `nextCursor` is null on the last page, `previousCursor` on the first; `total` counts the sessions of all pages.
+ */
 export interface ListResult {
-  sessions: SessionInfo[];
+  sessions: ListedSession[];
+  total: number;
   nextCursor: string | null;
+  previousCursor: string | null;
+}
+
+/**
+ * What a picker shows of a session, and how it stands at its leaf.
+ *
+ * `lifecycle`: the last turn is `complete`; `interrupted` (a prompt or a tool result that nobody answered, tool
+ * calls without results, an answer cut at its length), `aborted` by a person, or ended in an `error`; or nothing
+ * was said yet: `empty`. `model` is the model that goes on, as `provider/id`.
+ */
+export interface ListedSession {
+  sessionId: string;
+  path: string | null;
+  cwd: string;
+  title: string | null;
+  tags: string[];
+  createdAt: string;
+  updatedAt: string;
+  messageCount: number;
+  entryCount: number;
+  firstPrompt: string | null;
+  leafId: string | null;
+  seq: number;
+  sizeBytes: number;
+  parentSession: string | null;
+  draft: boolean;
+  readOnly: boolean;
+  /** Default `false`. */
+  ephemeral?: boolean;
+  /** Default `0`. */
+  problems?: number;
+  lifecycle: "aborted" | "complete" | "empty" | "error" | "interrupted";
+  model: string | null;
 }
 
 /** What is known of a session, with the problems of its file. Does not open or subscribe. */
@@ -186,6 +225,7 @@ export interface Stats {
   /** Role -> how many. */
   messages: Record<string, number>;
   toolCalls: number;
+  /** Results that say so. */
   toolErrors: number;
   /** Tool -> calls. */
   tools: Record<string, number>;
@@ -218,10 +258,11 @@ export interface CostTotals {
   total: number;
 }
 
-/** The share of one model; what was spent outside of answers is counted too. */
+/** The share of one model, of its answers and of what it was used for beside them. */
 export interface ModelStats {
-  /** "provider/model". */
-  model: string;
+  /** "provider/model"; null for what tools and summaries spent without saying with which. */
+  model: string | null;
+  /** Its answers. */
   messages: number;
   tokens: TokenTotals;
   cost: CostTotals;
@@ -308,11 +349,17 @@ export interface After {
   seq: number;
 }
 
-/** Entries as stored, with the seq of each; `nextCursor` is null when nothing is left. */
+/**
+ * Entries as stored, with the seq of each; `nextCursor` is null when nothing is left.
+ *
+ * `missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay.
+ */
 export interface EntriesResult {
   entries: Entry[];
   seqs: number[];
   nextCursor: string | null;
+  /** Default `[]`. */
+  missingBlobs?: string[];
 }
 
 /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
@@ -401,7 +448,12 @@ export interface ContextParams {
   resolveBlobs?: boolean;
 }
 
-/** Messages in order, with the entry that each came from, and the settings in force at the leaf. */
+/**
+ * Messages in order, with the entry that each came from, and the settings in force at the leaf.
+ *
+ * `missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay,
+ * or in a provider's format what they stood for is left out.
+ */
 export interface ContextResult {
   messages: Record<string, unknown>[];
   /** Of each message; of the first entry where several were joined. */
@@ -425,6 +477,8 @@ export interface ContextResult {
   /** No usage could be trusted: all of `tokens` is an estimate. */
   tokensEstimated: boolean;
   explanation: Explained[] | null;
+  /** Default `[]`. */
+  missingBlobs?: string[];
 }
 
 /**
@@ -718,11 +772,14 @@ export interface WorkingState {
   latestArtifacts: Record<string, string>;
   tokensUsed: number;
   turnCount: number;
+  /** As the path says; `session/list` goes by the last word of all branches. */
   tags: string[];
   metrics: StateMetrics;
+  /** The last that an update named, else the path's default model. */
   model: string | null;
   agentName: string | null;
   forkParentId: string | null;
+  /** Sessions that name this one as their parent. */
   forkCount: number;
   pruned: boolean;
   lastPrunedAt: string | null;
@@ -743,10 +800,15 @@ export interface StateMetrics {
   /** Since the last pruning. */
   decisionCount: number;
   totalTokens: number;
+  /** How often turns were counted. */
   taskCount: number;
 }
 
-/** Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces. */
+/**
+ * Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
+ *
+ * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it.
+ */
 export interface UpdateStateParams {
   /** 1 to 128 characters. */
   sessionId: string;
@@ -774,6 +836,7 @@ export interface NewDecision {
   decision: string;
   /** Default `""`. */
   rationale?: string;
+  /** 1 to 64 characters. */
   timestamp?: string | null;
 }
 
@@ -787,13 +850,13 @@ export interface Artifact {
 
 /** Above which the state is pruned; what is left out is as the configuration has it. */
 export interface PruneLimits {
-  /** 1 to 1000. */
+  /** 1 to 10. */
   maxDecisions?: number | null;
   /** 0 to 1000000000. */
   maxTokens?: number | null;
 }
 
-/** The state afterwards, and the line that recorded the change. */
+/** The state after exactly this change, and the line that recorded it. */
 export interface UpdateStateResult {
   state: WorkingState;
   entryId: string;
@@ -1024,9 +1087,9 @@ export interface CreatedNote {
   origin: Origin;
 }
 
-/** Who caused a change: a client of this daemon, or a foreign program that wrote to the file. */
+/** Who caused a change: a client, a foreign program that wrote to the file, or the daemon by itself. */
 export interface Origin {
-  kind: "client" | "foreign";
+  kind: "client" | "daemon" | "foreign";
   clientId?: string | null;
 }
 
@@ -1470,7 +1533,8 @@ export interface Requests {
    * List sessions, newest first, a page at a time.
    *
    * `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
-   * Drafts are left out unless `drafts` is true.
+   * Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions
+   * are added.
    */
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
   /** What is known of a session, with the problems of its file. Does not open or subscribe. */
@@ -1566,7 +1630,11 @@ export interface Requests {
   "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
   /** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
   "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
-  /** Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces. */
+  /**
+   * Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
+   *
+   * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it.
+   */
   "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
   /** Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed. */
   "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };

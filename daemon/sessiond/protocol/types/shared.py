@@ -75,9 +75,9 @@ class Terminal(Wire, frozen=True):
 
 
 class Origin(Wire, frozen=True):
-    """Who caused a change: a client of this daemon, or a foreign program that wrote to the file."""
+    """Who caused a change: a client, a foreign program that wrote to the file, or the daemon by itself."""
 
-    kind: Literal["client", "foreign"]
+    kind: Literal["client", "foreign", "daemon"]
     client_id: str | None = None
 
 

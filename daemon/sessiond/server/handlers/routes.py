@@ -10,7 +10,18 @@ from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Nature, Pending
 from sessiond.server.client import Client
-from sessiond.server.handlers import context, daemon, reading, sessions, state, stats, watching, writing
+from sessiond.server.handlers import (
+    branching,
+    compacting,
+    context,
+    daemon,
+    reading,
+    sessions,
+    state,
+    stats,
+    watching,
+    writing,
+)
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
@@ -63,7 +74,11 @@ ROUTES: dict[str, Route] = dict(
         _on_session(m.PATH, reading.path, "large"),
         _on_session(m.TREE, reading.tree, "large"),
         _on_session(m.CONTEXT, context.context_, "large"),
-        _on_session(m.BRANCH, writing.branch, "write"),
+        _on_session(m.PREPARE_COMPACTION, compacting.prepare, "large"),
+        _on_session(m.COMPACT, compacting.compact, "write"),
+        _on_session(m.CONFIGURE, compacting.configure, "write"),
+        _on_session(m.PREPARE_BRANCH, branching.prepare, "large"),
+        _on_session(m.BRANCH, branching.branch, "write"),
         _on_session(m.LABEL, writing.label, "write"),
         _on_session(m.RENAME, writing.rename, "write"),
         _on_session(m.TAG, writing.tag, "write"),

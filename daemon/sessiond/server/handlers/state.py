@@ -86,7 +86,7 @@ async def _tagged(client: Client, live: LiveSession, tags: Sequence[str], change
     drafts = [_custom(entries.TAGS_TYPE, {"tags": marks.tidy(tags)})]
     if change != Update():
         drafts.append(_draft(change))
-    async with live.tagging:
+    async with live.changing:
         return await _recorded(client, live, drafts)
 
 

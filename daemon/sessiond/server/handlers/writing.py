@@ -1,4 +1,4 @@
-"""What adds lines: append, branch, label, rename, tag."""
+"""What adds lines: append, label, rename, tag; and `write`, for whatever adds one line."""
 
 from collections.abc import Callable
 
@@ -11,11 +11,13 @@ from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.protocol import types as t
 from sessiond.server.answers import Pending
 from sessiond.server.client import Client
+from sessiond.server.handlers.formatted import in_agents_format
 from sessiond.session import entries, marks
 
 
 def append(client: Client, params: t.AppendParams) -> Pending:
     client.hub.refuse_when_draining()
+    params = in_agents_format(params)
     pending = Pending()
     waiting = client.server.arriving.get(params.session_id)
     live = client.hub.cached(params.session_id)
@@ -68,27 +70,6 @@ def _appended(outcome: Outcome) -> t.AppendResult:
     )
 
 
-def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending:
-    if params.summary is None:
-        draft: dict[str, object] = {"type": "leaf", "targetId": params.target_id}
-    else:
-        draft = {"type": "branch_summary", "fromId": params.target_id or "root", "summary": params.summary}
-        if params.details is not UNSET:
-            draft["details"] = params.details
-        if params.from_extension is not None:
-            draft["fromExtension"] = params.from_extension
-
-    def result(outcome: Outcome) -> t.BranchResult:
-        entry_id = None if params.summary is None else outcome.prepared.ids[0]
-        return t.BranchResult(
-            leaf_id=outcome.leaf_id, seq=outcome.seq, entry_id=entry_id,
-            previous_leaf_id=outcome.prepared.former_leaf,
-            summary=params.summary, summarized_by=None if params.summary is None else "given",
-        )  # fmt: skip
-
-    return _write(client, live, draft, result, Placement(params.target_id, params.expected_leaf))
-
-
 def label(client: Client, live: LiveSession, params: t.LabelParams) -> Pending:
     draft: dict[str, object] = {"type": "label", "targetId": params.target_id}
     live.row(params.target_id)  # says what a mistyped id is like
@@ -105,7 +86,7 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
     if params.add is None and params.remove is None and params.tags is None:
         raise InvalidRequest("say what to add, what to remove, or all tags")
     # One after the other: each goes out from what the one before it has left.
-    await live.tagging.acquire()
+    await live.changing.acquire()
     try:
         tags = list(live.tree.tags if params.tags is None else params.tags)
         tags += params.add or []
@@ -116,9 +97,9 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
         }  # fmt: skip
         pending = _change(client, live, draft)
     except BaseException:
-        live.tagging.release()
+        live.changing.release()
         raise
-    pending.then(lambda _answer: live.tagging.release())
+    pending.then(lambda _answer: live.changing.release())
     return pending
 
 
@@ -128,10 +109,10 @@ def _change(client: Client, live: LiveSession, draft: dict[str, object]) -> Pend
             entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0], session=client.hub.info(live)
         )
 
-    return _write(client, live, draft, result, AT_THE_LEAF)
+    return write(client, live, draft, result, AT_THE_LEAF)
 
 
-def _write(
+def write(
     client: Client,
     live: LiveSession,
     draft: dict[str, object],

@@ -96,7 +96,8 @@
 ---List sessions, newest first, a page at a time.
 ---
 ---`cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
----Drafts are left out unless `drafts` is true.
+---Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions
+---are added.
 ---@class (exact) sessiond.ListParams
 ---@field cwd? string
 ---@field all? boolean Default `false`.
@@ -107,10 +108,41 @@
 ---@field limit? integer 1 to 10000. Default `50`.
 ---@field drafts? boolean Default `false`.
 
----One page of sessions; `nextCursor` is null on the last.
+---One page of sessions.
+---
+---`nextCursor` is null on the last page, `previousCursor` on the first; `total` counts the sessions of all pages.
 ---@class (exact) sessiond.ListResult
----@field sessions sessiond.SessionInfo[]
+---@field sessions sessiond.ListedSession[]
+---@field total integer
 ---@field nextCursor? string
+---@field previousCursor? string
+
+---What a picker shows of a session, and how it stands at its leaf.
+---
+---`lifecycle`: the last turn is `complete`; `interrupted` (a prompt or a tool result that nobody answered, tool
+---calls without results, an answer cut at its length), `aborted` by a person, or ended in an `error`; or nothing
+---was said yet: `empty`. `model` is the model that goes on, as `provider/id`.
+---@class (exact) sessiond.ListedSession
+---@field sessionId string
+---@field path? string
+---@field cwd string
+---@field title? string
+---@field tags string[]
+---@field createdAt string
+---@field updatedAt string
+---@field messageCount integer
+---@field entryCount integer
+---@field firstPrompt? string
+---@field leafId? string
+---@field seq integer
+---@field sizeBytes integer
+---@field parentSession? string
+---@field draft boolean
+---@field readOnly boolean
+---@field ephemeral? boolean Default `false`.
+---@field problems? integer Default `0`.
+---@field lifecycle "aborted"|"complete"|"empty"|"error"|"interrupted"
+---@field model? string
 
 ---What is known of a session, with the problems of its file. Does not open or subscribe.
 ---@class (exact) sessiond.InfoParams
@@ -133,7 +165,7 @@
 ---@field entries integer
 ---@field messages table<string, integer> Role -> how many.
 ---@field toolCalls integer
----@field toolErrors integer
+---@field toolErrors integer Results that say so.
 ---@field tools table<string, integer> Tool -> calls.
 ---@field compactions integer
 ---@field branchSummaries integer
@@ -159,10 +191,10 @@
 ---@field cacheWrite number
 ---@field total number
 
----The share of one model; what was spent outside of answers is counted too.
+---The share of one model, of its answers and of what it was used for beside them.
 ---@class (exact) sessiond.ModelStats
----@field model string "provider/model".
----@field messages integer
+---@field model? string "provider/model"; null for what tools and summaries spent without saying with which.
+---@field messages integer Its answers.
 ---@field tokens sessiond.TokenTotals
 ---@field cost sessiond.CostTotals
 
@@ -223,10 +255,13 @@
 ---@field seq integer At least 0.
 
 ---Entries as stored, with the seq of each; `nextCursor` is null when nothing is left.
+---
+---`missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay.
 ---@class (exact) sessiond.EntriesResult
 ---@field entries sessiond.Entry[]
 ---@field seqs integer[]
 ---@field nextCursor? string
+---@field missingBlobs? string[] Default `[]`.
 
 ---Read the entries from the root to `leafId` (default: the session's leaf), root first.
 ---@class (exact) sessiond.PathParams
@@ -286,6 +321,9 @@
 ---@field resolveBlobs? boolean Default `true`.
 
 ---Messages in order, with the entry that each came from, and the settings in force at the leaf.
+---
+---`missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay,
+---or in a provider's format what they stood for is left out.
 ---@class (exact) sessiond.ContextResult
 ---@field messages table<string, any>[]
 ---@field entryIds string[] Of each message; of the first entry where several were joined.
@@ -302,6 +340,7 @@
 ---@field tokens integer As the last answer's usage counted them, and an estimate of what came after.
 ---@field tokensEstimated boolean No usage could be trusted: all of `tokens` is an estimate.
 ---@field explanation? sessiond.Explained[]
+---@field missingBlobs? string[] Default `[]`.
 
 ---What became of one entry of the path, and why.
 ---
@@ -507,12 +546,12 @@
 ---@field latestArtifacts table<string, string> Name -> path.
 ---@field tokensUsed integer
 ---@field turnCount integer
----@field tags string[]
+---@field tags string[] As the path says; `session/list` goes by the last word of all branches.
 ---@field metrics sessiond.StateMetrics
----@field model? string
+---@field model? string The last that an update named, else the path's default model.
 ---@field agentName? string
 ---@field forkParentId? string
----@field forkCount integer
+---@field forkCount integer Sessions that name this one as their parent.
 ---@field pruned boolean
 ---@field lastPrunedAt? string
 ---@field createdAt string
@@ -528,9 +567,11 @@
 ---@class (exact) sessiond.StateMetrics
 ---@field decisionCount integer Since the last pruning.
 ---@field totalTokens integer
----@field taskCount integer
+---@field taskCount integer How often turns were counted.
 
 ---Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
+---
+---`tags` replace those of the session, as with `session/tag`; they are a line of their own before it.
 ---@class (exact) sessiond.UpdateStateParams
 ---@field sessionId string 1 to 128 characters.
 ---@field decision? sessiond.NewDecision
@@ -548,7 +589,7 @@
 ---@class (exact) sessiond.NewDecision
 ---@field decision string At least 1 characters.
 ---@field rationale? string Default `""`.
----@field timestamp? string
+---@field timestamp? string 1 to 64 characters.
 
 ---Where something lies that was made; never its content.
 ---@class (exact) sessiond.Artifact
@@ -557,10 +598,10 @@
 
 ---Above which the state is pruned; what is left out is as the configuration has it.
 ---@class (exact) sessiond.PruneLimits
----@field maxDecisions? integer 1 to 1000.
+---@field maxDecisions? integer 1 to 10.
 ---@field maxTokens? integer 0 to 1000000000.
 
----The state afterwards, and the line that recorded the change.
+---The state after exactly this change, and the line that recorded it.
 ---@class (exact) sessiond.UpdateStateResult
 ---@field state sessiond.WorkingState
 ---@field entryId string
@@ -739,9 +780,9 @@
 ---@field session sessiond.SessionInfo
 ---@field origin sessiond.Origin
 
----Who caused a change: a client of this daemon, or a foreign program that wrote to the file.
+---Who caused a change: a client, a foreign program that wrote to the file, or the daemon by itself.
 ---@class (exact) sessiond.Origin
----@field kind "client"|"foreign"
+---@field kind "client"|"daemon"|"foreign"
 ---@field clientId? string
 
 ---Lines were added. `replay` marks those sent to close a gap.

@@ -1,0 +1,212 @@
+"""Compacting sessions: find the cut, have the summary written, append the compaction.
+
+A session has at most one summary under way that the daemon asked for; who wants another waits for that one.
+Appends go on meanwhile: `landing` sees to where the session stands when the summary is there.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from sessiond import config
+from sessiond.hub import limits, safety
+from sessiond.hub.errors import InvalidRequest, LeafConflict, NothingToCompact, WouldBreakTree
+from sessiond.hub.jobs import Job, Jobs, Leave, Result, Waiter, until_stored
+from sessiond.hub.landing import Landings
+from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.placing import Placement
+from sessiond.hub.summarizer import Assignment
+from sessiond.hub.summarizing import Summarizers
+from sessiond.protocol import types as t
+from sessiond.session import compaction, tokens
+from sessiond.session.compaction import Limits, Preparation
+from sessiond.session.context import Context
+from sessiond.session.steps import ROWS_A_STEP, Steps
+from sessiond.session.tree import KIND, NONE, Tree
+
+_COMPACTION: Final = KIND["compaction"]
+_MESSAGES_A_STEP: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for, and for whom; without an `asker` the daemon compacts by itself."""
+
+    params: t.CompactParams
+    origin: t.Origin
+    asker: str | None = None
+
+
+class Compactions:
+    """All compactions of this process."""
+
+    def __init__(self, configured: config.Compaction, summarizers: Summarizers, jobs: Jobs) -> None:
+        self._configured = configured
+        self._summarizers = summarizers
+        self._jobs = jobs
+        self._landings = Landings()
+        self._asked: dict[LiveSession, Job] = {}
+
+    async def prepare(
+        self, live: LiveSession, params: t.PrepareCompactionParams
+    ) -> tuple[Preparation, t.CompactionSettings]:
+        """What a compaction would do, and the settings that were reckoned with."""
+        settings = limits.in_force(self._configured, live.tree, params.settings)
+        row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
+        return await _prepared(live, row, settings, params.instructions), settings
+
+    def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:
+        """Begin, or wait for what is under way. Raises `InvalidRequest`, `LeafConflict`, `EntryNotFound`."""
+        settings = limits.in_force(self._configured, live.tree, request.params.settings)
+        if request.params.summary is not None:
+            return self._jobs.begin(live, lambda job: _with_given(job, live, request, settings)).join(waiter)
+        _refuse_unless_asked_well(live, request.params)
+        job = self._asked.get(live)
+        if job is None or not job.open:
+            job = self._jobs.begin(live, lambda new: self._with_asked(new, live, request, settings))
+            self._asked[live] = job
+            job.when_ended(partial(self._forget, live, job))
+        return job.join(waiter)
+
+    def _forget(self, live: LiveSession, job: Job) -> None:
+        if self._asked.get(live) is job:
+            del self._asked[live]
+
+    def under_way(self, live: LiveSession) -> bool:
+        """Whether a summary of a session is being written."""
+        return live in self._asked
+
+    def grew(self, live: LiveSession) -> None:
+        """Lines have come: one that waits for a safe moment looks again."""
+        self._landings.grew(live)
+
+    async def _with_asked(
+        self, job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings
+    ) -> None:
+        """Have the summary written, then append the compaction."""
+        await until_stored(live, request.origin)
+        # While a tool is at work, what was before its call can be summarised already.
+        row = safety.last_settled(live.tree, live.tree.leaf, live.read)
+        prepared = await _prepared(live, row, settings, request.params.instructions)
+        _refuse_if_idle(prepared)
+        assignment = Assignment(
+            session_id=live.session_id, purpose="compaction", prompt=prepared.prompt or "",
+            entry_ids=prepared.entries_to_summarize, models=(await live.context(row)).models,
+            instructions=request.params.instructions,
+        )  # fmt: skip
+        summary = await self._summarizers.write(assignment, live, request.asker, job.tell)
+        draft, result = _compaction(request.params, summary.said, summary.by, prepared)
+        await self._landings.land(job, live, row, draft, request.origin, result)
+
+
+async def _with_given(job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings) -> None:
+    """Append a compaction whose summary was given."""
+    await until_stored(live, request.origin)
+    params, row = request.params, live.tree.leaf
+    said = t.SummarizeResult(
+        summary=params.summary or "", short_summary=params.short_summary, preserve_data=params.preserve_data
+    )
+    if params.first_kept_entry_id is None:
+        prepared = await _prepared(live, row, settings, None)
+        _refuse_if_idle(prepared)
+    else:
+        prepared = await _at_a_given_cut(live, row, params.first_kept_entry_id)
+    draft, result = _compaction(params, said, "given", prepared)
+    placement = Placement(expected_leaf=params.expected_leaf)
+    refusal = await job.append(live, draft, placement, request.origin, result)
+    if refusal is not None:
+        raise refusal
+
+
+async def _prepared(
+    live: LiveSession, row: int, settings: t.CompactionSettings, instructions: str | None
+) -> Preparation:
+    chosen = Limits(settings.context_window, settings.reserve_tokens, settings.keep_recent_tokens)
+    return await live.drive(compaction.prepare(live.tree, row, live.read_rows, chosen, instructions))
+
+
+async def _at_a_given_cut(live: LiveSession, row: int, first_kept: str) -> Preparation:
+    """What is told of a compaction whose cut the client has found; whether it is one is seen when it is stored."""
+    context = await live.context(row)
+    counted = await live.drive(tokens.count(live.tree, row, context, live.read_rows))
+    kept = await live.drive(_kept_tokens(live.tree, row, live.row(first_kept), context))
+    return Preparation(context.leaf_id, False, counted.tokens, kept, first_kept_entry_id=first_kept)
+
+
+def _kept_tokens(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[int]:
+    """An estimate of the messages that come from a row or what follows it on the path to the leaf."""
+    ids: set[str | None] = set()
+    row = leaf
+    for walked in range(len(tree)):
+        if row == NONE:
+            break
+        if tree.kind(row) != _COMPACTION:  # its summary gives way to the new one
+            ids.add(tree.id(row))
+        if row == kept:
+            break
+        row = tree.parent(row)
+        if walked % ROWS_A_STEP == 0:
+            yield
+    total = 0
+    for at, (message, entry_id) in enumerate(zip(context.messages, context.entry_ids, strict=True)):
+        total += tokens.estimate(message) if entry_id in ids else 0
+        if at % _MESSAGES_A_STEP == 0:
+            yield
+    return total
+
+
+def _compaction(
+    params: t.CompactParams, said: t.SummarizeResult, by: t.SummarizedBy, prepared: Preparation
+) -> tuple[bytes, Result]:
+    """The draft of a compaction, and what is answered once it is stored. What the request says, wins."""
+    tokens_before = prepared.tokens_before if params.tokens_before is None else params.tokens_before
+    fields: dict[str, object] = {
+        "type": "compaction", "summary": said.summary, "firstKeptEntryId": prepared.first_kept_entry_id,
+        "tokensBefore": tokens_before, "shortSummary": params.short_summary or said.short_summary,
+        "fromExtension": params.from_extension, "systemMessage": prepared.system_message,
+    }  # fmt: skip
+    details = said.details if params.details is UNSET else params.details
+    files = prepared.file_operations
+    if details is UNSET and (files.read or files.modified):
+        fields["details"] = {"readFiles": files.read, "modifiedFiles": files.modified}
+    fields = {name: value for name, value in fields.items() if value is not None}
+    if details is not UNSET:
+        fields["details"] = details
+    preserved = said.preserve_data if params.preserve_data is UNSET else params.preserve_data
+    if preserved is not UNSET:
+        fields["preserveData"] = preserved
+    summary_tokens = tokens.estimate(
+        msgspec.json.encode({"role": "compactionSummary", "summary": said.summary})
+    )
+
+    def result(outcome: Outcome) -> t.CompactResult:
+        return t.CompactResult(
+            entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0], leaf_id=outcome.leaf_id,
+            previous_leaf_id=outcome.prepared.former_leaf, summary=said.summary, summarized_by=by,
+            first_kept_entry_id=prepared.first_kept_entry_id or "", tokens_before=tokens_before,
+            tokens_after=prepared.tokens_after + summary_tokens,
+        )  # fmt: skip
+
+    return msgspec.json.encode(fields), result
+
+
+def _refuse_unless_asked_well(live: LiveSession, params: t.CompactParams) -> None:
+    if params.first_kept_entry_id is not None:
+        raise InvalidRequest("firstKeptEntryId goes with summary: without one the daemon finds the cut")
+    expected, leaf = params.expected_leaf, live.tree.pending_leaf_id
+    if expected is not UNSET and expected != leaf:
+        row = -1 if expected is None else live.row(expected)
+        raise LeafConflict(expected, leaf, seq=live.tree.seq, missing=live.tree.seq - max(row, 0))
+
+
+def _refuse_if_idle(prepared: Preparation) -> None:
+    match prepared.reason:
+        case "alreadyCompacted":
+            raise NothingToCompact("nothing was said since the last compaction")
+        case "nothingToSummarize":
+            raise NothingToCompact("nothing lies before what is kept")
+        case "callsUnanswered":
+            raise WouldBreakTree(prepared.leaf_id, "noToolSplit", "a tool has not given its result yet")

@@ -1,0 +1,44 @@
+"""What a summariser is to the hub: somebody who is given an assignment and writes a summary, or says why not."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from sessiond.protocol import types as t
+
+Tell: TypeAlias = Callable[[t.Progress], None]
+"""Takes a step of the work, for whoever waits."""
+
+
+class Unwritten(Exception):
+    """Whoever was asked wrote no summary: {reason}."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Assignment:
+    """What is to be summarised; as `SummarizeParams`, without the token."""
+
+    session_id: str
+    purpose: Literal["compaction", "branch"]
+    prompt: str
+    entry_ids: Sequence[str]
+    models: dict[str, str]
+    instructions: str | None
+
+
+class Summarizer(Protocol):
+    """Somebody who writes summaries."""
+
+    @property
+    def name(self) -> str:
+        """What people call it; different for each."""
+
+    @property
+    def kind(self) -> Literal["client", "command"]:
+        """What is told of who wrote a summary."""
+
+    async def write(self, assignment: Assignment, tell: Tell) -> t.SummarizeResult:
+        """Write one. Raises `Unwritten`; when cancelled, whoever writes is told to stop."""

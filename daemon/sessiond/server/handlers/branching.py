@@ -1,0 +1,54 @@
+"""Moving the leaf: prepare, and branch, with a summary given, asked for, or none."""
+
+from msgspec import UNSET
+
+from sessiond.hub.branching import branch_summary, leaf_move, moved, row_of
+from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.placing import Placement
+from sessiond.protocol import types as t
+from sessiond.server.answers import Pending
+from sessiond.server.client import Client
+from sessiond.server.handlers.compacting import files
+from sessiond.server.handlers.writing import write
+from sessiond.server.waiting import Waiting
+from sessiond.session.branching import prepare_branch
+
+
+async def prepare(client: Client, live: LiveSession, params: t.PrepareBranchParams) -> t.PrepareBranchResult:
+    leaf = live.tree.leaf if params.leaf_id is UNSET else row_of(live, params.leaf_id)
+    target = row_of(live, params.target_id)
+    prepared = await live.drive(
+        prepare_branch(live.tree, leaf, target, live.read_rows, params.max_tokens, params.instructions)
+    )
+    return t.PrepareBranchResult(
+        target_id=prepared.target_id, old_leaf_id=prepared.old_leaf_id,
+        common_ancestor_id=prepared.common_ancestor_id,
+        entries_to_summarize=list(prepared.entries_to_summarize),
+        file_operations=files(prepared.file_operations), tokens=prepared.tokens, prompt=prepared.prompt,
+        resume_at=prepared.resume_at, editor_text=prepared.editor_text,
+    )  # fmt: skip
+
+
+def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending:
+    client.hub.refuse_when_draining()
+    if params.summarize and params.summary is not None:
+        raise InvalidRequest("say either summary or summarize")
+    if params.summarize:
+        waiting = Waiting(client, params.work_done_token, "Summarising the branch that is left")
+        return waiting.for_what(
+            lambda: client.hub.branches.branch(live, params, client.origin, client.client_id, waiting)
+        )
+    if params.summary is None:
+        draft = leaf_move(params.target_id)
+    else:
+        draft = branch_summary(params.target_id, params.summary)
+        if params.details is not UNSET:
+            draft["details"] = params.details
+        if params.from_extension is not None:
+            draft["fromExtension"] = params.from_extension
+
+    def result(outcome: Outcome) -> t.BranchResult:
+        return moved(outcome, params.summary, None if params.summary is None else "given")
+
+    return write(client, live, draft, result, Placement(params.target_id, params.expected_leaf))

@@ -1,0 +1,70 @@
+"""Compaction: prepare, compact, configure."""
+
+from msgspec import UNSET
+
+from sessiond.hub import limits
+from sessiond.hub.compacting import Request
+from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.placing import AT_THE_LEAF
+from sessiond.protocol import types as t
+from sessiond.server.answers import Pending
+from sessiond.server.client import Client
+from sessiond.server.handlers.writing import write
+from sessiond.server.waiting import Waiting
+from sessiond.session import entries
+from sessiond.session.files import FileOperations
+
+
+async def prepare(
+    client: Client, live: LiveSession, params: t.PrepareCompactionParams
+) -> t.PrepareCompactionResult:
+    prepared, settings = await client.hub.compactions.prepare(live, params)
+    return t.PrepareCompactionResult(
+        leaf_id=prepared.leaf_id, needed=prepared.needed, reason=prepared.reason,
+        first_kept_entry_id=prepared.first_kept_entry_id,
+        entries_to_summarize=list(prepared.entries_to_summarize), turn_prefix=list(prepared.turn_prefix),
+        split_turn=prepared.split_turn, previous_summary=prepared.previous_summary,
+        file_operations=files(prepared.file_operations), tokens_before=prepared.tokens_before,
+        tokens_after=prepared.tokens_after, prompt=prepared.prompt, settings=settings,
+    )  # fmt: skip
+
+
+def compact(client: Client, live: LiveSession, params: t.CompactParams) -> Pending:
+    client.hub.refuse_when_draining()
+    waiting = Waiting(client, params.work_done_token, "Compacting the session")
+    request = Request(params, client.origin, client.client_id)
+    return waiting.for_what(lambda: client.hub.compactions.compact(live, request, waiting))
+
+
+async def configure(
+    client: Client, live: LiveSession, params: t.ConfigureParams
+) -> t.ConfigureResult | Pending:
+    configured = client.server.chosen.compaction
+    if params.auto_compact is UNSET:
+        settings = limits.in_force(configured, live.tree)
+        return t.ConfigureResult(auto_compact=settings, entry_id=None, seq=live.tree.seq)
+    # One after the other: each goes out from what the one before it has left.
+    await live.changing.acquire()
+    try:
+        chosen = limits.with_choice(configured, live.tree, params.auto_compact)
+        draft: dict[str, object] = {
+            "type": "custom", "customType": entries.SETTINGS_TYPE, "data": {"autoCompact": chosen},
+        }  # fmt: skip
+
+        def result(outcome: Outcome) -> t.ConfigureResult:
+            settings = limits.in_force(configured, live.tree)
+            return t.ConfigureResult(
+                auto_compact=settings, entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0]
+            )
+
+        pending = write(client, live, draft, result, AT_THE_LEAF)
+    except BaseException:
+        live.changing.release()
+        raise
+    pending.then(lambda _answer: live.changing.release())
+    return pending
+
+
+def files(operations: FileOperations) -> t.FileOperations:
+    """Files as the wire has them."""
+    return t.FileOperations(read=list(operations.read), modified=list(operations.modified))
