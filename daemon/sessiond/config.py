@@ -70,6 +70,13 @@ class State:
 
 
 @dataclass(frozen=True)
+class Blobs:
+    """`[blobs]`: `grace`: seconds that a blob stays which no session names; None for ever."""
+
+    grace: float | None = 7 * 86_400.0
+
+
+@dataclass(frozen=True)
 class Config:
     """All that a person may choose, with what holds when nothing is chosen."""
 
@@ -78,6 +85,7 @@ class Config:
     compaction: Compaction = field(default_factory=Compaction)
     summarizer: Summarizer = field(default_factory=Summarizer)
     state: State = field(default_factory=State)
+    blobs: Blobs = field(default_factory=Blobs)
 
 
 def read(path: str) -> Config:
@@ -191,5 +199,6 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     ),
     "summarizer": (Summarizer, {"command": _command, "timeout": _duration}),
     "state": (State, {"max_decisions": _decisions, "max_tokens": _tokens}),
+    "blobs": (Blobs, {"grace": _duration}),
 }
 """For each table the class that it fills, and for each key what reads its value."""

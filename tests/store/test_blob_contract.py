@@ -119,8 +119,8 @@ async def test_who_puts_while_another_trashes_has_the_blob_afterwards(store: Sto
 
 async def test_a_store_keeps_the_logs_that_it_made(store: Store) -> None:
     log = await new_log(store)
-    assert store.keeps(log)
-    assert store.blobs_beside(log) is None
+    assert store.keeps(log.ref)
+    assert store.blobs_beside(log.ref) is None
     await log.close()
 
 

@@ -136,10 +136,10 @@ async def test_the_blobs_of_another_program_are_read_beside_its_sessions(tmp_pat
     file.write_bytes(b'{"type":"session","id":"abc"}\n')
     async with file_store(tmp_path) as store:
         log = await store.open_ref(str(file))
-        beside = store.blobs_beside(log)
+        beside = store.blobs_beside(log.ref)
         assert beside is not None
         assert beside.read(HASH) == DATA
-        assert not store.keeps(log)
+        assert not store.keeps(log.ref)
         with pytest.raises(BlobAbsent):
             store.blobs.read(HASH)
         await log.close()
@@ -150,5 +150,5 @@ async def test_a_file_anywhere_else_has_no_blobs_beside_it(tmp_path: Path) -> No
     file.write_bytes(b'{"type":"session","id":"abc"}\n')
     async with file_store(tmp_path) as store:
         log = await store.open_ref(str(file))
-        assert store.blobs_beside(log) is None
+        assert store.blobs_beside(log.ref) is None
         await log.close()

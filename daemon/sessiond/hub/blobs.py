@@ -1,11 +1,13 @@
 """The blobs of one session: where new ones go, and where those that its entries name are looked for."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sessiond.hub.drafts import refuse_too_large
+from sessiond.hub.errors import BlobNotFound
 from sessiond.session import blobs, large, whole
 from sessiond.store.base import StorageFailed
 from sessiond.store.blobs import BlobAbsent, BlobDamaged, Blobs, BlobSource
@@ -20,9 +22,12 @@ class SessionBlobs:
     in it what it can read.
     """
 
-    def __init__(self, own: Blobs | None, sources: Sequence[BlobSource] = ()) -> None:
+    def __init__(
+        self, own: Blobs | None, *, kept: Sequence[Blobs] = (), beside: BlobSource | None = None
+    ) -> None:
         self._own = own
-        self._sources = sources
+        self._kept = kept
+        self._sources: Sequence[BlobSource] = kept if beside is None else (*kept, beside)
 
     def concern(self, drafts: Sequence[bytes]) -> bool:
         """Whether drafts must be taken through `take_out` and `keep` before they are queued: a quick look."""
@@ -42,7 +47,8 @@ class SessionBlobs:
         """Make durable what drafts name: new blobs, and old ones, so that nobody collects them meanwhile."""
         if self._own is not None:
             old = _named(drafts) - new.keys()
-            await asyncio.gather(*map(self._own.put, new.values()), *map(self._own.touch, old))
+            puts = map(self._own.put, new.values())
+            await asyncio.gather(*puts, *(place.touch(digest) for digest in old for place in self._kept))
 
     async def carry(self, lines: Sequence[bytes], target: Blobs) -> None:
         """Have another place keep what lines name, as far as it is to be had here and not there."""
@@ -53,6 +59,13 @@ class SessionBlobs:
                 data = await asyncio.to_thread(self.find, digest)
                 if data is not None:
                     await target.put(data)
+
+    def read(self, digest: str, offset: int, limit: int) -> tuple[bytes, int]:
+        """Some bytes of a blob and how many it has, on any thread. Raises `BlobNotFound`, `BlobDamaged`."""
+        for source in self._sources:
+            with contextlib.suppress(BlobAbsent):
+                return source.read(digest, offset, limit), source.size(digest)
+        raise BlobNotFound(digest)
 
     def find(self, digest: str) -> bytes | None:
         """The bytes of a blob, on any thread; None when there are none that are its own."""

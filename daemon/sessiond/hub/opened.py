@@ -166,11 +166,9 @@ class OpenSessions:
         return live
 
     def _blobs_of(self, log: Log, store: Store) -> SessionBlobs:
-        beside = store.blobs_beside(log)
-        sources = [store.blobs, *[self._files.blobs] * (store is not self._files)]
-        return SessionBlobs(
-            store.blobs if store.keeps(log) else None, sources if beside is None else [*sources, beside]
-        )
+        kept = [store.blobs] if store is self._files else [store.blobs, self._files.blobs]
+        own = store.blobs if store.keeps(log.ref) else None
+        return SessionBlobs(own, kept=kept, beside=store.blobs_beside(log.ref))
 
     @contextlib.asynccontextmanager
     async def leaving(self, ref: str) -> AsyncIterator[None]:

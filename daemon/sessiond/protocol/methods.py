@@ -89,7 +89,7 @@ FLUSH: Final = Method(
 BLOB_PUT: Final = Method(
     "blob/put", t.BlobPutParams, t.BlobPutResult, ("storageFull", "storageFailed", "draining")
 )
-BLOB_GET: Final = Method("blob/get", t.BlobGetParams, t.BlobGetResult, ("blobNotFound", "storageFailed"))
+BLOB_GET: Final = Method("blob/get", t.BlobGetParams, t.BlobGetResult, ("blobNotFound", "damaged", "storageFailed"))
 BLOB_COLLECT: Final = Method(
     "blob/collect", t.BlobCollectParams, t.BlobCollectResult, ("storageFailed", "draining")
 )

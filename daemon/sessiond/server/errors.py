@@ -11,6 +11,7 @@ from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.protocol.methods import METHODS, PROTOCOL_VERSION
 from sessiond.store import base as store
+from sessiond.store.blobs import BlobDamaged
 
 log = logging.getLogger(__name__)
 
@@ -127,6 +128,7 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (hub.NoSummarizer, "noSummarizer", _nothing),
     (hub.SummarizerFailed, "summarizerFailed", _nothing),
     (hub.BlobNotFound, "blobNotFound", lambda e: {"id": e.hash}),
+    (BlobDamaged, "damaged", lambda e: {"path": e.path}),
     (hub.ReadOnly, "readOnly", lambda e: {"path": e.path}),
     (store.LogReadOnly, "readOnly", _nothing),
     (store.LogReplaced, "foreignWriter", lambda e: {"path": e.path}),

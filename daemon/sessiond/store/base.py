@@ -193,11 +193,11 @@ class Store(Protocol):
     def blobs(self) -> Blobs:
         """The blobs of all logs that this store keeps."""
 
-    def keeps(self, log: Log) -> bool:
-        """Whether a log lies where this store lists its own: only such a log may name new blobs."""
+    def keeps(self, ref: str) -> bool:
+        """Whether a log lies where this store keeps its own: only such a log may name new blobs."""
 
-    def blobs_beside(self, log: Log) -> BlobSource | None:
-        """Another program's blobs that the log may name, only to be read; None when it has none."""
+    def blobs_beside(self, ref: str) -> BlobSource | None:
+        """Another program's blobs that a log may name, only to be read; None when it has none."""
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
         """Make a log that holds `lines` (the header first), durable when this returns.

@@ -36,10 +36,10 @@ class MemoryStore:
         self._breadcrumbs: dict[str, Breadcrumb] = {}
         self.blobs = MemoryBlobs(self._kept)
 
-    def keeps(self, log: Log) -> bool:
-        return log.ref in self._contents
+    def keeps(self, ref: str) -> bool:
+        return ref in self._contents
 
-    def blobs_beside(self, log: Log) -> BlobSource | None:
+    def blobs_beside(self, ref: str) -> BlobSource | None:
         return None
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:

@@ -59,13 +59,13 @@ class FileStore:
         self._being_created: set[str] = set()
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
 
-    def keeps(self, log: Log) -> bool:
-        path = Path(log.ref)
+    def keeps(self, ref: str) -> bool:
+        path = Path(ref)
         return path.is_relative_to(self._sessions) or path.is_relative_to(self._drafts)
 
-    def blobs_beside(self, log: Log) -> BlobSource | None:
+    def blobs_beside(self, ref: str) -> BlobSource | None:
         # As oh-my-pi has it: .../agent/sessions/<folder>/<name>.jsonl and .../agent/blobs/<sha256>.
-        above = next((it for it in Path(log.ref).parents if it.name == "sessions"), None)
+        above = next((it for it in Path(ref).parents if it.name == "sessions"), None)
         folder = None if above is None else above.with_name("blobs")
         return None if folder is None or folder == self.blobs.folder else BlobFolder(folder)
 
