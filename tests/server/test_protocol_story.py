@@ -19,6 +19,7 @@ NOT_TO_BE_HAD = {44, "session/lagged"}
 VARYING = {
     "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptime",
     "rssBytes", "pid", "epoch", "home", "socket", "version", "trashed", "parentSession", "queuedBytes",
+    "lastUpdated", "lastPrunedAt", "firstAt", "lastAt",
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""
 MADE = re.compile(

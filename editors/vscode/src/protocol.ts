@@ -1652,7 +1652,7 @@ export interface Requests {
   /** Keep some bytes, durable when this is answered. The same bytes are kept once. */
   "blob/put": { params: BlobPutParams; result: BlobPutResult; errors: "storageFull" | "storageFailed" | "draining" };
   /** Read some bytes of a blob; `hash` may be a `ref`. */
-  "blob/get": { params: BlobGetParams; result: BlobGetResult; errors: "blobNotFound" | "storageFailed" };
+  "blob/get": { params: BlobGetParams; result: BlobGetResult; errors: "blobNotFound" | "damaged" | "storageFailed" };
   /**
    * Find blobs that no session names, and unless `dryRun` put them into the trash.
    *
