@@ -15,7 +15,7 @@ from msgspec import Raw
 from sessiond.session.formats.agent import IMAGE_LEFT_OUT
 from sessiond.session.formats.conversation import Call, Image, Part, Result, Text, Thinking, Turn
 from sessiond.session.formats.legal import Ids, Reasons, give_ids, give_names
-from sessiond.session.formats.written import Joined, Written, add_all, joined, system_texts
+from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
 from sessiond.session.steps import Steps
 
 IMAGE_TYPES: Final = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
@@ -24,13 +24,12 @@ _fits_as_id = re.compile(r"[A-Za-z0-9_-]{1,64}").fullmatch
 _NAME_LENGTH: Final = 128
 
 
-def write(turns: Sequence[Turn], reasons: Reasons) -> Steps[Written]:
+def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[Written]:
     """Request-ready `messages` and `system` of turns in legal order."""
     written = Written(reasons=reasons)
-    system = system_texts(written, turns)
-    if system:
-        written.system = Raw(msgspec.json.encode("\n\n".join(system)))
-    turns = _prepared([turn for turn in turns if turn.role != "system"], reasons)
+    if system is not None:
+        written.system = Raw(msgspec.json.encode(system))
+    turns = _prepared(without_system(written, turns), reasons)
     give_ids(turns, Ids(_fits_as_id), reasons)
     give_names(turns, _legal_name, reasons)
     yield

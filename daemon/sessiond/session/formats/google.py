@@ -14,7 +14,7 @@ from msgspec import Raw
 from sessiond.session.formats.conversation import MADE_ID, Call, Image, Part, Result, Text, Thinking, Turn
 from sessiond.session.formats.families import made_in
 from sessiond.session.formats.legal import Ids, Reasons, give_ids, give_names
-from sessiond.session.formats.written import Joined, Written, add_all, joined, system_texts
+from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
 from sessiond.session.steps import Steps
 
 UNSIGNED: Final = "skip_thought_signature_validator"
@@ -24,13 +24,12 @@ _NAME_LENGTH: Final = 64
 _fits_as_signature = re.compile(r"[A-Za-z0-9+/_-]+={0,2}").fullmatch
 
 
-def write(turns: Sequence[Turn], reasons: Reasons) -> Steps[Written]:
+def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[Written]:
     """Request-ready `contents` and `systemInstruction` of turns in legal order."""
     written = Written(reasons=reasons)
-    system = system_texts(written, turns)
-    if system:
-        written.system = Raw(msgspec.json.encode({"parts": [{"text": text} for text in system]}))
-    turns = [turn for turn in turns if turn.role != "system"]
+    if system is not None:
+        written.system = Raw(msgspec.json.encode({"parts": [{"text": system}]}))
+    turns = without_system(written, turns)
     for turn in turns:  # only Anthropic has thinking that nobody can read
         turn.parts = [part for part in turn.parts if not (isinstance(part, Thinking) and part.redacted)]
     give_ids(turns, Ids(bool), reasons)

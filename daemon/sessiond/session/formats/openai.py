@@ -22,8 +22,8 @@ _TURNS_A_STEP: Final = 100
 _BYTES_A_STEP: Final = 1 << 20
 
 
-def write(turns: Sequence[Turn], reasons: Reasons) -> Steps[Written]:
-    """Request-ready `messages` of turns in legal order; the system prompt is one of them."""
+def write(turns: Sequence[Turn], _system: str | None, reasons: Reasons) -> Steps[Written]:
+    """Request-ready `messages` of turns in legal order; system messages are among them, where they stand."""
     written = Written(reasons=reasons)
     give_ids(turns, Ids(_fits_as_id), reasons)
     give_names(turns, _legal_name, reasons)

@@ -6,6 +6,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import Raw
 
+from sessiond.session import system
 from sessiond.session.formats import anthropic, google, openai
 from sessiond.session.formats.agent import said
 from sessiond.session.formats.conversation import Result, Text, Turn
@@ -21,7 +22,7 @@ BESIDE: Final = -1
 
 _MESSAGES_A_STEP: Final = 128
 _BYTES_A_STEP: Final = 512 * 1024
-_WRITERS: Final[dict[Provider, Callable[[Sequence[Turn], Reasons], Steps[Written]]]] = {
+_WRITERS: Final[dict[Provider, Callable[[Sequence[Turn], str | None, Reasons], Steps[Written]]]] = {
     "openai": openai.write,
     "anthropic": anthropic.write,
     "google": google.write,
@@ -45,13 +46,22 @@ def write(format: Provider, messages: Sequence[Raw], beside: Beside) -> Steps[Wr
     reasons: Reasons = {}
     heard = yield from _heard(messages, reasons)
     turns = [each for each in heard if isinstance(each, Turn)]
-    prompt = beside.system_prompt
-    if prompt and not any(turn.role == "system" and turn.parts for turn in turns):
+    prompt = _system_prompt([messages[turn.source] for turn in turns if turn.role == "system"])
+    if prompt is None and beside.system_prompt is not None:
+        prompt = beside.system_prompt
         heard.insert(0, Turn("system", BESIDE, [Text(prompt)], plain=True))
     keeps = keeps_thinking(format, turns, beside.provider, beside.unchanged_from)
     ordered = yield from legal(heard, reasons, keeps)
-    written = yield from _WRITERS[format](ordered, reasons)
+    written = yield from _WRITERS[format](ordered, prompt, reasons)
     return written
+
+
+def _system_prompt(messages: Sequence[Raw]) -> str | None:
+    """The words that system messages come to; None when they have none."""
+    message = system.in_force(messages)
+    turn = None if message is None else said(message, BESIDE)
+    words = turn.parts[0] if isinstance(turn, Turn) and turn.parts else None
+    return words.text if isinstance(words, Text) else None
 
 
 def _heard(messages: Sequence[Raw], reasons: Reasons) -> Steps[list[Turn | Result | None]]:

@@ -90,15 +90,13 @@ def add_all(
             yield
 
 
-def system_texts(written: Written, turns: Sequence[Turn]) -> list[str]:
-    """The texts of all system messages, for a provider that takes them beside the messages."""
-    texts: list[str] = []
+def without_system(written: Written, turns: Sequence[Turn]) -> list[Turn]:
+    """The turns without system messages, for a provider that takes their words beside the messages."""
     for turn in turns:
         if turn.role == "system":
-            texts += [part.text for part in turn.parts if isinstance(part, Text)]
             written.places[turn.source] = None
             written.reasons[turn.source] = "systemPrompt"
-    return texts
+    return [turn for turn in turns if turn.role != "system"]
 
 
 def _opening(turn: Turn) -> Turn:
