@@ -17,7 +17,17 @@ TOO_DEAR = {
 
 @pytest.mark.parametrize(
     "words",
-    [["status"], ["list", "--all"], ["continue"], ["new"], ["append", "--user", "hello"], ["show"], ["tree"]],
+    [
+        ["status"],
+        ["list", "--all"],
+        ["continue"],
+        ["new"],
+        ["append", "--user", "hello"],
+        ["show"],
+        ["tree"],
+        ["stats"],
+        ["state"],
+    ],
 )
 def test_a_command_does_not_load_what_takes_longer_than_its_work(words: list[str], tmp_path: Path) -> None:
     with a_shell(tmp_path) as shell:

@@ -22,8 +22,8 @@ usage: sessiond COMMAND [...]        sessiond COMMAND --help says more
 """
 
 _GROUPS = (
-    ("Sessions", ("new", "continue", "list", "show", "fork", "rename", "tag")),
-    ("Entries", ("tree", "append", "branch", "label", "context", "watch")),
+    ("Sessions", ("new", "continue", "list", "show", "stats", "fork", "rename", "tag")),
+    ("Entries", ("tree", "append", "branch", "label", "context", "state", "watch")),
     ("The daemon", ("status", "clients", "stop", "serve", "attach")),
     ("The protocol", ("rpc", "schema")),
 )

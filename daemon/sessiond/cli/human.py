@@ -24,6 +24,27 @@ def size(count: int) -> str:
     return f"{amount / 1000:.1f} TB"
 
 
+def amount(count: int) -> str:
+    """A number of tokens: `812`, `1,202`, `64.8 k`, `1.4 M`."""
+    if count < 10_000:
+        return f"{count:,}"
+    number = float(count)
+    for unit in ("k", "M", "G"):
+        number /= 1000
+        if number < 999.5:
+            return f"{number:.1f} {unit}" if number < 99.95 else f"{number:.0f} {unit}"
+    return f"{number / 1000:.1f} T"
+
+
+def money(dollars: float) -> str:
+    """What something cost: `$0.0042`, `$1.24`, `$1,310`."""
+    if dollars >= 1000:
+        return f"${dollars:,.0f}"
+    if dollars >= 1 or dollars == 0:
+        return f"${dollars:.2f}"
+    return f"${dollars:.4f}" if dollars >= 0.0001 else "<$0.0001"
+
+
 def duration(seconds: float) -> str:
     """A length of time in its largest units, at most two: `42 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
     whole = max(0, int(seconds))
