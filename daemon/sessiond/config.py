@@ -3,6 +3,7 @@
 Every key does something. An unknown key is an error, because a misspelt one would be a silent default.
 """
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -77,6 +78,17 @@ class Blobs:
 
 
 @dataclass(frozen=True)
+class Roots:
+    """`[roots]`: `folders` of sessions beside our own, such as those of pi and oh-my-pi, as absolute paths.
+
+    What lies there, or in folders of theirs, is listed, searched and opened in place. It is written to only when
+    somebody writes to one of those sessions.
+    """
+
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Config:
     """All that a person may choose, with what holds when nothing is chosen."""
 
@@ -86,6 +98,7 @@ class Config:
     summarizer: Summarizer = field(default_factory=Summarizer)
     state: State = field(default_factory=State)
     blobs: Blobs = field(default_factory=Blobs)
+    roots: Roots = field(default_factory=Roots)
 
 
 def read(path: str) -> Config:
@@ -183,6 +196,15 @@ def _command(key: str, value: object) -> tuple[str, ...]:
     return tuple(words)
 
 
+def _folders(key: str, value: object) -> tuple[str, ...]:
+    names = value if isinstance(value, list) else [None]
+    folders = [os.path.expanduser(name) for name in names if isinstance(name, str)]  # noqa: PTH111 - a text
+    if len(folders) < len(names) or not all(it.startswith("/") and "\0" not in it for it in folders):
+        advice = f'{key} as a list of folders: ["~/.pi/agent/sessions", "/srv/sessions"]'
+        raise _Unfit(f"{key} is {value!r:.80}, which names no folders", advice)
+    return tuple(folders)
+
+
 _Reader: TypeAlias = Callable[[str, object], object]
 
 _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
@@ -200,5 +222,6 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     "summarizer": (Summarizer, {"command": _command, "timeout": _duration}),
     "state": (State, {"max_decisions": _decisions, "max_tokens": _tokens}),
     "blobs": (Blobs, {"grace": _duration}),
+    "roots": (Roots, {"folders": _folders}),
 }
 """For each table the class that it fills, and for each key what reads its value."""

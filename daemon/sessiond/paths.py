@@ -78,6 +78,11 @@ class Places:
         return os.path.join(self.state, "start.lock")
 
     @property
+    def index(self) -> str:
+        """What the daemon knows of all sessions, to be deleted at will; see `hub/index`."""
+        return os.path.join(self.state, "index.db")
+
+    @property
     def log(self) -> str:
         """What the daemon writes for people: no bodies, no secrets."""
         return os.path.join(self.state, "sessiond.log")

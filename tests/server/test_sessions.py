@@ -17,7 +17,9 @@ async def test_a_new_session_is_a_draft_that_no_list_shows(daemon: Running, cwd:
     assert (made["leafId"], made["seq"], made["messageCount"], made["entryCount"]) == (None, 0, 0, 0)
     assert Path(made["path"]).is_relative_to(daemon.home / "data" / "drafts")
     assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
-    assert (await peer.call("session/list", cwd=cwd, drafts=True))["sessions"] == [made]
+    assert (await peer.call("session/list", cwd=cwd, drafts=True))["sessions"] == [
+        made | {"lifecycle": "empty", "model": None}
+    ]
 
 
 async def test_a_user_message_alone_leaves_a_draft_a_draft(daemon: Running, cwd: str) -> None:
@@ -352,5 +354,6 @@ async def test_what_is_listed_is_the_same_open_or_closed(tmp_path: Path, cwd: st
         peer = await daemon.attach()
         assert await peer.call("session/list") == warm
         for session in warm["sessions"]:
+            assert (session.pop("lifecycle"), session.pop("model")) == ("complete", "anthropic/claude-test-1")
             info = await peer.call("session/info", sessionId=session["sessionId"])
             assert info == {"session": session, "problems": []}

@@ -15,6 +15,7 @@ from sessiond.hub.branching import Branches
 from sessiond.hub.compacting import Compactions
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
 from sessiond.hub.events import Listener
+from sessiond.hub.index.index import Index
 from sessiond.hub.jobs import Jobs
 from sessiond.hub.lineage import Lineage
 from sessiond.hub.live import LiveSession
@@ -42,17 +43,27 @@ class Continued:
 
 
 class Hub:
-    """All sessions: `files` keeps those on disk, `memory` the ephemeral ones."""
+    """All sessions: `files` keeps those on disk, `memory` the ephemeral ones.
 
-    def __init__(self, files: Store, memory: Store, chosen: config.Config | None = None) -> None:
+    `index_path` is where the index lies; None: in a temporary file.
+    """
+
+    def __init__(
+        self,
+        files: Store,
+        memory: Store,
+        chosen: config.Config | None = None,
+        *,
+        index_path: str | None = None,
+    ) -> None:
         chosen = chosen or config.Config()
         self.draining = False
         self.terminals = recent.Terminals()
         self.lineage = Lineage(self._all_sessions)
         self._files = files
         self._memory = memory
-        self._catalogue = catalogue.Catalogue(files)
-        self._open = OpenSessions(files, memory, self._header_ids)
+        self.index = Index(files, index_path, self._open_and_listed)
+        self._open = OpenSessions(files, memory, self.index)
         self.summarizers = Summarizers(chosen.summarizer)
         self._jobs = Jobs()
         self.compactions = Compactions(chosen.compaction, self.summarizers, self._jobs)
@@ -164,7 +175,7 @@ class Hub:
                     live, t.Because(rule="breadcrumb", message="This terminal had it last."), created=False
                 )
             gone = " The session that this terminal had last is gone."
-        sessions = await self.sessions()
+        sessions = await self.index.everything(cwd=params.cwd)
         held = self.terminals.held_by_others(terminal)
         chosen = recent.choose(sessions, params.cwd, held, even_if_held=not params.create)
         if chosen is not None:
@@ -197,18 +208,18 @@ class Hub:
 
     # --- listing ---------------------------------------------------------------------------------------
 
-    async def sessions(self) -> list[t.SessionInfo]:
-        """Every session on disk, drafts included."""
-        return await self._catalogue.all(
-            lambda: {live.log.ref: self.info(live) for live in self.open_sessions()}
-        )
-
     async def _all_sessions(self) -> list[t.SessionInfo]:
         """Those on disk, and those in memory."""
-        return await self.sessions() + [self.info(live) for live in self.open_sessions() if live.ephemeral]
+        in_memory = [self.info(live) for live in self.open_sessions() if live.ephemeral]
+        return [*await self.index.everything(), *in_memory]
 
-    async def _header_ids(self) -> dict[str, str]:
-        return {it.session_id: it.path for it in await self.sessions() if it.path is not None}
+    def _open_and_listed(self) -> dict[str, tuple[LoadedSession, t.SessionInfo]]:
+        """The open sessions that lists show, by where they lie."""
+        return {
+            live.log.ref: (live, self.info(live))
+            for live in self.open_sessions()
+            if not live.ephemeral and self._files.lists(live.log.ref)
+        }
 
     def info(self, live: LiveSession) -> t.SessionInfo:
         """What the wire says of an open session."""
@@ -306,6 +317,7 @@ class Hub:
         self.draining = True
         await self._auto.close()
         await self._jobs.close()
+        await self.index.close()
         refusals: list[StorageFailed] = []
         for live in self.open_sessions():
             try:

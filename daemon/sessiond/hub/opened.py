@@ -8,12 +8,13 @@ import contextlib
 import difflib
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import Damaged, SessionNotFound
 from sessiond.hub.events import NOBODY, Follower, Listener
+from sessiond.hub.index.index import Index
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.store.base import Log, LogExists, LogNotFound, Store
@@ -25,14 +26,12 @@ SHORTEST: Final = 4
 class OpenSessions:
     """One `LiveSession` per log. A session that is slow to load holds up nobody who wants another one."""
 
-    def __init__(
-        self, files: Store, memory: Store, header_ids: Callable[[], Awaitable[dict[str, str]]]
-    ) -> None:
+    def __init__(self, files: Store, memory: Store, index: Index) -> None:
         self.listener: Listener = NOBODY
         self.follower: Follower = NOBODY
         self._files = files
         self._memory = memory
-        self._header_ids = header_ids
+        self._index = index
         self._by_id: dict[str, LiveSession] = {}
         self._finding: dict[str, asyncio.Task[LiveSession]] = {}
         self._loading: dict[str, asyncio.Task[LiveSession]] = {}
@@ -89,17 +88,13 @@ class OpenSessions:
 
     async def _ref_of(self, prefix: str) -> str:
         """Where the only session lies whose id begins so; or the id of an open one in memory."""
-        refs = {log.session_id: log.ref for log in await self._files.list()}
-        refs |= {name: live.log.ref for name, live in self._by_id.items()}
-        near = _beginning(refs, prefix)
-        if not near:  # a file may have another name than the session in it
-            refs |= await self._header_ids()
-            near = _beginning(refs, prefix)
-        places = {refs[name] for name in near}
+        near = await self._index.near(prefix, shortest=SHORTEST)
+        refs = {name: ref for name, ref in near.refs.items() if name not in self._by_id}
+        refs |= {name: live.log.ref for name, live in self._by_id.items() if _begins(name, prefix)}
+        places = set(refs.values())
         if len(places) == 1:
             return places.pop()
-        # In a thread, since among thousands of ids it takes long to find those that look alike.
-        alike = near[:5] or await asyncio.to_thread(difflib.get_close_matches, prefix, list(refs), 3, 0.7)
+        alike = sorted(refs)[:5] or difflib.get_close_matches(prefix, {*near.alike, *self._by_id}, 3, 0.7)
         raise SessionNotFound(prefix, did_you_mean=alike)
 
     async def _log_at(self, path: str) -> Log:
@@ -188,10 +183,9 @@ class OpenSessions:
         return ref not in self._loading and ref not in self._leaving
 
 
-def _beginning(refs: Iterable[str], prefix: str) -> list[str]:
-    if len(prefix) < SHORTEST:
-        return [name for name in refs if name == prefix]
-    return sorted(name for name in refs if name.startswith(prefix))
+def _begins(name: str, prefix: str) -> bool:
+    """Whether a session may be called so: by its id, or by enough of its beginning."""
+    return name == prefix or (len(prefix) >= SHORTEST and name.startswith(prefix))
 
 
 async def _shared(

@@ -6,6 +6,7 @@ one folder therefore get two sessions.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +32,7 @@ class Terminals:
 
 
 def choose(
-    sessions: list[t.SessionInfo], cwd: str, held: dict[str, str], *, even_if_held: bool
+    sessions: Sequence[t.SessionInfo], cwd: str, held: dict[str, str], *, even_if_held: bool
 ) -> tuple[t.SessionInfo, str] | None:
     """The newest session of `cwd` that is free, with the reason as a sentence."""
     here = sorted(

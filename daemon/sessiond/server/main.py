@@ -51,7 +51,8 @@ async def build(where: paths.Places, chosen: config.Config) -> life.Served:
     from sessiond.store.files.store import FileStore
     from sessiond.store.memory import MemoryStore
 
-    hub = Hub(FileStore(Path(where.data), Path(where.state)), MemoryStore(), chosen)
+    files = FileStore(Path(where.data), Path(where.state), roots=chosen.roots.folders)
+    hub = Hub(files, MemoryStore(), chosen, index_path=where.index)
     return Server(hub, home=where.home or where.data, socket_path=where.socket, chosen=chosen)
 
 

@@ -58,6 +58,7 @@ class Server:
         hub.tell(self)
         hub.summarizers.directory = self
         self.spawn(self._sweep())
+        self.spawn(hub.index.keep_up())
 
     # --- clients ---------------------------------------------------------------------------------------
 

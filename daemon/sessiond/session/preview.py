@@ -19,10 +19,13 @@ _TELLING: Final = ("command", "path", "file_path", "filePath", "pattern", "query
 
 def one_line(text: str, limit: int) -> str:
     """Text as one line of at most `limit` characters: no controls, no bidi overrides, white space folded."""
-    text = text.lstrip()[: limit * 20]
-    text = _INVISIBLE.sub("", _TERMINAL_CODES.sub("", text))
-    text = " ".join(text.split())
+    text = " ".join(clean(text.lstrip()[: limit * 20]).split())
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def clean(text: str) -> str:
+    """Text without what would command a terminal or turn the reading order: only white space stays as it is."""
+    return _INVISIBLE.sub("", _TERMINAL_CODES.sub("", text))
 
 
 def decoded(entry: bytes) -> dict[str, Any]:

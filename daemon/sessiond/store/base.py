@@ -8,7 +8,7 @@ Every method that touches the disk may raise `StorageFailed` (`StorageFull` when
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -73,7 +73,8 @@ class Stored(NamedTuple):
     """One log as a listing finds it, without its content.
 
     `ref` is what `Store.open_ref` takes (a path for files, an id in memory); `session_id` is what the *name*
-    says, the header decides. `stamp` changes whenever the content may have changed.
+    says, the header decides. `stamp` changes whenever the content may have changed; `identity` stays when
+    the log gets another name.
     """
 
     ref: str
@@ -82,6 +83,24 @@ class Stored(NamedTuple):
     size: int
     modified_ns: int
     stamp: tuple[int, ...]
+    identity: tuple[int, ...]
+
+
+class Changes(NamedTuple):
+    """What a census found since the one before: logs that are new or changed, and refs that are gone."""
+
+    found: list[Stored]
+    gone: list[str]
+
+
+class Census(Protocol):
+    """What logs there are, looked at again and again. Used by one thread at a time, whichever."""
+
+    def look(self, hints: Iterable[str] = ()) -> Changes:
+        """What is other than at the last look; at the first, all there is.
+
+        `hints` are the refs of logs, or folders of them, that somebody saw change.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +235,12 @@ class Store(Protocol):
 
     async def remains(self) -> Sequence[str]:
         """What logs have left behind, for `scan`: torn tails, originals before a rewrite, trashed logs."""
+
+    def census(self) -> Census:
+        """A census of all logs that `list` lists."""
+
+    def lists(self, ref: str) -> bool:
+        """Whether `list` would list a log of this ref, were there one."""
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
         """The bytes of a log, open or not, or of what one left behind, in slices of at most 64 KiB.

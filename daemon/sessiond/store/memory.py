@@ -5,11 +5,12 @@ No other program can reach these bytes, so there is never drift and nothing is e
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sessiond.store.base import (
     Breadcrumb,
+    Changes,
     Durability,
     Log,
     LogExists,
@@ -58,6 +59,15 @@ class MemoryStore:
         return await self.open(ref)
 
     async def list(self) -> list[Stored]:
+        return list(self._listed())
+
+    def census(self) -> "MemoryCensus":
+        return MemoryCensus(self._listed)
+
+    def lists(self, ref: str) -> bool:
+        return True
+
+    def _listed(self) -> Sequence[Stored]:
         return [
             Stored(
                 ref=content.session_id,
@@ -66,8 +76,9 @@ class MemoryStore:
                 size=len(content.data),
                 modified_ns=content.modified_ns,
                 stamp=(content.changes,),
+                identity=(id(content),),
             )
-            for content in self._contents.values()
+            for content in list(self._contents.values())
         ]
 
     async def remains(self) -> Sequence[str]:
@@ -104,6 +115,19 @@ class MemoryStore:
 
     async def close(self) -> None:
         """Nothing to let go of: the logs stay until the store itself is dropped."""
+
+
+class MemoryCensus:
+    """Which logs a `MemoryStore` has."""
+
+    def __init__(self, listed: Callable[[], Sequence[Stored]]) -> None:
+        self._listed = listed
+        self._known: dict[str, Stored] = {}
+
+    def look(self, hints: Iterable[str] = ()) -> Changes:
+        now = {it.ref: it for it in self._listed()}
+        before, self._known = self._known, now
+        return Changes([it for ref, it in now.items() if before.get(ref) != it], list(before.keys() - now))
 
 
 class MemoryLog:

@@ -60,6 +60,11 @@ from sessiond.protocol.types.progress import (
     Progress as Progress,
     ProgressNote as ProgressNote,
 )
+from sessiond.protocol.types.search import (
+    Hit as Hit,
+    SearchParams as SearchParams,
+    SearchResult as SearchResult,
+)
 from sessiond.protocol.types.server import (
     ClientInfo as ClientInfo,
     ClientsParams as ClientsParams,
@@ -78,6 +83,7 @@ from sessiond.protocol.types.sessions import (
     CreateParams as CreateParams,
     ForkParams as ForkParams,
     InfoParams as InfoParams,
+    ListedSession as ListedSession,
     ListParams as ListParams,
     ListResult as ListResult,
     OpenParams as OpenParams,

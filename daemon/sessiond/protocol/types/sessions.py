@@ -86,7 +86,8 @@ class ListParams(Wire, frozen=True):
     """List sessions, newest first, a page at a time.
 
     `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
-    Drafts are left out unless `drafts` is true.
+    Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions
+    are added.
     """
 
     cwd: str | None = None
@@ -99,11 +100,28 @@ class ListParams(Wire, frozen=True):
     drafts: bool = False
 
 
-class ListResult(Wire, frozen=True):
-    """One page of sessions; `nextCursor` is null on the last."""
+class ListedSession(SessionInfo, frozen=True, kw_only=True):
+    """What a picker shows of a session, and how it stands at its leaf.
 
-    sessions: list[SessionInfo]
+    `lifecycle`: the last turn is `complete`; `interrupted` (a prompt or a tool result that nobody answered, tool
+    calls without results, an answer cut at its length), `aborted` by a person, or ended in an `error`; or nothing
+    was said yet: `empty`. `model` is the model that goes on, as `provider/id`.
+    """
+
+    lifecycle: Literal["complete", "interrupted", "aborted", "error", "empty"]
+    model: str | None
+
+
+class ListResult(Wire, frozen=True):
+    """One page of sessions.
+
+    `nextCursor` is null on the last page, `previousCursor` on the first; `total` counts the sessions of all pages.
+    """
+
+    sessions: list[ListedSession]
+    total: int
     next_cursor: str | None
+    previous_cursor: str | None
 
 
 class InfoParams(Wire, frozen=True):

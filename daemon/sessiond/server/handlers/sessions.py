@@ -1,6 +1,5 @@
 """The life of sessions: create, open, close, continue, list, info, fork."""
 
-from sessiond.hub import catalogue
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.hub import refuse_unless_absolute
 from sessiond.hub.live import LiveSession
@@ -42,7 +41,7 @@ async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResul
 
 
 async def list_(client: Client, params: t.ListParams) -> t.ListResult:
-    return catalogue.page(await client.hub.sessions(), params)
+    return await client.hub.index.page(params)
 
 
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:

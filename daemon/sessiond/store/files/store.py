@@ -8,7 +8,7 @@ import asyncio
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,7 @@ from sessiond.store.base import (
 from sessiond.store.blobs import BlobSource
 from sessiond.store.files import breadcrumbs, paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
+from sessiond.store.files.census import FileCensus, Root
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.log import FileLog
 from sessiond.store.files.logfile import LogFile, slices
@@ -45,15 +46,23 @@ class FileStore:
     """`data` holds `sessions/`, `drafts/`, `blobs/` and `trash/`, `state` holds `terminal-sessions/`.
 
     A draft lies in `drafts/` in a folder of the same name as it will have in `sessions/`, so that promoting
-    it is one rename and needs no knowledge of what is in it.
+    it is one rename and needs no knowledge of what is in it. `roots` are folders of other programs: their logs
+    are listed and opened in place, and nothing is made there.
     """
 
-    def __init__(self, data: Path, state: Path, *, calls: Syscalls | None = None) -> None:
+    def __init__(
+        self, data: Path, state: Path, *, roots: Iterable[str] = (), calls: Syscalls | None = None
+    ) -> None:
         data = Path(os.path.realpath(data))  # so that a path a person names can be told to be in there
         self._sessions = data / "sessions"
         self._drafts = data / "drafts"
         self._trash = data / "trash"
         self._terminals = state / "terminal-sessions"
+        self._roots = (
+            Root(str(self._drafts), draft=True),
+            Root(str(self._sessions)),
+            *(Root(os.path.realpath(root), own=False) for root in roots),
+        )
         self._calls = calls or Syscalls()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="sessiond-store")
         self._being_created: set[str] = set()
@@ -85,7 +94,14 @@ class FileStore:
         return await self._log(partial(self._open_ref, ref))
 
     async def list(self) -> list[Stored]:
-        return await self._in_pool(partial(_listed, self._drafts, self._sessions))
+        return await self._in_pool(lambda: self.census().look().found)
+
+    def census(self) -> FileCensus:
+        return FileCensus(self._roots)
+
+    def lists(self, ref: str) -> bool:
+        folder = Path(ref).parent
+        return any(root.path in (str(folder), str(folder.parent)) for root in self._roots)
 
     async def remains(self) -> Sequence[str]:
         return await self._in_pool(partial(remains, self._trash, self._drafts, self._sessions))
@@ -208,7 +224,7 @@ class FileStore:
         return None
 
     def _named(self, session_id: str) -> "Iterator[os.DirEntry[str]]":
-        for root in (self._drafts, self._sessions):
+        for root in self._roots:
             for entry, named in _logs(root):
                 if named == session_id:
                     yield entry
@@ -226,46 +242,40 @@ def _close_unwanted(opening: asyncio.Future[_Opened]) -> None:
         os.close(opening.result().fd)
 
 
-def _logs(root: Path) -> "Iterator[tuple[os.DirEntry[str], str]]":
-    """Every log in the folders of a root, with the id in its name; links are not followed."""
-    for folder in _entries(root):
-        if folder.is_dir(follow_symlinks=False):
-            for entry in _entries(folder.path):
-                session_id = paths.session_id_of(entry.name)
-                if session_id is not None and entry.is_file(follow_symlinks=False):
-                    yield entry, session_id
+def _logs(root: Root) -> "Iterator[tuple[os.DirEntry[str], str]]":
+    """Every log in a root and in its folders, with the id in its name; links are not followed."""
+    for entry in _entries(root.path, root):
+        if entry.is_dir(follow_symlinks=False):
+            yield from _named_logs(_entries(entry.path, root))
+        else:
+            yield from _named_logs([entry])
 
 
-def _entries(folder: Path | str) -> "list[os.DirEntry[str]]":
+def _named_logs(entries: "Iterable[os.DirEntry[str]]") -> "Iterator[tuple[os.DirEntry[str], str]]":
+    for entry in entries:
+        session_id = paths.session_id_of(entry.name)
+        if session_id is not None and entry.is_file(follow_symlinks=False):
+            yield entry, session_id
+
+
+def _entries(folder: str, root: Root) -> "list[os.DirEntry[str]]":
     try:
         with os.scandir(folder) as entries:
             return list(entries)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError:
+        if root.own:
+            raise
+        return []  # the census says so in the log
 
 
-def _listed(drafts: Path, sessions: Path) -> list[Stored]:
-    with refusals_of(sessions):
-        listed: list[Stored] = []
-        for root in (drafts, sessions):
-            for entry, session_id in _logs(root):
-                try:
-                    listed.append(_stored(entry, session_id, root is drafts))
-                except FileNotFoundError:
-                    continue  # it was moved while we looked
-        return listed
-
-
-def _stored(entry: "os.DirEntry[str]", session_id: str, draft: bool) -> Stored:
-    status = entry.stat(follow_symlinks=False)
-    return Stored(
-        ref=entry.path,
-        session_id=session_id,
-        draft=draft,
-        size=status.st_size,
-        modified_ns=status.st_mtime_ns,
-        stamp=(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns),
-    )
+def _remains(trash: Path, *roots: Path) -> list[str]:
+    """What lies in the trash, notes left out, and beside the logs under the name of one with more behind it."""
+    left = [it for it in trash.glob("*") if it.suffix != ".json"]
+    for root in roots:
+        left += root.glob(f"*/*{paths.SUFFIX}.*")
+    return [str(it) for it in left if not it.name.startswith(".") and it.is_file() and not it.is_symlink()]
 
 
 def _resolved(ref: str) -> Path:

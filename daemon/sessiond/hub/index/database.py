@@ -1,0 +1,189 @@
+"""The file of the index: opened, looked through, and made anew whenever it is not to be trusted.
+
+Nothing is lost with it, since all that is in it is read from the logs. Used on one thread.
+"""
+
+import logging
+import os
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Final, TypeVar
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+VERSION: Final = 1
+"""Counted up with every change of the tables, or of what is written into them: an older file is made anew."""
+_MARK: Final = 0x5E551D
+_BESIDE: Final = ("", "-wal", "-shm", "-journal")
+_PRIVATE: Final = ""
+"""SQLite's name for a temporary file without a name: where no file can be had in the state folder."""
+
+_TABLES: Final = """
+CREATE TABLE files(
+    id INTEGER PRIMARY KEY,
+    ref BLOB NOT NULL UNIQUE,        -- as the store has it; bytes, since a file name need not be text
+    identity TEXT NOT NULL,          -- device and inode
+    stamp TEXT NOT NULL,             -- identity, size and times for which all else in this row holds; '' for none
+    head BLOB NOT NULL,              -- hash of the first 4 KiB
+    draft INTEGER,                   -- 0, or 1 for a draft; null: the file holds no session
+    session_id TEXT NOT NULL,
+    cwd TEXT NOT NULL,
+    updated TEXT NOT NULL,
+    created TEXT NOT NULL,
+    title TEXT NOT NULL,             -- case-folded, what a list sorts by
+    matter TEXT NOT NULL,            -- case-folded, what the query of a list looks at
+    tags TEXT NOT NULL,              -- a JSON array
+    info BLOB NOT NULL,              -- what a list shows, as JSON
+    off_path BLOB NOT NULL,          -- rows that are not on the path to the leaf: [first, last] in JSON
+    consumed INTEGER NOT NULL,       -- bytes whose texts are in the tables below
+    rows INTEGER NOT NULL,           -- rows (seqs) in these bytes
+    tail BLOB NOT NULL,              -- hash of the last of these bytes
+    searched INTEGER NOT NULL,       -- 1 when the texts are as far as the stamp
+    proof INTEGER NOT NULL           -- checksum of all of the above but the last four
+);
+CREATE INDEX files_updated ON files(draft, updated, ref);
+CREATE INDEX files_created ON files(draft, created, ref);
+CREATE INDEX files_title ON files(draft, title, ref);
+CREATE INDEX files_session ON files(session_id);
+CREATE INDEX files_waiting ON files(updated) WHERE searched = 0 AND draft IS NOT NULL;
+CREATE TABLE labels(file INTEGER NOT NULL, entry_id TEXT NOT NULL, label TEXT NOT NULL);
+CREATE INDEX labels_file ON labels(file);
+CREATE INDEX labels_label ON labels(label);
+CREATE TABLE entries(
+    id INTEGER PRIMARY KEY,
+    file INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    entry_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    role TEXT,
+    at INTEGER,                      -- milliseconds since 1970
+    target_id TEXT
+);
+CREATE INDEX entries_file ON entries(file);
+CREATE TABLE texts(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE VIRTUAL TABLE words USING fts5(
+    text, content='texts', content_rowid='id', tokenize="unicode61 remove_diacritics 2", prefix='2 3'
+);
+"""
+
+
+class Database:
+    """The connection, and what makes it again. `path` None: a temporary file."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path or _PRIVATE
+        self._connection: sqlite3.Connection | None = None
+        self._inode: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open connection, in autocommit mode."""
+        if self._connection is None:
+            raise RuntimeError("the index is not open")
+        return self._connection
+
+    def open(self) -> None:
+        """Open the file if it can be trusted, else make a new one, in the worst case a temporary one."""
+        if self._path:
+            for attempt in (self._take_over, self._make):
+                try:
+                    attempt()
+                    return
+                except (sqlite3.Error, OSError) as error:
+                    self.close()
+                    log.warning("the index %s cannot be used: %s", self._path, error)
+            log.warning("the index is kept in a temporary file until the daemon ends")
+        self._connect(_PRIVATE)
+        self._fill_in()
+
+    def in_place(self) -> bool:
+        """Whether the file that is open is the one that lies at its place."""
+        if self._inode is None:
+            return self.is_open
+        try:
+            return os.stat(self._path).st_ino == self._inode  # noqa: PTH116 - before every question
+        except OSError:
+            return False
+
+    def throw_away(self) -> None:
+        """Close it and delete the file: it is damaged, or was changed by somebody else."""
+        self.close()
+        if self._path:
+            for suffix in _BESIDE:
+                with suppress(OSError):
+                    os.unlink(self._path + suffix)  # noqa: PTH108 - a name with something behind it
+
+    def close(self) -> None:
+        connection, self._connection, self._inode = self._connection, None, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do all of it or nothing."""
+        connection = self.connection
+        connection.execute("BEGIN")
+        try:
+            result = work(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+        return result
+
+    def _take_over(self) -> None:
+        if not os.path.exists(self._path):  # noqa: PTH110
+            self._make()
+            return
+        connection = self._connect(self._path)
+        mark, version = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        if (mark, version) != (_MARK, VERSION):
+            self.close()
+            self._make()
+            return
+        for table in ("files", "labels", "entries"):
+            found = connection.execute(f"PRAGMA quick_check({table})").fetchone()[0]
+            if found != "ok":
+                raise sqlite3.DatabaseError(f"it is damaged: {found}")
+        self._note_place()
+
+    def _make(self) -> None:
+        self.throw_away()
+        self._connect(self._path)
+        self._fill_in()
+        self._note_place()
+
+    def _connect(self, path: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection = connection
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA cell_size_check = ON")
+        return connection
+
+    def _fill_in(self) -> None:
+        self.connection.executescript(
+            f"BEGIN; {_TABLES} PRAGMA application_id = {_MARK}; PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+
+    def _note_place(self) -> None:
+        self._inode = os.stat(self._path).st_ino  # noqa: PTH116
+
+
+def proof(values: Iterable[object]) -> int:
+    """A checksum of a row: a file that was damaged between its structures still answers like a sound one."""
+    total = 0
+    for value in values:
+        data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+        total = zlib.crc32(data, zlib.crc32(b"\x1f", total))
+    return total

@@ -1,0 +1,83 @@
+"""What the index knows of one log as a whole: read from its lines, by the very code that opens sessions."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from sessiond.hub import catalogue
+from sessiond.protocol import types as t
+from sessiond.session.tree import Tree
+from sessiond.store.base import Store, Stored
+
+HEAD: Final = 4096
+TAIL: Final = 64
+_SMALL: Final = 1024 * 1024
+"""Bytes at the start of a log that are held while it is read to be listed, as a few of its lines are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A log at one moment. `listed` is None when it holds no session."""
+
+    stored: Stored
+    head: bytes
+    listed: t.ListedSession | None
+    labels: tuple[tuple[str, str], ...]
+    off_path: bytes
+
+
+def read_facts(store: Store, stored: Stored, tree: Tree) -> Facts:
+    """The facts of a log. Reads into `tree`, which is new, or holds what the log began with.
+
+    Raises `LogNotFound`, `StorageFailed`.
+    """
+    head, held = b"", b""
+    starts_new = not len(tree)
+
+    def read(rows: Sequence[int]) -> list[bytes]:
+        return [tree.entry(row, cut(*tree.span(row))) for row in rows]
+
+    def cut(start: int, end: int) -> bytes:
+        return held[start:end] if end <= len(held) else bytes_of(store, stored.ref, start, end)
+
+    for data in store.scan(stored.ref, tree.end):
+        if starts_new:
+            held += data if len(held) < _SMALL else b""
+        tree.read(data)
+    tree.finish()
+    head = hash_of(held[:HEAD] if starts_new else bytes_of(store, stored.ref, 0, HEAD))
+    if tree.damaged:
+        return Facts(stored, head, None, (), b"[]")
+    listed = catalogue.listed(tree, read, path=stored.ref, draft=stored.draft, size=stored.size)
+    labels = tuple((target, label.text) for target, label in tree.labels.items())
+    return Facts(stored, head, listed, labels, msgspec.json.encode(list(off_path(tree))))
+
+
+def off_path(tree: Tree) -> Iterator[tuple[int, int]]:
+    """The rows that are not on the path to the leaf, as ranges with their ends."""
+    on_path = bytearray(tree.committed)
+    for row in tree.path(tree.leaf):
+        on_path[row] = 1
+    start = on_path.find(0, 1)
+    while start > 0:
+        end = on_path.find(1, start)
+        yield start, (end if end > 0 else tree.committed) - 1
+        start = on_path.find(0, end) if end > 0 else -1
+
+
+def bytes_of(store: Store, ref: str, start: int, end: int) -> bytes:
+    """A few bytes of a log that is not open; the log itself may be larger than memory."""
+    found = b""
+    for data in store.scan(ref, start):
+        found += data
+        if len(found) >= end - start:
+            break
+    return found[: end - start]
+
+
+def hash_of(data: bytes) -> bytes:
+    """By which a part of a log is known again."""
+    return hashlib.blake2b(data, digest_size=16).digest()

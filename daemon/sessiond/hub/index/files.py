@@ -1,0 +1,292 @@
+"""The logs that the index knows: which there are, what each is, and what must be read again.
+
+A log that is open in this daemon is not read here: its tree is in memory, and newer.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+
+from sessiond.hub import catalogue
+from sessiond.hub.index.database import Database, proof
+from sessiond.hub.index.facts import HEAD, TAIL, Facts, bytes_of, hash_of, read_facts
+from sessiond.session.tree import Tree
+from sessiond.store.base import Census, LogNotFound, StorageFailed, Store, Stored
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_TOGETHER: Final = 200
+"""Files in one transaction."""
+_MOST_TREES: Final = 4
+"""Trees that are kept: of files that other programs are writing, so that a line more is not a whole file more."""
+
+_COLUMNS: Final = (
+    "ref", "identity", "stamp", "head", "draft", "session_id", "cwd", "updated", "created", "title", "matter",
+    "tags", "info", "off_path",
+)  # fmt: skip
+_FACTS: Final = ", ".join(_COLUMNS)
+_SAVE: Final = f"""
+    INSERT INTO files(id, {_FACTS}, proof, consumed, rows, tail, searched) VALUES({"?," * 16} 0, 0, x'', 0)
+    ON CONFLICT(id) DO UPDATE SET
+    {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}, proof = excluded.proof, searched = 0
+"""
+
+
+class Known(NamedTuple):
+    """A row of the table of files, the part that is held in memory."""
+
+    id: int
+    stamp: str
+    identity: str
+    head: bytes
+    consumed: int
+    rows: int
+    tail: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    facts: Facts
+    same: bool
+    """Whether what was consumed of it still stands there."""
+
+
+class Files:
+    """The table of files, brought up to what is on disk by `refresh`."""
+
+    def __init__(self, store: Store, database: Database) -> None:
+        self._store = store
+        self._database = database
+        self._census: Census = store.census()
+        self._known: dict[bytes, Known] = {}
+        self._open: dict[str, Stored] = {}
+        self._trees: dict[str, tuple[str, Tree]] = {}
+        self._looked = False
+
+    def load(self) -> None:
+        """Take in what the database knows, and forget what we knew of another. All files are looked at again."""
+        self._census, self._looked = self._store.census(), False
+        self._trees.clear()
+        self._open.clear()
+        self._known.clear()
+        rows = self._database.connection.execute(
+            f"SELECT id, proof, consumed, rows, tail, {_FACTS} FROM files"
+        )
+        damaged: list[int] = []
+        for number, proved, consumed, count, tail, *facts in rows:
+            if proof([number, *facts]) != proved:
+                damaged.append(number)
+                continue
+            ref, identity, stamp, head = facts[:4]
+            self._known[ref] = Known(number, stamp, identity, head, consumed, count, tail)
+        if damaged:
+            log.warning("the index is damaged in %d places; these files are read again", len(damaged))
+            self._database.transaction(lambda _: [self._forget_file(number) for number in damaged])
+
+    def known(self, ref: str) -> Known | None:
+        return self._known.get(as_key(ref))
+
+    def refresh(self, hints: Collection[str], open_refs: Collection[str]) -> bool:
+        """Read what is new or has changed on disk, but for the logs that are open here; whether there was any."""
+        changes = self._census.look(hints)
+        found = {it.ref: it for it in changes.found}
+        for ref in self._open.keys() - set(open_refs):
+            found.setdefault(ref, self._open.pop(ref))
+        gone = (
+            changes.gone if self._looked else [as_ref(key) for key in self._known if as_ref(key) not in found]
+        )
+        self._looked = True
+        gone = self._moved(gone, found)
+        for ref in gone:
+            self._open.pop(ref, None)
+        self._in_parts(gone, self._drop)
+        self._open.update((ref, it) for ref, it in found.items() if ref in open_refs)
+        # An open log is read once, so that there is a row for its texts; what lists show of it is its tree's.
+        unread = [
+            it for ref, it in found.items()
+            if (known := self.known(ref)) is None or (ref not in open_refs and known.stamp != _stamp(it))
+        ]  # fmt: skip
+        self._in_parts(unread, self._take_in)
+        return bool(gone or unread)
+
+    def consumed(self, ref: str, known: Known) -> None:
+        """The texts of a file are in the database up to here; within a transaction."""
+        self._database.connection.execute(
+            "UPDATE files SET consumed = ?, rows = ?, tail = ? WHERE id = ?",
+            (known.consumed, known.rows, known.tail, known.id),
+        )
+        self._known[as_key(ref)] = known
+
+    def forget_texts(self, ref: str) -> None:
+        """Take the texts of a file out of the database."""
+        known = self.known(ref)
+        if known is not None:
+            self._database.transaction(lambda _: self._forget_texts(known.id))
+            self._known[as_key(ref)] = known._replace(consumed=0, rows=0, tail=b"")
+
+    def tree(self, ref: str) -> Tree | None:
+        """The tree of a file that grew a moment ago."""
+        identity, tree = self._trees.get(ref, ("", None))
+        known = self.known(ref)
+        return tree if known is not None and known.identity == identity else None
+
+    def _in_parts(self, all_: Sequence[T], work: Callable[[Sequence[T]], None]) -> None:
+        for start in range(0, len(all_), _TOGETHER):
+            work(all_[start : start + _TOGETHER])
+
+    def _moved(self, gone: Sequence[str], found: dict[str, Stored]) -> list[str]:
+        """Give a file that has another name its row under the new one; answers which are really gone."""
+        by_identity = {_identity(it): it.ref for it in found.values() if as_key(it.ref) not in self._known}
+        left: list[str] = []
+        for ref in gone:
+            known = self.known(ref)
+            new = None if known is None else by_identity.pop(known.identity, None)
+            if known is None or new is None:
+                left.append(ref)
+            else:
+                self._rename(ref, known, new)
+        return left
+
+    def _rename(self, ref: str, known: Known, new: str) -> None:
+        connection = self._database.connection
+        facts = list(connection.execute(f"SELECT {_FACTS} FROM files WHERE id = ?", (known.id,)).fetchone())
+        facts[0], facts[2] = as_key(new), ""  # the name is not the only fact that changes with the folder
+        connection.execute(
+            "UPDATE files SET ref = ?, stamp = ?, proof = ? WHERE id = ?",
+            (facts[0], facts[2], proof([known.id, *facts]), known.id),
+        )
+        del self._known[as_key(ref)]
+        self._known[as_key(new)] = known._replace(stamp="")
+
+    def _drop(self, refs: Sequence[str]) -> None:
+        numbers: list[int] = []
+        for ref in refs:
+            known = self._known.pop(as_key(ref), None)
+            self._trees.pop(ref, None)
+            if known is not None:
+                numbers.append(known.id)
+        self._database.transaction(lambda _: [self._forget_file(number) for number in numbers])
+
+    def _take_in(self, files: Sequence[Stored]) -> None:
+        changed = [it for it in map(self._read, files) if it is not None]
+        self._database.transaction(lambda _: [self._save(it) for it in changed])
+
+    def _read(self, it: Stored) -> _Changed | None:
+        known = self.known(it.ref)
+        try:
+            same = known is not None and self._continues(it, known)
+            tree = self._kept_tree(it, grown=same)
+            return _Changed(read_facts(self._store, it, tree), same)
+        except LogNotFound:
+            return None  # it went while we looked; the next census says so
+        except StorageFailed as error:
+            log.warning("a session file cannot be read for the index: %s", error)
+            return _Changed(Facts(it, b"", None, (), b"[]"), same=False)
+
+    def _continues(self, it: Stored, known: Known) -> bool:
+        """Whether a file still begins with what was consumed of it."""
+        if known.identity != _identity(it) or it.size < known.consumed:
+            return False
+        if known.consumed >= HEAD and known.head != hash_of(bytes_of(self._store, it.ref, 0, HEAD)):
+            return False
+        tail = bytes_of(self._store, it.ref, max(0, known.consumed - TAIL), known.consumed)
+        return not known.consumed or hash_of(tail) == known.tail
+
+    def _kept_tree(self, it: Stored, *, grown: bool) -> Tree:
+        """A tree to read a file into: the one of the last time when it only grew."""
+        identity, tree = self._trees.pop(it.ref, ("", Tree()))
+        if not grown:
+            return Tree()
+        if identity != _identity(it) or it.size < tree.end + len(tree.tail) or tree.tail:
+            tree = Tree()
+        self._trees[it.ref] = (_identity(it), tree)
+        while len(self._trees) > _MOST_TREES:
+            del self._trees[next(iter(self._trees))]
+        return tree
+
+    def _save(self, changed: _Changed) -> None:
+        facts, connection = changed.facts, self._database.connection
+        values = _columns(facts)
+        before = self.known(facts.stored.ref)
+        number = before.id if before is not None else self._free_id()
+        connection.execute(_SAVE, (number, *values, proof([number, *values])))
+        connection.execute("DELETE FROM labels WHERE file = ?", (number,))
+        connection.executemany(
+            "INSERT INTO labels VALUES(?, ?, ?)",
+            [(number, entry_id, text) for entry_id, text in facts.labels],
+        )
+        if before is None or not changed.same:
+            self._forget_texts(number)
+            consumed, rows, tail = 0, 0, b""
+        else:
+            consumed, rows, tail = before.consumed, before.rows, before.tail
+        stored = facts.stored
+        self._known[as_key(stored.ref)] = Known(
+            number, _stamp(stored), _identity(stored), facts.head, consumed, rows, tail
+        )
+
+    def _free_id(self) -> int:
+        row = self._database.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
+        return int(row[0])
+
+    def _forget_file(self, number: int) -> None:
+        self._forget_texts(number)
+        self._database.connection.execute("DELETE FROM labels WHERE file = ?", (number,))
+        self._database.connection.execute("DELETE FROM files WHERE id = ?", (number,))
+
+    def _forget_texts(self, number: int) -> None:
+        connection = self._database.connection
+        connection.execute(
+            "INSERT INTO words(words, rowid, text) SELECT 'delete', texts.id, text FROM texts"
+            " JOIN entries ON entries.id = texts.id WHERE entries.file = ?",
+            (number,),
+        )
+        connection.execute("DELETE FROM texts WHERE id IN (SELECT id FROM entries WHERE file = ?)", (number,))
+        connection.execute("DELETE FROM entries WHERE file = ?", (number,))
+        connection.execute(
+            "UPDATE files SET consumed = 0, rows = 0, tail = x'', searched = 0 WHERE id = ?", (number,)
+        )
+
+
+def as_key(ref: str) -> bytes:
+    """A ref as the database keeps it."""
+    return ref.encode("utf-8", "surrogateescape")
+
+
+def as_ref(key: bytes) -> str:
+    """The other way round."""
+    return key.decode("utf-8", "surrogateescape")
+
+
+def title_key(title: str | None, first_prompt: str | None) -> str:
+    """What a list by title sorts by."""
+    return (title or first_prompt or "").casefold()
+
+
+def matter(session_id: str, title: str | None, first_prompt: str | None, cwd: str) -> str:
+    """What the query of a list looks at."""
+    return "\n".join(part for part in (session_id, title, first_prompt, cwd) if part).casefold()
+
+
+def _columns(facts: Facts) -> list[object]:
+    stored, it = facts.stored, facts.listed
+    place: list[object] = [as_key(stored.ref), _identity(stored), _stamp(stored), facts.head]
+    if it is None:
+        return [*place, None, stored.session_id, "", "", "", "", "", "[]", b"", b"[]"]
+    return [
+        *place, int(it.draft), it.session_id, it.cwd, it.updated_at, it.created_at,
+        title_key(it.title, it.first_prompt), matter(it.session_id, it.title, it.first_prompt, it.cwd),
+        msgspec.json.encode(it.tags).decode(), catalogue.as_json(it), facts.off_path,
+    ]  # fmt: skip
+
+
+def _stamp(it: Stored) -> str:
+    return ".".join(map(str, it.stamp))
+
+
+def _identity(it: Stored) -> str:
+    return ".".join(map(str, it.identity))

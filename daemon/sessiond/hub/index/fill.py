@@ -1,0 +1,173 @@
+"""The texts of logs, put into the index from where it left off, a little at a time.
+
+A log that is not open is read from its file; of one that is open the hub hands in the committed entries.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sessiond.hub.index.database import Database
+from sessiond.hub.index.facts import TAIL, bytes_of, hash_of
+from sessiond.hub.index.files import Files, Known, as_ref
+from sessiond.session import words
+from sessiond.session.texts import SAID, Text, milliseconds, text_of_entry
+from sessiond.session.tree import BAD, HEADER, Tree
+from sessiond.store.base import LogNotFound, StorageFailed, Store
+
+_BATCH_ROWS: Final = 256
+_BATCH_BYTES: Final = 256 * 1024
+HEADER_TYPE: Final = "session"
+"""The `type` of the text of a header: the title that the session was made with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """Committed entries of an open log, from row `first` on: each with its seq.
+
+    `rows` and `consumed` say how far they go; `tail` are the last bytes before that; `title` is what the header
+    says, when they begin there.
+    """
+
+    first: int
+    entries: Sequence[tuple[int, bytes]]
+    rows: int
+    consumed: int
+    tail: bytes
+    title: Text | None
+
+
+class Filler:
+    """Works through the files whose texts are not in the index yet, those that were written first at first."""
+
+    def __init__(self, store: Store, database: Database, files: Files) -> None:
+        self._store = store
+        self._database = database
+        self._files = files
+        self._work: Iterator[None] | None = None
+        self._ref: str | None = None
+
+    def step(self, open_refs: Collection[str]) -> bool:
+        """Do a little; False when there is nothing left to do. Open logs are left to `feed`."""
+        if self._ref in open_refs:
+            self.stop()
+        if self._work is None and not self._begin(open_refs):
+            return False
+        try:
+            next(self._work or iter(()))
+        except StopIteration:
+            self.stop()
+        return True
+
+    def stop(self) -> None:
+        """Leave the file that is in work as it is: the next step looks at it again."""
+        self._work = self._ref = None
+
+    def waiting(self) -> int:
+        """How many files have texts that are not in the index yet."""
+        row = self._database.connection.execute(
+            "SELECT count(*) FROM files WHERE searched = 0 AND draft IS NOT NULL"
+        ).fetchone()
+        return int(row[0])
+
+    def rows(self, ref: str) -> int | None:
+        """How many rows of a log are in the index; None when it does not know the log."""
+        known = self._files.known(ref)
+        return None if known is None else known.rows
+
+    def feed(self, ref: str, fed: Fed) -> int:
+        """Take in entries of an open log; answers how many rows are in the index now."""
+        known = self._files.known(ref)
+        if known is None:
+            return 0
+        if known.rows != fed.first:
+            if fed.rows < known.rows:  # it was replaced
+                self._files.forget_texts(ref)
+                return 0
+            return known.rows
+        texts = [(0, fed.title)] if fed.title is not None else []
+        texts += [(seq, text) for seq, entry in fed.entries if (text := text_of_entry(entry)) is not None]
+        now = known._replace(consumed=fed.consumed, rows=fed.rows, tail=hash_of(fed.tail))
+        self._database.transaction(lambda _: self._save(ref, now, texts))
+        return fed.rows
+
+    def fed(self, ref: str) -> None:
+        """All that is committed of an open log has been handed in."""
+        known = self._files.known(ref)
+        if known is not None:
+            self._database.connection.execute(
+                "UPDATE files SET searched = 1 WHERE id = ? AND searched = 0", (known.id,)
+            )
+
+    def _begin(self, open_refs: Collection[str]) -> bool:
+        waiting = self._database.connection.execute(
+            "SELECT ref FROM files WHERE searched = 0 AND draft IS NOT NULL ORDER BY updated LIMIT ?",
+            (len(open_refs) + 1,),
+        )
+        self._ref = next((ref for (key,) in waiting if (ref := as_ref(key)) not in open_refs), None)
+        if self._ref is None:
+            return False
+        self._work = self._fill(self._ref)
+        return True
+
+    def _fill(self, ref: str) -> Iterator[None]:
+        known = self._files.known(ref)
+        if known is None:
+            return
+        try:
+            tree = self._files.tree(ref)
+            if tree is None:
+                tree = Tree()
+                for data in self._store.scan(ref):
+                    tree.read(data)
+                    yield
+                tree.finish()
+            while (known := self._files.known(ref)) is not None and known.rows < tree.committed:
+                self._take_batch(ref, known, tree)
+                yield
+        except (LogNotFound, StorageFailed):
+            pass  # the next look at the files says what has become of it
+        if known is not None:
+            self._database.connection.execute("UPDATE files SET searched = 1 WHERE id = ?", (known.id,))
+
+    def _take_batch(self, ref: str, known: Known, tree: Tree) -> None:
+        first = row = known.rows
+        begin = tree.span(row)[0]
+        while row < tree.committed and row - first < _BATCH_ROWS and tree.span(row)[0] - begin < _BATCH_BYTES:
+            row += 1
+        end = tree.span(row - 1)[1]
+        data = bytes_of(self._store, ref, begin, end)
+        texts: list[tuple[int, Text]] = []
+        for each in range(first, row):
+            start, after = tree.span(each)
+            if tree.kind(each) == BAD:
+                continue
+            raw = data[start - begin : after - begin]
+            text = title_of(tree) if tree.kind(each) == HEADER else text_of_entry(tree.entry(each, raw))
+            if text is not None:
+                texts.append((each, text))
+        tail = bytes_of(self._store, ref, max(0, end - TAIL), end)
+        now = known._replace(consumed=end, rows=row, tail=hash_of(tail))
+        self._database.transaction(lambda _: self._save(ref, now, texts))
+
+    def _save(self, ref: str, now: Known, texts: Sequence[tuple[int, Text]]) -> None:
+        connection = self._database.connection
+        first = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM entries").fetchone()[0]
+        rows = [
+            (number, now.id, seq, it.entry_id, it.type, it.role, it.at, it.target_id)
+            for number, (seq, it) in enumerate(texts, first)
+        ]
+        said = [(number, it.text) for number, (_, it) in enumerate(texts, first)]
+        connection.executemany("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO texts VALUES(?, ?)", said)
+        connection.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", said)
+        self._files.consumed(ref, now)
+
+
+def title_of(tree: Tree) -> Text | None:
+    """The title that a session was made with, as a text."""
+    header = tree.header
+    title = tree.slot_title or (header.title if header is not None else None)
+    if header is None or not title:
+        return None
+    return Text("", HEADER_TYPE, None, milliseconds(header.timestamp), words.searchable(title, SAID))

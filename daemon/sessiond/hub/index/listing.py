@@ -1,0 +1,192 @@
+"""Pages of the list of sessions: what the index knows of closed ones, together with those that are open.
+
+A cursor holds the key of the session at the edge of a page, so that one that is added does not shift it.
+"""
+
+import base64
+import difflib
+import heapq
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from sessiond.hub import catalogue
+from sessiond.hub.errors import CursorExpired
+from sessiond.hub.index.files import as_key, as_ref, matter, title_key
+from sessiond.protocol import types as t
+
+_COLUMN: Final = {"updated": "updated", "created": "created", "title": "title"}
+
+
+class _Cursor(msgspec.Struct, array_like=True):
+    sort: str
+    forth: bool
+    key: str
+    ref: str
+
+
+class _Place(NamedTuple):
+    """Where a session stands in the order of a list."""
+
+    key: str
+    ref: bytes
+
+
+class _Row(NamedTuple):
+    place: _Place
+    session: t.ListedSession | bytes
+
+
+def page(
+    connection: sqlite3.Connection, params: t.ListParams, live: Mapping[str, t.ListedSession]
+) -> t.ListResult:
+    """The page that is asked for. `live` are the open sessions by their refs: newer than what the index has."""
+    cursor = None if params.cursor is None else _decode(params.cursor, params.sort)
+    conditions = _conditions(params, live)
+    open_rows = [
+        _Row(_Place(_key(it, params.sort), as_key(ref)), it)
+        for ref, it in live.items()
+        if _wanted(it, params)
+    ]
+    total = len(open_rows) + _count(connection, conditions)
+    descending = params.sort != "title"
+    forth = cursor is None or cursor.forth
+    edge = None if cursor is None else _Place(cursor.key, base64.b64decode(cursor.ref))
+    rows = _some(connection, conditions, open_rows, params.sort, edge, params.limit + 1, descending is forth)
+    more = len(rows) > params.limit
+    rows = rows[: params.limit] if forth else rows[: params.limit][::-1]
+    # Coming from somewhere, there is something there: at least the session that the cursor names, or its place.
+    before, after = (cursor is not None, more) if forth else (more, True)
+    return t.ListResult(
+        sessions=[row.session if isinstance(row.session, t.ListedSession) else catalogue.from_json(row.session)
+                  for row in rows],
+        total=total,
+        next_cursor=_encode(params.sort, rows[-1].place, forth=True) if rows and after else None,
+        previous_cursor=_encode(params.sort, rows[0].place, forth=False) if rows and before else None,
+    )  # fmt: skip
+
+
+class Near(NamedTuple):
+    """What an id may mean: refs by the ids that begin so, else ids that look like it."""
+
+    refs: dict[str, str]
+    alike: list[str]
+
+
+def near(connection: sqlite3.Connection, beginning: str, *, shortest: int) -> Near:
+    """The sessions whose id begins so; a beginning shorter than `shortest` must be the whole id."""
+    if len(beginning) < shortest:
+        found = connection.execute("SELECT session_id, ref FROM files WHERE session_id = ?", (beginning,))
+    else:
+        found = connection.execute(
+            "SELECT session_id, ref FROM files WHERE session_id >= ? AND session_id < ? LIMIT 6",
+            (beginning, beginning + "\U0010ffff"),
+        )
+    refs = {name: as_ref(ref) for name, ref in found}
+    if refs:
+        return Near(refs, [])
+    names = [name for (name,) in connection.execute("SELECT session_id FROM files")]
+    return Near({}, difflib.get_close_matches(beginning, names, 3, 0.7))
+
+
+def everything(
+    connection: sqlite3.Connection, live: Mapping[str, t.ListedSession], *, cwd: str | None = None
+) -> list[t.ListedSession]:
+    """All sessions, drafts included, or those of one folder; in no order."""
+    params = t.ListParams(cwd=cwd, all=cwd is None, drafts=True)
+    conditions = _conditions(params, live)
+    found = connection.execute(f"SELECT info FROM files WHERE {conditions.sql}", conditions.values)
+    open_ = [it for it in live.values() if _wanted(it, params)]
+    return open_ + [catalogue.from_json(info) for (info,) in found]
+
+
+class _Conditions(NamedTuple):
+    sql: str
+    values: list[Any]
+
+
+def _conditions(params: t.ListParams, live: Iterable[str]) -> _Conditions:
+    sql = ["draft IN (0, 1)" if params.drafts else "draft = 0"]
+    values: list[Any] = []
+    if params.cwd is not None and not params.all:
+        sql.append("cwd = ?")
+        values.append(params.cwd)
+    if params.tags:
+        sql.append("NOT EXISTS (SELECT 1 FROM json_each(?) AS asked"
+                   " WHERE asked.value NOT IN (SELECT value FROM json_each(files.tags)))")  # fmt: skip
+        values.append(msgspec.json.encode(params.tags).decode())
+    for word in (params.query or "").casefold().split():
+        sql.append("instr(matter, ?)")
+        values.append(word)
+    if keys := [as_key(ref) for ref in live]:
+        sql.append(f"ref NOT IN ({','.join('?' * len(keys))})")
+        values += keys
+    return _Conditions(" AND ".join(sql), values)
+
+
+def _wanted(session: t.ListedSession, params: t.ListParams) -> bool:
+    """The same conditions, of an open session."""
+    if session.draft and not params.drafts:
+        return False
+    if params.cwd is not None and not params.all and session.cwd != params.cwd:
+        return False
+    if params.tags and not set(params.tags) <= set(session.tags):
+        return False
+    text = matter(session.session_id, session.title, session.first_prompt, session.cwd)
+    return all(word in text for word in (params.query or "").casefold().split())
+
+
+def _count(connection: sqlite3.Connection, conditions: _Conditions) -> int:
+    row = connection.execute(f"SELECT count(*) FROM files WHERE {conditions.sql}", conditions.values)
+    return int(row.fetchone()[0])
+
+
+def _some(
+    connection: sqlite3.Connection, conditions: _Conditions, open_rows: Sequence[_Row],
+    sort: str, edge: _Place | None, count: int, descending: bool,
+) -> list[_Row]:  # fmt: skip
+    """The first rows behind an edge, in one direction."""
+    column, order, sign = _COLUMN[sort], "DESC" if descending else "ASC", "<" if descending else ">"
+    sql, values = conditions.sql, list(conditions.values)
+    if edge is not None:
+        sql += f" AND ({column}, ref) {sign} (?, ?)"
+        values += edge
+    found = connection.execute(
+        f"SELECT {column}, ref, info FROM files WHERE {sql} ORDER BY {column} {order}, ref {order} LIMIT ?",
+        [*values, count],
+    )
+    closed = [_Row(_Place(key, ref), info) for key, ref, info in found]
+    beyond = [
+        row for row in open_rows
+        if edge is None or (row.place < edge if descending else row.place > edge)
+    ]  # fmt: skip
+    pick = heapq.nlargest if descending else heapq.nsmallest
+    return pick(count, [*closed, *beyond], key=lambda row: row.place)
+
+
+def _key(session: t.ListedSession, sort: Literal["updated", "created", "title"]) -> str:
+    match sort:
+        case "created":
+            return session.created_at
+        case "title":
+            return title_key(session.title, session.first_prompt)
+        case _:
+            return session.updated_at
+
+
+def _encode(sort: str, place: _Place, *, forth: bool) -> str:
+    cursor = _Cursor(sort, forth, place.key, base64.b64encode(place.ref).decode())
+    return base64.urlsafe_b64encode(msgspec.json.encode(cursor)).decode()
+
+
+def _decode(text: str, sort: str) -> _Cursor:
+    try:
+        cursor = msgspec.json.decode(base64.urlsafe_b64decode(text.encode()), type=_Cursor)
+        base64.b64decode(cursor.ref, validate=True)
+    except (ValueError, msgspec.DecodeError):
+        raise CursorExpired from None
+    if cursor.sort != sort:
+        raise CursorExpired
+    return cursor

@@ -1,0 +1,270 @@
+"""Answering a search from the words of the index.
+
+Of the entries that match, the newest thousand of the index are ranked among themselves; then, for whoever goes
+on, the thousand before them. So a word that stands everywhere costs no more than one that does not.
+"""
+
+import base64
+import hashlib
+import sqlite3
+import time
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from sessiond.hub import catalogue, clock
+from sessiond.hub.errors import CursorExpired, InvalidRequest
+from sessiond.hub.index.files import as_key, as_ref
+from sessiond.protocol import types as t
+from sessiond.session import words
+from sessiond.session.texts import milliseconds
+
+WINDOW: Final = 1_000
+_HALF_LIFE_MS: Final = 30 * 86_400_000.0
+_NEWEST_WEIGHT: Final = 1.0
+"""How much more an entry of today counts than one of long ago: so much of its own weight."""
+_WEIGHTS: Final = {"user": 1.3, "assistant": 1.0, "toolResult": 0.6}
+_MARKED: Final = ("label", "session_info", "title_change", "session")
+
+
+_Number: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 62)]
+
+
+class _Cursor(msgspec.Struct, array_like=True):
+    question: str
+    now: _Number
+    below: _Number
+    """The window holds entries below this number."""
+    score: float
+    entry: _Number
+    """The last hit that was given in that window; 0 for none."""
+
+
+class _Found(NamedTuple):
+    score: float
+    entry: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveView:
+    """An open session, as a search must see it: by its tree, which is newer than the index."""
+
+    listed: t.SessionInfo
+    labelled: frozenset[str]
+    """The ids of the entries that carry the label that is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """A page, but for what only the tree of an open session can say: `refs` tell where each hit is."""
+
+    hits: Sequence[t.Hit]
+    refs: Sequence[str]
+    next_cursor: str | None
+
+
+def search(
+    connection: sqlite3.Connection, params: t.SearchParams, live: Mapping[str, LiveView], file: str | None
+) -> Hits:
+    """A page of hits; `file` is the ref of the session that `sessionId` names.
+
+    Raises `InvalidRequest`, `CursorExpired`.
+    """
+    asked = words.phrases(params.query)
+    if not asked:
+        raise InvalidRequest("the query holds no letter and no digit, and nothing else is searched")
+    question = _name_of(params)
+    cursor = _first(question) if params.cursor is None else _decode(params.cursor, question)
+    picked: list[_Found] = []
+    while True:
+        window = _window(connection, params, asked, live, file, cursor)
+        ranked = sorted(_ranked(window, cursor.now), reverse=True)
+        left = [it for it in ranked if not cursor.entry or it < (cursor.score, cursor.entry)]
+        room = params.limit - len(picked)
+        picked += left[:room]
+        if len(left) > room:
+            last = picked[-1]
+            cursor = _Cursor(question, cursor.now, cursor.below, last.score, last.entry)
+            break
+        if len(window) < WINDOW:
+            cursor = None
+            break
+        cursor = _Cursor(question, cursor.now, window[-1][0], 0.0, 0)
+        if len(picked) == params.limit:
+            break
+    more = None if cursor is None else base64.urlsafe_b64encode(msgspec.json.encode(cursor)).decode()
+    hits, refs = _hits(connection, [it.entry for it in picked], asked, live)
+    return Hits(hits, refs, more)
+
+
+def _window(
+    connection: sqlite3.Connection, params: t.SearchParams, asked: Sequence[words.Phrase],
+    live: Mapping[str, LiveView], file: str | None, cursor: _Cursor,
+) -> list[tuple[int, float, int | None, str | None, str]]:  # fmt: skip
+    sql, values = _filters(connection, params, live, file)
+    return connection.execute(
+        "SELECT words.rowid, bm25(words), entries.at, entries.role, entries.type FROM words"
+        " JOIN entries ON entries.id = words.rowid"
+        f" WHERE words MATCH ? AND words.rowid < ?{sql} ORDER BY words.rowid DESC LIMIT {WINDOW}",
+        [_match(asked), cursor.below, *values],
+    ).fetchall()
+
+
+def _match(asked: Sequence[words.Phrase]) -> str:
+    """The question in FTS5's words. A phrase holds letters and digits only, so nothing of it can be syntax."""
+    return " AND ".join(
+        f'"{" ".join(phrase.words)}"{" *" if phrase.prefix else ""}' for phrase in asked
+    )  # fmt: skip
+
+
+def _filters(
+    connection: sqlite3.Connection, params: t.SearchParams, live: Mapping[str, LiveView], file: str | None
+) -> tuple[str, list[Any]]:
+    sql = ""
+    values: list[Any] = []
+    if params.role is not None:
+        sql += " AND entries.role = ?"
+        values.append(params.role)
+    for sign, moment in ((">=", params.since), ("<=", params.until)):
+        if moment is not None:
+            sql += f" AND entries.at {sign} ?"
+            values.append(_moment(moment))
+    if file is not None:
+        sql += " AND entries.file = (SELECT id FROM files WHERE ref = ?)"
+        values.append(as_key(file))
+    if params.cwd is not None or params.tag is not None:
+        sql += f" AND entries.file IN ({_ids(_files_of(connection, params, live))})"
+    if params.label is not None:
+        sql += " AND (entries.file, entries.entry_id) IN (SELECT file, entry_id FROM asked)"
+        _collect_labelled(connection, params.label, live)
+    return sql, values
+
+
+def _files_of(
+    connection: sqlite3.Connection, params: t.SearchParams, live: Mapping[str, LiveView]
+) -> Collection[int]:
+    """The numbers of the files whose session has the folder and the tag."""
+    numbers = dict(connection.execute("SELECT ref, id FROM files WHERE draft IS NOT NULL"))
+    wanted = set()
+    for ref, view in live.items():
+        number = numbers.pop(as_key(ref), None)
+        here = params.cwd is None or view.listed.cwd == params.cwd
+        if number is not None and here and (params.tag is None or params.tag in view.listed.tags):
+            wanted.add(number)
+    sql, values = "draft IS NOT NULL", []
+    if params.cwd is not None:
+        sql, values = sql + " AND cwd = ?", [*values, params.cwd]
+    if params.tag is not None:
+        sql, values = sql + " AND ? IN (SELECT value FROM json_each(files.tags))", [*values, params.tag]
+    closed = set(numbers.values())
+    wanted.update(
+        number for (number,) in connection.execute(f"SELECT id FROM files WHERE {sql}", values)
+        if number in closed
+    )  # fmt: skip
+    return wanted
+
+
+def _collect_labelled(connection: sqlite3.Connection, label: str, live: Mapping[str, LiveView]) -> None:
+    """Put the entries that carry a label into a table of this question."""
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS asked(file INTEGER, entry_id TEXT)")
+    connection.execute("DELETE FROM asked")
+    connection.execute("INSERT INTO asked SELECT file, entry_id FROM labels WHERE label = ?", (label,))
+    for ref, view in live.items():
+        row = connection.execute("SELECT id FROM files WHERE ref = ?", (as_key(ref),)).fetchone()
+        if row is not None:
+            connection.execute("DELETE FROM asked WHERE file = ?", row)
+            connection.executemany(
+                "INSERT INTO asked VALUES(?, ?)", [(row[0], entry_id) for entry_id in view.labelled]
+            )
+
+
+def _ids(numbers: Collection[int]) -> str:
+    return ",".join(map(str, sorted(numbers)))
+
+
+def _ranked(
+    window: Sequence[tuple[int, float, int | None, str | None, str]], now: int
+) -> list[_Found]:  # fmt: skip
+    found = []
+    for entry, score, at, role, kind in window:
+        weight = 1.5 if kind in _MARKED else _WEIGHTS.get(role or "", 1.0)
+        age = max(0, now - at) if at is not None else 10 * _HALF_LIFE_MS
+        # SQLite's score is the lower the better the match; a word that stands in every entry has nearly none.
+        found.append(
+            _Found((0.05 - score) * weight * (1.0 + _NEWEST_WEIGHT * 2.0 ** (-age / _HALF_LIFE_MS)), entry)
+        )
+    return found
+
+
+def _hits(
+    connection: sqlite3.Connection, entries: Sequence[int], asked: Sequence[words.Phrase],
+    live: Mapping[str, LiveView],
+) -> tuple[list[t.Hit], list[str]]:  # fmt: skip
+    sessions: dict[int, tuple[str, t.SessionInfo, list[tuple[int, int]]]] = {}
+    hits, refs = [], []
+    for entry in entries:
+        file, seq, entry_id, kind, role, at, target, text = connection.execute(
+            "SELECT file, seq, entry_id, type, role, at, target_id, text FROM entries JOIN texts USING (id)"
+            " WHERE entries.id = ?", (entry,)
+        ).fetchone()  # fmt: skip
+        if file not in sessions:
+            sessions[file] = _session(connection, file, live)
+        ref, session, off_path = sessions[file]
+        shown = words.snippet(words.readable(text), asked)
+        hits.append(
+            t.Hit(
+                session_id=session.session_id, path=session.path or "", title=session.title, cwd=session.cwd,
+                entry_id=entry_id or None, seq=seq, type=kind, role=role,
+                timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=shown.text,
+                ranges=shown.ranges, on_path=not _is_in(seq, off_path), target_id=target,
+            )
+        )  # fmt: skip
+        refs.append(ref)
+    return hits, refs
+
+
+def _session(
+    connection: sqlite3.Connection, file: int, live: Mapping[str, LiveView]
+) -> tuple[str, t.SessionInfo, list[tuple[int, int]]]:
+    ref, info, off_path = connection.execute(
+        "SELECT ref, info, off_path FROM files WHERE id = ?", (file,)
+    ).fetchone()
+    view = live.get(as_ref(ref))
+    listed = catalogue.from_json(info) if view is None else view.listed
+    return as_ref(ref), listed, msgspec.json.decode(off_path, type=list[tuple[int, int]])
+
+
+def _is_in(row: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    place = bisect_right(ranges, (row, 1 << 62)) - 1
+    return place >= 0 and ranges[place][0] <= row <= ranges[place][1]
+
+
+def _moment(timestamp: str) -> int:
+    moment = milliseconds(timestamp)
+    if moment is None:
+        raise InvalidRequest("since and until are times such as 2026-02-16T10:20:30Z or 2026-02-16")
+    return moment
+
+
+def _first(question: str) -> _Cursor:
+    return _Cursor(question, time.time_ns() // 1_000_000, 1 << 62, 0.0, 0)
+
+
+def _name_of(params: t.SearchParams) -> str:
+    """By which a cursor knows the question it belongs to."""
+    asked = msgspec.json.encode(msgspec.structs.replace(params, cursor=None, limit=1))
+    return hashlib.blake2b(asked, digest_size=6).hexdigest()
+
+
+def _decode(text: str, question: str) -> _Cursor:
+    try:
+        cursor = msgspec.json.decode(base64.urlsafe_b64decode(text.encode()), type=_Cursor)
+    except (ValueError, msgspec.DecodeError):
+        raise CursorExpired from None
+    if cursor.question != question:
+        raise CursorExpired
+    return cursor

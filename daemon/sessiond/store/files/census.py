@@ -1,0 +1,171 @@
+"""Which log files there are, looked at time and again for little: what is new, what changed, what is gone.
+
+A folder that has not changed has the same files in it, so most of them need only a look at their folder. Which
+of its files grew a folder does not tell: those that were written last are looked at every time, all others
+whenever `full` seconds have passed, or when somebody who watches the folders says so.
+"""
+
+import heapq
+import logging
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sessiond.store.base import Changes, Stored
+from sessiond.store.files import paths
+from sessiond.store.files.syscalls import refusal
+
+log = logging.getLogger(__name__)
+
+FULL_SECONDS: Final = 2.0
+_NEWEST: Final = 1_000
+"""Files that are looked at every time: 1 ms."""
+_SETTLED_NS: Final = 100_000_000
+"""A folder that changed less than this before it was read may change again within the same tick of its clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder of logs and of folders of logs. `own`: what cannot be read there is an error, not a gap."""
+
+    path: str
+    draft: bool = False
+    own: bool = True
+
+
+@dataclass(slots=True)
+class _Folder:
+    root: Root
+    modified_ns: int = -1
+    settled: bool = False
+    refs: set[str] = field(default_factory=set)
+    folders: tuple[str, ...] = ()
+
+
+class FileCensus:
+    """What was found last. `look` is called by one thread at a time."""
+
+    def __init__(self, roots: Sequence[Root], *, full: float = FULL_SECONDS) -> None:
+        self.full = full
+        self._roots = roots
+        self._folders: dict[str, _Folder] = {}
+        self._stored: dict[str, Stored] = {}
+        self._found: dict[str, Stored] = {}
+        self._gone: set[str] = set()
+        self._newest: list[str] = []
+        self._looked_at = -float("inf")
+        self._complained: set[str] = set()
+
+    def look(self, hints: Iterable[str] = ()) -> Changes:
+        """What is other than at the last look; at the first, all there is. `hints` are changed files or folders.
+
+        Raises `StorageFailed` when a folder of ours cannot be read.
+        """
+        if time.monotonic() - self._looked_at >= self.full:
+            self._looked_at = time.monotonic()
+            for folder in self._folders.values():
+                folder.settled = False
+        read = set(self._read_changed_folders())
+        self._look_at_files({*self._newest, *hints}, read)
+        found, gone = list(self._found.values()), list(self._gone)
+        self._found, self._gone = {}, set()
+        if found or gone:
+            latest = heapq.nlargest(_NEWEST, self._stored.values(), key=lambda it: it.modified_ns)
+            self._newest = [it.ref for it in latest]
+        return Changes(found, gone)
+
+    def _read_changed_folders(self) -> Iterator[str]:
+        """Read every folder that may hold other names than we know; answers which."""
+        for root in self._roots:
+            yield from self._visit(root.path, root)
+            for folder in self._folders[root.path].folders:
+                yield from self._visit(folder, root)
+        listed = {folder for root in self._roots for folder in (root.path, *self._folders[root.path].folders)}
+        for folder in self._folders.keys() - listed:
+            for ref in self._folders.pop(folder).refs:
+                self._drop(ref)
+
+    def _visit(self, path: str, root: Root) -> Iterator[str]:
+        known = self._folders.get(path)
+        if known is None:
+            known = self._folders[path] = _Folder(root)
+        now = time.time_ns()
+        try:
+            modified = os.stat(path).st_mtime_ns  # noqa: PTH116 - of many folders, each time
+        except OSError:
+            modified = -1
+        if known.settled and known.modified_ns == modified:
+            return
+        known.modified_ns, known.settled = modified, modified < now - _SETTLED_NS
+        self._read(path, known)
+        yield path
+
+    def _read(self, path: str, known: _Folder) -> None:
+        refs: set[str] = set()
+        folders: list[str] = []
+        for entry in self._entries(path, known.root):
+            session_id = paths.session_id_of(entry.name)
+            try:
+                if session_id is not None and entry.is_file(follow_symlinks=False):
+                    self._store(stored(entry.path, session_id, entry.stat(follow_symlinks=False), known.root))
+                    refs.add(entry.path)
+                elif path == known.root.path and entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+            except FileNotFoundError:
+                continue  # it was moved while we looked
+        for ref in known.refs - refs:
+            self._drop(ref)
+        known.refs, known.folders = refs, tuple(folders)
+
+    def _entries(self, path: str, root: Root) -> "list[os.DirEntry[str]]":
+        try:
+            with os.scandir(path) as entries:
+                return list(entries)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            if root.own:
+                raise refusal(error, Path(path)) from error
+            if path not in self._complained:
+                self._complained.add(path)
+                log.warning("the sessions in %s cannot be listed: %s", path, error)
+            return []
+
+    def _look_at_files(self, refs: Iterable[str], read: set[str]) -> None:
+        for ref in refs:
+            known = self._stored.get(ref)
+            folder = self._folders.get(os.path.dirname(ref))  # noqa: PTH120 - of thousands of names
+            if known is None or folder is None or os.path.dirname(ref) in read:  # noqa: PTH120
+                continue
+            try:
+                self._store(stored(ref, known.session_id, os.lstat(ref), folder.root))
+            except OSError:
+                folder.settled = False  # it is gone, and its folder tells so next time
+                folder.refs.discard(ref)
+                self._drop(ref)
+
+    def _store(self, it: Stored) -> None:
+        if self._stored.get(it.ref) != it:
+            self._stored[it.ref] = self._found[it.ref] = it
+            self._gone.discard(it.ref)
+
+    def _drop(self, ref: str) -> None:
+        if self._stored.pop(ref, None) is not None:
+            self._found.pop(ref, None)
+            self._gone.add(ref)
+
+
+def stored(ref: str, session_id: str, status: os.stat_result, root: Root) -> Stored:
+    """What a listing says of one file."""
+    return Stored(
+        ref=ref,
+        session_id=session_id,
+        draft=root.draft,
+        size=status.st_size,
+        modified_ns=status.st_mtime_ns,
+        stamp=(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns),
+        identity=(status.st_dev, status.st_ino),
+    )
