@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from sessiond import config
+
 ROOT = Path(__file__).parent.parent
 ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b")
 
