@@ -1,0 +1,51 @@
+"""What the real pi and oh-my-pi say sessions are made of, written down: tests/data/peers/statistics.json.
+
+It has, for each session file of tests/data/peers, what either answered; made by scripts/record-peers.
+"""
+
+import json  # noqa: TID251 - as scripts/record-peers writes it
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from support.peers import BOTH, PROGRAMS, PROJECT, Peer, perform, run_program
+
+FOLDER = PROJECT / "tests" / "data" / "peers"
+RECORDED = FOLDER / "statistics.json"
+
+
+def files() -> list[Path]:
+    return sorted(FOLDER.glob("*.jsonl"))
+
+
+def ask(peer: Peer, file: Path) -> dict[str, Any]:
+    """What a peer counts in a copy of a file."""
+    with tempfile.TemporaryDirectory(prefix="peer-copy-") as folder:
+        copy = Path(folder) / file.name
+        shutil.copyfile(file, copy)
+        if peer.name == "pi":
+            counted: dict[str, Any] = json.loads(
+                run_program(peer, PROGRAMS / "pi-statistics.mjs", {"file": str(copy)})
+            )
+        else:
+            [counted] = perform(peer, copy, [["getUsageStatistics"]])
+    return counted
+
+
+def record() -> str:
+    """The recording, made anew."""
+    found = {
+        file.name: {peer.name: ask(peer, file) for peer in BOTH if can_read(peer, file)} for file in files()
+    }
+    return json.dumps(found, indent=2) + "\n"
+
+
+def can_read(peer: Peer, file: Path) -> bool:
+    """pi refuses files that begin with oh-my-pi's title slot."""
+    return peer.name == "omp" or not file.read_bytes().startswith(b'{"type":"title"')
+
+
+def recorded() -> dict[str, dict[str, dict[str, Any]]]:
+    found: dict[str, dict[str, dict[str, Any]]] = json.loads(RECORDED.read_text(encoding="utf-8"))
+    return found
