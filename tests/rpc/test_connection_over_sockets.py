@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -145,3 +146,16 @@ async def test_a_peer_that_reads_nothing_does_not_hold_up_an_abort() -> None:
         connection.abort()
         await connection.wait_closed()
         assert mine.ends == [None]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the two apart")
+async def test_a_peer_that_left_is_told_from_one_that_only_stopped_sending() -> None:
+    recorder = Recorder()
+    async with served(recorder) as (connection, far):
+        far.send(encode_frame(encode_request(1, "slow"), "content-length"))
+        assert not connection.is_deserted
+        far.shutdown(socket.SHUT_WR)
+        await until(lambda: connection._ended)
+        assert not connection.is_deserted
+        far.close()
+        assert connection.is_deserted

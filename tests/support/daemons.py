@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from sessiond.config import Config
 from sessiond.hub.hub import Hub
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
 from sessiond.rpc.framing import Mode as Framing
@@ -55,7 +56,9 @@ class Peer(Handler):
     bodies: list[bytes] = field(default_factory=list)
     """What told of lines, as it stood on the wire."""
     order: list[str] = field(default_factory=list)
-    """What came in, in order: the names of notifications, and "reply"."""
+    """What came in, in order: the names of notifications and requests, and "reply"."""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    """The requests of the daemon, whole."""
     is_closed: asyncio.Event = field(default_factory=asyncio.Event)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
     _last_reply: bytes = b""
@@ -102,10 +105,13 @@ class Peer(Handler):
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
         message = json.loads(body)
         self.order.append(message["method"])
+        self._arrived.set()
+        if "id" in message:
+            self.asked.append(message)
+            return
         if message["method"] == "session/appended":
             self.bodies.append(body)
         self.notes.append((message["method"], message.get("params", {})))
-        self._arrived.set()
 
     def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
         # The connection knows nothing of our calls, so that replies are met here, in the order of the wire.
@@ -169,11 +175,15 @@ class Running:
 
 @contextlib.asynccontextmanager
 async def running(
-    home: Path, mode: Mode = "memory", *, calls: Syscalls | None = None
+    home: Path, mode: Mode = "memory", *, calls: Syscalls | None = None, chosen: Config | None = None
 ) -> AsyncIterator[Running]:
-    """A daemon for the time of the block; in this process its disk may be one that `calls` make difficult."""
+    """A daemon for the time of the block.
+
+    In this process its disk may be one that `calls` make difficult, and its configuration `chosen`; a process
+    reads `config/config.toml` below its home.
+    """
     how = {"memory": _in_memory, "socket": _over_a_socket, "process": _as_a_process}[mode]
-    async with how(home, calls) as (connect, hub):
+    async with how(home, calls, chosen) as (connect, hub):
         daemon = Running(home, mode, connect, hub)
         try:
             yield daemon
@@ -198,14 +208,19 @@ async def refusal(call: Awaitable[Any]) -> Refused:
     raise AssertionError(f"it was answered: {answer!r:.200}")
 
 
-def _server(home: Path, socket_path: str | None, calls: Syscalls | None) -> Server:
-    hub = Hub(FileStore(home / "data", home / "state", calls=calls), MemoryStore())
-    return Server(hub, home=str(home), socket_path=socket_path)
+def _server(home: Path, socket_path: str | None, calls: Syscalls | None, chosen: Config | None) -> Server:
+    roots = () if chosen is None else chosen.roots.folders
+    (home / "state").mkdir(parents=True, exist_ok=True)
+    files = FileStore(home / "data", home / "state", roots=roots, calls=calls)
+    hub = Hub(files, MemoryStore(), chosen, index_path=str(home / "state/index.db"))
+    return Server(hub, home=str(home), socket_path=socket_path, chosen=chosen)
 
 
 @contextlib.asynccontextmanager
-async def _in_memory(home: Path, calls: Syscalls | None) -> AsyncIterator[_Reached]:
-    server = _server(home, None, calls)
+async def _in_memory(
+    home: Path, calls: Syscalls | None, chosen: Config | None
+) -> AsyncIterator[_Reached]:
+    server = _server(home, None, calls, chosen)
 
     async def connect(peer: Peer) -> None:
         memory_pair(peer, Client(server, framing="memory"), mode=peer.framing)
@@ -217,9 +232,11 @@ async def _in_memory(home: Path, calls: Syscalls | None) -> AsyncIterator[_Reach
 
 
 @contextlib.asynccontextmanager
-async def _over_a_socket(home: Path, calls: Syscalls | None) -> AsyncIterator[_Reached]:
+async def _over_a_socket(
+    home: Path, calls: Syscalls | None, chosen: Config | None
+) -> AsyncIterator[_Reached]:
     path = socket_path(home)
-    server = _server(home, path, calls)
+    server = _server(home, path, calls, chosen)
     listener = Listener(path, server.attach)
     try:
         yield _dial(path), server.hub
@@ -229,8 +246,11 @@ async def _over_a_socket(home: Path, calls: Syscalls | None) -> AsyncIterator[_R
 
 
 @contextlib.asynccontextmanager
-async def _as_a_process(home: Path, calls: Syscalls | None) -> AsyncIterator[_Reached]:
+async def _as_a_process(
+    home: Path, calls: Syscalls | None, chosen: Config | None
+) -> AsyncIterator[_Reached]:
     assert calls is None, "a process has its own disk"
+    assert chosen is None, "a process reads its own configuration"
     process = await spawn(home)
     try:
         yield _dial(socket_path(home)), None

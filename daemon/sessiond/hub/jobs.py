@@ -58,6 +58,7 @@ class Job:
                 return False
             self._waiters.remove(waiter)
             if not self._waiters:
+                self.open = False
                 self._task.cancel()
             return True
 

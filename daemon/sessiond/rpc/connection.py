@@ -24,6 +24,7 @@ from sessiond.rpc.message import (
     encode_request,
     encode_result,
 )
+from sessiond.rpc.peer import has_left
 
 CANCEL: Final = "$/cancelRequest"
 """The notification {id} that a cancelled call sends (LSP's name; a peer may ignore it)."""
@@ -228,6 +229,14 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._deliver_undelivered)
 
     # The end
+
+    @property
+    def is_deserted(self) -> bool:
+        """Whether the peer has closed while replies are owed to it: by itself, this end sees only the last byte."""
+        if not self._ended or self._undelivered or self.closing:
+            return False
+        sock = self._transport.get_extra_info("socket")
+        return sock is not None and has_left(sock.fileno())
 
     def close(self) -> None:
         """Stops receiving; closes when the peer has taken all that was sent (if it never does: `abort`)."""

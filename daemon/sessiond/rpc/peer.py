@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import sys
 
@@ -15,3 +16,15 @@ def peer_uid(connected: socket.socket) -> int:
     else:
         answer = connected.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED, struct xucred: version, uid, ...
     return int.from_bytes(answer[4:8], sys.byteorder)
+
+
+def has_left(connected: int) -> bool:
+    """Whether the other end of a unix socket, by its descriptor, has closed it, not only its sending half.
+
+    Reading cannot tell the two apart. Only Linux can be asked; elsewhere this is False.
+    """
+    if sys.platform != "linux":
+        return False
+    poll = select.poll()
+    poll.register(connected, 0)  # a hang-up is told of unasked
+    return any(flags & select.POLLHUP for _, flags in poll.poll(0))

@@ -188,7 +188,10 @@ class Server:
                 self._look_after(client)
 
     def _look_after(self, client: Client) -> None:
-        """Cut off a client that reads nothing, or never ends a frame."""
+        """Cut off a client that has left, that reads nothing, or never ends a frame."""
+        if client.connection.is_deserted:
+            client.connection.abort()
+            return
         now = time.monotonic()
         queued = client.queued_bytes
         before, since = self._stuck.get(client.client_id, (0, now))
