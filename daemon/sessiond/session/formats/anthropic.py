@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from sessiond.session.formats.agent import IMAGE_LEFT_OUT
 from sessiond.session.formats.conversation import Call, Image, Part, Result, Text, Thinking, Turn
-from sessiond.session.formats.legal import Ids, Reasons, give_ids, give_names
+from sessiond.session.formats.legal import Ids, Reasons, fit
 from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
 from sessiond.session.steps import Steps
 
@@ -22,6 +22,7 @@ IMAGE_TYPES: Final = frozenset(("image/jpeg", "image/png", "image/gif", "image/w
 
 _fits_as_id = re.compile(r"[A-Za-z0-9_-]{1,64}").fullmatch
 _NAME_LENGTH: Final = 128
+_TURNS_A_STEP: Final = 500
 
 
 def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[Written]:
@@ -29,10 +30,8 @@ def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[
     written = Written(reasons=reasons)
     if system is not None:
         written.system = Raw(msgspec.json.encode(system))
-    turns = _prepared(without_system(written, turns), reasons)
-    give_ids(turns, Ids(_fits_as_id), reasons)
-    give_names(turns, _legal_name, reasons)
-    yield
+    turns = yield from _prepared(without_system(written, turns), reasons)
+    yield from fit(turns, Ids(_fits_as_id), _legal_name, reasons)
     messages = yield from joined(turns, _blocks, "assistant", reasons)
     _trim_the_end(messages, reasons)
     yield from add_all(written, messages, _message)
@@ -44,10 +43,10 @@ def _message(message: Joined) -> dict[str, Any]:
     return {"role": message.role, "content": content}
 
 
-def _prepared(turns: Sequence[Turn], reasons: Reasons) -> list[Turn]:
+def _prepared(turns: Sequence[Turn], reasons: Reasons) -> Steps[list[Turn]]:
     """Turns without what may not stand where it does: thinking that nobody signed, or with nothing behind it."""
     prepared: list[Turn] = []
-    for turn in turns:
+    for number, turn in enumerate(turns):
         parts = [part for part in turn.parts if not _is_unsigned(part)]
         while parts and isinstance(parts[-1], Thinking):
             parts.pop()
@@ -58,6 +57,8 @@ def _prepared(turns: Sequence[Turn], reasons: Reasons) -> list[Turn]:
             prepared.append(turn)
         else:
             reasons[turn.source] = "empty"
+        if number % _TURNS_A_STEP == 0:
+            yield
     return prepared
 
 

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from sessiond.session.formats.conversation import MADE_ID, Call, Image, Part, Result, Text, Thinking, Turn
 from sessiond.session.formats.families import made_in
-from sessiond.session.formats.legal import Ids, Reasons, give_ids, give_names
+from sessiond.session.formats.legal import Ids, Reasons, fit
 from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
 from sessiond.session.steps import Steps
 
@@ -21,6 +21,7 @@ UNSIGNED: Final = "skip_thought_signature_validator"
 """What Google has stand for the signature of a call that another provider's model made."""
 
 _NAME_LENGTH: Final = 64
+_TURNS_A_STEP: Final = 500
 _fits_as_signature = re.compile(r"[A-Za-z0-9+/_-]+={0,2}").fullmatch
 
 
@@ -30,11 +31,11 @@ def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[
     if system is not None:
         written.system = Raw(msgspec.json.encode({"parts": [{"text": system}]}))
     turns = without_system(written, turns)
-    for turn in turns:  # only Anthropic has thinking that nobody can read
+    for number, turn in enumerate(turns):  # only Anthropic has thinking that nobody can read
         turn.parts = [part for part in turn.parts if not (isinstance(part, Thinking) and part.redacted)]
-    give_ids(turns, Ids(bool), reasons)
-    give_names(turns, _legal_name, reasons)
-    yield
+        if number % _TURNS_A_STEP == 0:
+            yield
+    yield from fit(turns, Ids(bool), _legal_name, reasons)
     messages = yield from joined(turns, _parts, "model", reasons)
     yield from add_all(written, messages, _content)
     return written

@@ -22,7 +22,7 @@ Reasons: TypeAlias = dict[int, str]
 KeepsThinking: TypeAlias = Callable[[Turn], bool]
 """Whether a provider would take back the thinking and the signatures of a turn."""
 
-_TURNS_A_STEP: Final = 500
+_TURNS_A_STEP: Final = 200
 
 
 @dataclass(slots=True)
@@ -90,10 +90,12 @@ def legal(said: Sequence[Turn | Result | None], reasons: Reasons, keeps: KeepsTh
         if number % _TURNS_A_STEP == 0:
             yield
     turns = list[Turn]()
-    for turn in placed:
+    for number, turn in enumerate(placed):
         turns.append(turn)
         if waiting := calls.by_turn.get(turn.source):
             turns.append(_results(turn, waiting, reasons))
+        if number % _TURNS_A_STEP == 0:
+            yield
     return turns
 
 
@@ -180,32 +182,24 @@ class Ids:
         return name
 
 
-def give_ids(turns: Sequence[Turn], ids: Ids, reasons: Reasons) -> None:
-    """Make the ids of all calls fit, and those of their results with them."""
-    renamed: list[str] = []
-    for turn in turns:
+def fit(turns: Sequence[Turn], ids: Ids, legal_name: Callable[[str], str], reasons: Reasons) -> Steps[None]:
+    """Make the ids of all calls and the names of all tools fit, in the calls and in their results."""
+    given: list[str] = []
+    for number, turn in enumerate(turns):
         if turn.role == "assistant":
-            renamed = []
+            given = []
             for part in turn.parts:
                 if isinstance(part, Call):
-                    renamed.append(ids.take(part.id))
-                    if renamed[-1] != part.id:
+                    given.append(ids.take(part.id))
+                    name = legal_name(part.name)
+                    if given[-1] != part.id or name != part.name:
                         reasons.setdefault(turn.source, "nameChanged")
-                    part.id = renamed[-1]
+                    part.id, part.name = given[-1], name
         elif turn.role == "results":
-            for result, name in zip(turn.results, renamed, strict=True):
-                if result.call_id != name and result.source != turn.source:
+            for result, call_id in zip(turn.results, given, strict=True):
+                name = legal_name(result.name)
+                if (result.call_id != call_id or name != result.name) and result.source != turn.source:
                     reasons.setdefault(result.source, "nameChanged")
-                result.call_id = name
-
-
-def give_names(turns: Sequence[Turn], legal_name: Callable[[str], str], reasons: Reasons) -> None:
-    """Make the names of all tools fit, in the calls and in their results."""
-    for turn in turns:
-        for part in (*turn.parts, *turn.results):
-            if isinstance(part, Call | Result):
-                name = legal_name(part.name)
-                if name != part.name:
-                    source = turn.source if isinstance(part, Call) else part.source
-                    reasons.setdefault(source, "nameChanged")
-                part.name = name
+                result.call_id, result.name = call_id, name
+        if number % _TURNS_A_STEP == 0:
+            yield

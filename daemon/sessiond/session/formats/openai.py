@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sessiond.session.formats.agent import IMAGE_LEFT_OUT
 from sessiond.session.formats.conversation import Call, Image, Part, Result, Text, Turn
-from sessiond.session.formats.legal import Ids, Reasons, give_ids, give_names
+from sessiond.session.formats.legal import Ids, Reasons, fit
 from sessiond.session.formats.written import Written
 from sessiond.session.steps import Steps
 
@@ -18,16 +18,14 @@ IMAGES_OF_RESULTS: Final = "The images that the tools answered with:"
 
 _fits_as_id = re.compile(r"[!-~]{1,40}").fullmatch
 _NAME_LENGTH: Final = 64
-_TURNS_A_STEP: Final = 100
-_BYTES_A_STEP: Final = 1 << 20
+_TURNS_A_STEP: Final = 50
+_BYTES_A_STEP: Final = 512 * 1024
 
 
 def write(turns: Sequence[Turn], _system: str | None, reasons: Reasons) -> Steps[Written]:
     """Request-ready `messages` of turns in legal order; system messages are among them, where they stand."""
     written = Written(reasons=reasons)
-    give_ids(turns, Ids(_fits_as_id), reasons)
-    give_names(turns, _legal_name, reasons)
-    yield
+    yield from fit(turns, Ids(_fits_as_id), _legal_name, reasons)
     size = 0
     for number, turn in enumerate(turns):
         if turn.role == "results":

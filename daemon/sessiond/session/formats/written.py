@@ -14,8 +14,8 @@ from sessiond.session.steps import Steps
 OPENING: Final = "(The conversation began earlier; what was said first is not shown.)"
 """What the user says first where a provider wants that, and the conversation begins with the assistant."""
 
-_TURNS_A_STEP: Final = 100
-_BYTES_A_STEP: Final = 1 << 20
+_TURNS_A_STEP: Final = 50
+_BYTES_A_STEP: Final = 512 * 1024
 
 
 @dataclass(slots=True)
@@ -83,6 +83,7 @@ def add_all(
     size = 0
     for number, message in enumerate(messages):
         size += written.add(message_of(message), message.sources)
+        message.blocks = []  # to free them all at the end would hold the loop
         if message.plain is OPENING:
             written.places.pop(message.sources[0])
         if number % _TURNS_A_STEP == 0 or size > _BYTES_A_STEP:
