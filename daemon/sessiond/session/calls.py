@@ -25,9 +25,3 @@ def calls_of(message: AgentMessage) -> Calls:
         return Calls(answered=message.tool_call_id)
     made = tuple(block.id for block in message.tool_calls if isinstance(block.id, str))
     return Calls(made, None, message.stop_reason not in NOBODY_RUNS) if made else NO_CALLS
-
-
-def both(one: Calls, other: Calls) -> Calls:
-    """The calls of a message in either of two wordings."""
-    made = dict.fromkeys((*one.made, *other.made))
-    return Calls(tuple(made), one.answered or other.answered, one.awaited or other.awaited)

@@ -22,15 +22,20 @@ _AT_MOST: Final = 2
 class Piece:
     """An entry as far as a cut goes: what it says in the context, and what its line says of calls.
 
-    `role` is that of a message's line, "" of other entries. An edit may have changed what it says, so `calls` are
-    those before and after. No cut may come between the piece at `bound_to` and this one.
+    `role` is that of a message's line, "" of other entries. `calls` are those in the line, `said_calls` those in
+    the context: an edit may have changed them. No cut may come between the piece at `bound_to` and this one.
     """
 
     voice: Voice
     role: str = ""
     tokens: int = 0
     calls: Calls = NO_CALLS
+    said_calls: Calls = NO_CALLS
     bound_to: int | None = None
+
+    @property
+    def calls_tools(self) -> bool:
+        return bool(self.calls.made or self.said_calls.made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,14 @@ def find_cut(pieces: Sequence[Piece], keep_tokens: int) -> Steps[Cut | None]:
     yield
     if at is None:
         return None
-    if pieces[at].calls.made:
+    if pieces[at].calls_tools:
         at = next(
             (
                 earlier
                 for earlier in reversed(may_begin)
-                if earlier < at and not pieces[earlier].calls.made and kept[earlier] <= _AT_MOST * keep_tokens
+                if earlier < at
+                and not pieces[earlier].calls_tools
+                and kept[earlier] <= _AT_MOST * keep_tokens
             ),
             at,
         )
@@ -85,28 +92,32 @@ def places(pieces: Sequence[Piece]) -> Steps[list[int]]:
     result yet may still get one, so nothing below those words is such a place.
     """
     crossed = [0] * (len(pieces) + 2)
-
-    def bind(first: int, last: int) -> None:
+    bonds = yield from _bonds(pieces, [piece.calls for piece in pieces])
+    if any(piece.calls != piece.said_calls for piece in pieces):
+        bonds += yield from _bonds(pieces, [piece.said_calls for piece in pieces])
+    bonds += [(piece.bound_to, at) for at, piece in enumerate(pieces) if piece.bound_to is not None]
+    for first, last in bonds:
         crossed[first + 1] += 1
         crossed[last + 1] -= 1
+    yield
+    return [at for at, count in enumerate(accumulate(crossed[: len(pieces)])) if not count]
 
-    made_at: dict[str, int] = {}
-    newest, unanswered = 0, set[str]()
-    for at, piece in enumerate(pieces):
-        if piece.bound_to is not None:
-            bind(piece.bound_to, at)
-        calls = piece.calls
-        if calls.answered is not None and calls.answered in made_at:
-            bind(made_at[calls.answered], at)
-            unanswered.discard(calls.answered)
-        if piece.role == "assistant":
-            newest, unanswered = at, set(calls.made) if calls.awaited else set()
-            made_at.update(dict.fromkeys(calls.made, at))
+
+def _bonds(pieces: Sequence[Piece], calls: Sequence[Calls]) -> Steps[list[tuple[int, int]]]:
+    """Calls with their results, and the newest words with the end when they wait for one."""
+    bonds: list[tuple[int, int]] = []
+    made_at: dict[str | None, int] = {}
+    newest, unanswered = 0, set[str | None]()
+    for at, (made, answered, awaited) in enumerate(calls):
+        if answered in made_at:
+            bonds.append((made_at[answered], at))
+            unanswered.discard(answered)
+        if pieces[at].role == "assistant":
+            newest, unanswered = at, set(made) if awaited else set()
+            made_at.update(dict.fromkeys(made, at))
         if at % ROWS_A_STEP == 0:
             yield
-    if unanswered:
-        bind(newest, len(pieces))
-    return [at for at, bonds in enumerate(accumulate(crossed[: len(pieces)])) if not bonds]
+    return [*bonds, (newest, len(pieces))] if unanswered else bonds
 
 
 def awaits_results(pieces: Sequence[Piece]) -> bool:

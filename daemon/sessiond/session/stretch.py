@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from sessiond.session import messages, steps, tokens
 from sessiond.session.agent_message import AgentMessage, message_of, read_message
-from sessiond.session.calls import NO_CALLS, both, calls_of
+from sessiond.session.calls import calls_of
 from sessiond.session.context import Context, select
 from sessiond.session.cuts import Piece, Voice
 from sessiond.session.steps import Read, Steps
@@ -85,11 +85,10 @@ def first_kept(tree: Tree, stretch: Stretch, at: int) -> str:
 
 def _piece(tree: Tree, row: int, said: Raw | None, line: bytes) -> Piece:
     message = AgentMessage() if said is None else read_message(said)
-    calls = NO_CALLS if said is None else calls_of(message)
-    if line and tree.kind(row) == MESSAGE:
-        calls = both(calls, calls_of(message_of(line)))
+    said_calls = calls_of(message)
+    calls = calls_of(message_of(line)) if line and tree.kind(row) == MESSAGE else said_calls
     voice = "silent" if said is None else _voice(message.role)
-    return Piece(voice, ROLES[tree.role(row)], tokens.estimate_of(message), calls)
+    return Piece(voice, ROLES[tree.role(row)], tokens.estimate_of(message), calls, said_calls)
 
 
 def _voice(role: object) -> Voice:
