@@ -147,6 +147,16 @@ async def tree(peer: Peer, session_id: str, **params: Any) -> list[dict[str, Any
     return list((await peer.call("session/tree", sessionId=session_id, **params))["nodes"])
 
 
+async def test_a_fork_of_a_renamed_session_may_have_another_title(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
+    await peer.append(session_id, user("q"))
+    await peer.call("session/rename", sessionId=session_id, title="Parser")
+    forked = await peer.call("session/fork", sessionId=session_id, title="Another")
+    assert forked["session"]["title"] == "Another"
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["title"] == "Parser"
+
+
 async def test_a_fork_may_have_another_folder_and_title_and_is_open_at_once(
     daemon: Running, cwd: str
 ) -> None:

@@ -5,7 +5,7 @@ import json  # noqa: TID251  (lines hold lone surrogates, which msgspec refuses)
 from typing import Any
 
 from sessiond.session import steps
-from sessiond.session.fork import fork_lines
+from sessiond.session.fork import Title, fork_lines
 from sessiond.session.tree import NONE
 from support.logs import Loaded, assistant, compaction, entry, header, label, leaf, loaded, log, user
 
@@ -119,6 +119,27 @@ def test_titles_and_tags_set_on_the_path_stay() -> None:
     session = loaded(header(), user("q"), entry("session_info", name="Title"), tags)
     forked = Loaded(b"".join(fork(session)))
     assert (forked.tree.title, forked.tree.tags) == ("Title", ("a",))
+
+
+def test_a_new_title_stands_behind_those_of_the_path() -> None:
+    session = loaded(header(), user("q"), entry("session_info", name="Title"), label("e1", "mark"))
+    lines = fork_lines(
+        session.tree, session.tree.leaf, session.read, header=NEW_HEADER,
+        new_id=iter(("n1", "n2")).__next__, title=Title("Another", "now"),
+    )  # fmt: skip
+    written = steps.run(lines)
+    forked = Loaded(b"".join(written))
+    assert chain(written)[2:] == [("n1", "e2"), ("n2", "n1")]
+    assert (forked.tree.title, forked.tree.labels["e1"].text) == ("Another", "mark")
+
+
+def test_a_new_title_without_one_on_the_path_is_the_header_s() -> None:
+    session = loaded(header(), user("q"))
+    lines = fork_lines(
+        session.tree, session.tree.leaf, session.read, header=NEW_HEADER, new_id=lambda: "x",
+        title=Title("Another", "now"),
+    )  # fmt: skip
+    assert len(steps.run(lines)) == 2
 
 
 def test_an_old_session_is_forked_as_version_3() -> None:

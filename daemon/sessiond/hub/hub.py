@@ -150,6 +150,7 @@ class Hub:
             fork.fork_lines(
                 tree, row, source.read_rows, header=msgspec.json.encode(header),
                 new_id=lambda: placing.free_id(tree),
+                title=fork.Title(params.title, now) if params.title else None,
             )
         )  # fmt: skip
         lines = b"".join(placing.ended(forked))

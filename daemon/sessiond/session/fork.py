@@ -6,7 +6,7 @@ Moves of the leaf are left behind. All other lines stay byte for byte, but for a
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -16,14 +16,24 @@ from sessiond.session.tree import KIND, LEAF, NONE, Tree
 
 _LABEL: Final = KIND["label"]
 _COMPACTION: Final = KIND["compaction"]
+_TITLES: Final = frozenset((KIND["session_info"], KIND["title_change"]))
+
+
+class Title(NamedTuple):
+    """What a fork shall be called, and the time of that as ISO 8601."""
+
+    text: str
+    set_at: str
 
 
 def fork_lines(
-    tree: Tree, leaf_row: int, read: Read, *, header: bytes, new_id: Callable[[], str]
-) -> Steps[list[bytes]]:
+    tree: Tree, leaf_row: int, read: Read, *, header: bytes, new_id: Callable[[], str],
+    title: Title | None = None,
+) -> Steps[list[bytes]]:  # fmt: skip
     """Complete lines: the given header, the path to a row, and the labels of what lies on it.
 
-    The session's title and tags come along as far as they were set on the path; a header may say more.
+    The session's title and tags come along as far as they were set on the path; a header may say more. Where
+    the path has a title of its own, `title` is set anew at its end.
     """
     path = yield from steps.path(tree, leaf_row)
     kept: list[int] = []
@@ -43,17 +53,25 @@ def fork_lines(
         if len(kept) % steps.ROWS_A_STEP == 0:
             yield
     written = [header.rstrip(b"\r\n") + b"\n"]
-    above = NONE
+    above, has_title = NONE, False
     for batch in steps.batches(tree, kept):
         for row, entry in zip(batch, read(batch), strict=True):
             if above == NONE or tree.parent(row) != above:
                 entry = _hung_on(entry, None if above == NONE else tree.id(above))
             if tree.kind(row) == _COMPACTION:
                 entry = _keeping(entry, stands_for)
+            has_title = has_title or tree.kind(row) in _TITLES
             written.append(entry + b"\n")
             above = row
         yield
     last_id = None if above == NONE else tree.id(above)
+    if title is not None and has_title:
+        titled = {
+            "type": "session_info", "id": new_id(), "parentId": last_id, "timestamp": title.set_at,
+            "name": title.text,
+        }  # fmt: skip
+        written.append(lines.dumps(titled) + b"\n")
+        last_id = titled["id"]
     written += yield from _labels(tree, kept_ids, last_id, read, new_id)
     return written
 
