@@ -22,7 +22,7 @@ usage: sessiond COMMAND [...]        sessiond COMMAND --help says more
 """
 
 _GROUPS = (
-    ("Sessions", ("new", "continue", "list", "show", "stats", "fork", "rename", "tag")),
+    ("Sessions", ("new", "continue", "list", "search", "show", "stats", "fork", "rename", "tag")),
     ("Entries", ("tree", "append", "branch", "label", "context", "state", "watch")),
     ("The daemon", ("status", "clients", "stop", "serve", "attach")),
     ("The protocol", ("rpc", "schema")),

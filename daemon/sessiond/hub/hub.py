@@ -214,6 +214,11 @@ class Hub:
         in_memory = [self.info(live) for live in self.open_sessions() if live.ephemeral]
         return [*await self.index.everything(), *in_memory]
 
+    async def search(self, params: t.SearchParams) -> t.SearchResult:
+        """Hits in all sessions on disk, or in one. Raises `SessionNotFound`, `InvalidRequest`, `CursorExpired`."""
+        ref = None if params.session_id is None else await self._open.ref_of(params.session_id)
+        return await self.index.search(params, ref)
+
     def _open_and_listed(self) -> dict[str, tuple[LoadedSession, t.SessionInfo]]:
         """The open sessions that lists show, by where they lie."""
         return {

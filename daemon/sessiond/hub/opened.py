@@ -86,6 +86,11 @@ class OpenSessions:
             log = await self._log_at(ref)
         return await self.adopt(log)
 
+    async def ref_of(self, session_id: str) -> str:
+        """Where the session lies that has this id or unique prefix. Raises `SessionNotFound`."""
+        live = self.cached(session_id)
+        return live.log.ref if live is not None else await self._ref_of(session_id)
+
     async def _ref_of(self, prefix: str) -> str:
         """Where the only session lies whose id begins so; or the id of an open one in memory."""
         near = await self._index.near(prefix, shortest=SHORTEST)

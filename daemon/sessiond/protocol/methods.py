@@ -43,6 +43,9 @@ OPEN: Final = Method("session/open", t.OpenParams, t.SessionResult, (*_READ, "al
 CLOSE: Final = Method("session/close", t.CloseParams, t.CloseResult, ("sessionNotFound",))
 CONTINUE: Final = Method("session/continue", t.ContinueParams, t.ContinueResult, (*_READ, "draining"))
 LIST: Final = Method("session/list", t.ListParams, t.ListResult, ("cursorExpired",))
+SEARCH: Final = Method(
+    "session/search", t.SearchParams, t.SearchResult, ("sessionNotFound", "cursorExpired", "storageFailed")
+)
 INFO: Final = Method("session/info", t.InfoParams, t.SessionResult, _READ)
 APPEND: Final = Method(
     "session/append",
@@ -100,7 +103,7 @@ STOP: Final = Method("server/stop", t.StopParams, t.StopResult)
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
-        CREATE, OPEN, CLOSE, CONTINUE, LIST, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
+        CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, LABEL, RENAME, TAG,
         STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         STATUS, CLIENTS, STOP,

@@ -197,6 +197,67 @@ export interface ListedSession {
   model: string | null;
 }
 
+/**
+ * Find entries by their words, in all sessions, on all branches, compacted away or not.
+ *
+ * All of `query` must be found in one entry: words, `"phrases in quotes"` and beginnings`*` of words, without
+ * regard to case and accents. Chinese, Japanese, Korean and Thai are found by the character, so that any part of a
+ * text can be asked for. Searched are messages, tool calls and results (the first 16,000 characters), summaries,
+ * titles and labels; not reasoning, not ephemeral sessions. The filters come before the limit: `cwd` and `tag` are
+ * the session's, `label` is on the entry, `role` is the message's, `since` and `until` are ISO 8601 times. The best
+ * hits come first: rare words count more than common ones, new entries more than old ones, what was said more than
+ * what tools answered.
+ */
+export interface SearchParams {
+  /** 1 to 1000 characters. */
+  query: string;
+  cwd?: string | null;
+  role?: string | null;
+  tag?: string | null;
+  label?: string | null;
+  since?: string | null;
+  until?: string | null;
+  /** 1 to 128 characters. */
+  sessionId?: string | null;
+  cursor?: string | null;
+  /** 1 to 1000. Default `20`. */
+  limit?: number;
+}
+
+/**
+ * A page of hits, best first.
+ *
+ * `unsearched` counts the sessions that the index has not read to their end yet; it is 0 when nothing is missing.
+ */
+export interface SearchResult {
+  hits: Hit[];
+  nextCursor: string | null;
+  unsearched: number;
+}
+
+/** An entry that has what was asked for. */
+export interface Hit {
+  sessionId: string;
+  path: string;
+  title: string | null;
+  cwd: string;
+  /** Null: the title in the header. 1 to 64 characters. */
+  entryId: string | null;
+  seq: number;
+  type: string;
+  /** Of a message. */
+  role: string | null;
+  timestamp: string | null;
+  /** One line of about 160 characters. */
+  snippet: string;
+  /** What was found in it: [start, end) in Unicode code points. */
+  ranges: unknown[][];
+  /** Lies on the path to the session's leaf. */
+  onPath: boolean;
+  /** Of a label: the entry that it is on. */
+  targetId?: string | null;
+}
+
 /** What is known of a session, with the problems of its file. Does not open or subscribe. */
 export interface InfoParams {
   /** 1 to 128 characters. */
@@ -1537,6 +1598,18 @@ export interface Requests {
    * are added.
    */
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
+  /**
+   * Find entries by their words, in all sessions, on all branches, compacted away or not.
+   *
+   * All of `query` must be found in one entry: words, `"phrases in quotes"` and beginnings`*` of words, without
+   * regard to case and accents. Chinese, Japanese, Korean and Thai are found by the character, so that any part of a
+   * text can be asked for. Searched are messages, tool calls and results (the first 16,000 characters), summaries,
+   * titles and labels; not reasoning, not ephemeral sessions. The filters come before the limit: `cwd` and `tag` are
+   * the session's, `label` is on the entry, `role` is the message's, `since` and `until` are ISO 8601 times. The best
+   * hits come first: rare words count more than common ones, new entries more than old ones, what was said more than
+   * what tools answered.
+   */
+  "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "cursorExpired" | "storageFailed" };
   /** What is known of a session, with the problems of its file. Does not open or subscribe. */
   "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "damaged" | "storageFailed" };
   /** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
@@ -1714,6 +1787,7 @@ export const methods = {
   sessionClose: "session/close",
   sessionContinue: "session/continue",
   sessionList: "session/list",
+  sessionSearch: "session/search",
   sessionInfo: "session/info",
   sessionStats: "session/stats",
   sessionAppend: "session/append",

@@ -7,12 +7,11 @@ import logging
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from typing import Final, TypeVar
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 VERSION: Final = 1
 """Counted up with every change of the tables, or of what is written into them: an older file is made anew."""
@@ -126,18 +125,18 @@ class Database:
             with suppress(sqlite3.Error):
                 connection.close()
 
-    def transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do all of it or nothing."""
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """What is done within this block is done wholly or not at all."""
         connection = self.connection
         connection.execute("BEGIN")
         try:
-            result = work(connection)
+            yield connection
             connection.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
-        return result
 
     def _take_over(self) -> None:
         if not os.path.exists(self._path):  # noqa: PTH110

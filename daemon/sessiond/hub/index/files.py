@@ -85,7 +85,7 @@ class Files:
             self._known[ref] = Known(number, stamp, identity, head, consumed, count, tail)
         if damaged:
             log.warning("the index is damaged in %d places; these files are read again", len(damaged))
-            self._database.transaction(lambda _: [self._forget_file(number) for number in damaged])
+            self._forget_files(damaged)
 
     def known(self, ref: str) -> Known | None:
         return self._known.get(as_key(ref))
@@ -125,7 +125,8 @@ class Files:
         """Take the texts of a file out of the database."""
         known = self.known(ref)
         if known is not None:
-            self._database.transaction(lambda _: self._forget_texts(known.id))
+            with self._database.transaction():
+                self._forget_texts(known.id)
             self._known[as_key(ref)] = known._replace(consumed=0, rows=0, tail=b"")
 
     def tree(self, ref: str) -> Tree | None:
@@ -169,11 +170,13 @@ class Files:
             self._trees.pop(ref, None)
             if known is not None:
                 numbers.append(known.id)
-        self._database.transaction(lambda _: [self._forget_file(number) for number in numbers])
+        self._forget_files(numbers)
 
     def _take_in(self, files: Sequence[Stored]) -> None:
         changed = [it for it in map(self._read, files) if it is not None]
-        self._database.transaction(lambda _: [self._save(it) for it in changed])
+        with self._database.transaction():
+            for it in changed:
+                self._save(it)
 
     def _read(self, it: Stored) -> _Changed | None:
         known = self.known(it.ref)
@@ -233,10 +236,12 @@ class Files:
         row = self._database.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
         return int(row[0])
 
-    def _forget_file(self, number: int) -> None:
-        self._forget_texts(number)
-        self._database.connection.execute("DELETE FROM labels WHERE file = ?", (number,))
-        self._database.connection.execute("DELETE FROM files WHERE id = ?", (number,))
+    def _forget_files(self, numbers: Sequence[int]) -> None:
+        with self._database.transaction() as connection:
+            for number in numbers:
+                self._forget_texts(number)
+                connection.execute("DELETE FROM labels WHERE file = ?", (number,))
+                connection.execute("DELETE FROM files WHERE id = ?", (number,))
 
     def _forget_texts(self, number: int) -> None:
         connection = self._database.connection

@@ -88,7 +88,7 @@ class Filler:
         texts = [(0, fed.title)] if fed.title is not None else []
         texts += [(seq, text) for seq, entry in fed.entries if (text := text_of_entry(entry)) is not None]
         now = known._replace(consumed=fed.consumed, rows=fed.rows, tail=hash_of(fed.tail))
-        self._database.transaction(lambda _: self._save(ref, now, texts))
+        self._save(ref, now, texts)
         return fed.rows
 
     def fed(self, ref: str) -> None:
@@ -148,7 +148,7 @@ class Filler:
                 texts.append((each, text))
         tail = bytes_of(self._store, ref, max(0, end - TAIL), end)
         now = known._replace(consumed=end, rows=row, tail=hash_of(tail))
-        self._database.transaction(lambda _: self._save(ref, now, texts))
+        self._save(ref, now, texts)
 
     def _save(self, ref: str, now: Known, texts: Sequence[tuple[int, Text]]) -> None:
         connection = self._database.connection
@@ -158,10 +158,11 @@ class Filler:
             for number, (seq, it) in enumerate(texts, first)
         ]
         said = [(number, it.text) for number, (_, it) in enumerate(texts, first)]
-        connection.executemany("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        connection.executemany("INSERT INTO texts VALUES(?, ?)", said)
-        connection.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", said)
-        self._files.consumed(ref, now)
+        with self._database.transaction():
+            connection.executemany("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            connection.executemany("INSERT INTO texts VALUES(?, ?)", said)
+            connection.executemany("INSERT INTO words(rowid, text) VALUES(?, ?)", said)
+            self._files.consumed(ref, now)
 
 
 def title_of(tree: Tree) -> Text | None:

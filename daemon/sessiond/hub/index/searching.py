@@ -78,25 +78,23 @@ def search(
     if not asked:
         raise InvalidRequest("the query holds no letter and no digit, and nothing else is searched")
     question = _name_of(params)
-    cursor = _first(question) if params.cursor is None else _decode(params.cursor, question)
+    at = _first(question) if params.cursor is None else _decode(params.cursor, question)
+    following: _Cursor | None = at
     picked: list[_Found] = []
-    while True:
-        window = _window(connection, params, asked, live, file, cursor)
-        ranked = sorted(_ranked(window, cursor.now), reverse=True)
-        left = [it for it in ranked if not cursor.entry or it < (cursor.score, cursor.entry)]
+    while following is not None and len(picked) < params.limit:
+        at = following
+        window = _window(connection, params, asked, live, file, at)
+        ranked = sorted(_ranked(window, at.now), reverse=True)
+        left = [it for it in ranked if not at.entry or it < (at.score, at.entry)]
         room = params.limit - len(picked)
         picked += left[:room]
         if len(left) > room:
-            last = picked[-1]
-            cursor = _Cursor(question, cursor.now, cursor.below, last.score, last.entry)
-            break
-        if len(window) < WINDOW:
-            cursor = None
-            break
-        cursor = _Cursor(question, cursor.now, window[-1][0], 0.0, 0)
-        if len(picked) == params.limit:
-            break
-    more = None if cursor is None else base64.urlsafe_b64encode(msgspec.json.encode(cursor)).decode()
+            following = _Cursor(question, at.now, at.below, *left[room - 1])
+        elif len(window) == WINDOW:
+            following = _Cursor(question, at.now, window[-1][0], 0.0, 0)
+        else:
+            following = None
+    more = None if following is None else base64.urlsafe_b64encode(msgspec.json.encode(following)).decode()
     hits, refs = _hits(connection, [it.entry for it in picked], asked, live)
     return Hits(hits, refs, more)
 
@@ -155,7 +153,8 @@ def _files_of(
         here = params.cwd is None or view.listed.cwd == params.cwd
         if number is not None and here and (params.tag is None or params.tag in view.listed.tags):
             wanted.add(number)
-    sql, values = "draft IS NOT NULL", []
+    sql = "draft IS NOT NULL"
+    values: list[str] = []
     if params.cwd is not None:
         sql, values = sql + " AND cwd = ?", [*values, params.cwd]
     if params.tag is not None:

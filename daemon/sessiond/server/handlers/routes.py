@@ -66,6 +66,7 @@ ROUTES: dict[str, Route] = dict(
         _on_session(m.CLOSE, sessions.close, "write"),
         _route(m.CONTINUE, sessions.continue_, "write"),
         _route(m.LIST, sessions.list_, "large"),
+        _route(m.SEARCH, sessions.search, "large"),
         _on_session(m.INFO, sessions.info),
         _on_session(m.STATS, stats.stats, "large"),
         _route(m.FORK, sessions.fork, "write"),

@@ -44,6 +44,10 @@ async def list_(client: Client, params: t.ListParams) -> t.ListResult:
     return await client.hub.index.page(params)
 
 
+async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
+    return await client.hub.search(params)
+
+
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:
     return _session(client, live)
 

@@ -144,6 +144,51 @@
 ---@field lifecycle "aborted"|"complete"|"empty"|"error"|"interrupted"
 ---@field model? string
 
+---Find entries by their words, in all sessions, on all branches, compacted away or not.
+---
+---All of `query` must be found in one entry: words, `"phrases in quotes"` and beginnings`*` of words, without
+---regard to case and accents. Chinese, Japanese, Korean and Thai are found by the character, so that any part of a
+---text can be asked for. Searched are messages, tool calls and results (the first 16,000 characters), summaries,
+---titles and labels; not reasoning, not ephemeral sessions. The filters come before the limit: `cwd` and `tag` are
+---the session's, `label` is on the entry, `role` is the message's, `since` and `until` are ISO 8601 times. The best
+---hits come first: rare words count more than common ones, new entries more than old ones, what was said more than
+---what tools answered.
+---@class (exact) sessiond.SearchParams
+---@field query string 1 to 1000 characters.
+---@field cwd? string
+---@field role? string
+---@field tag? string
+---@field label? string
+---@field since? string
+---@field until? string
+---@field sessionId? string 1 to 128 characters.
+---@field cursor? string
+---@field limit? integer 1 to 1000. Default `20`.
+
+---A page of hits, best first.
+---
+---`unsearched` counts the sessions that the index has not read to their end yet; it is 0 when nothing is missing.
+---@class (exact) sessiond.SearchResult
+---@field hits sessiond.Hit[]
+---@field nextCursor? string
+---@field unsearched integer
+
+---An entry that has what was asked for.
+---@class (exact) sessiond.Hit
+---@field sessionId string
+---@field path string
+---@field title? string
+---@field cwd string
+---@field entryId? string Null: the title in the header. 1 to 64 characters.
+---@field seq integer
+---@field type string
+---@field role? string Of a message.
+---@field timestamp? string
+---@field snippet string One line of about 160 characters.
+---@field ranges any[][] What was found in it: [start, end) in Unicode code points.
+---@field onPath boolean Lies on the path to the session's leaf.
+---@field targetId? string Of a label: the entry that it is on.
+
 ---What is known of a session, with the problems of its file. Does not open or subscribe.
 ---@class (exact) sessiond.InfoParams
 ---@field sessionId string 1 to 128 characters.
@@ -1156,6 +1201,7 @@ M.methods = {
   sessionClose = "session/close", -- sessiond.CloseParams -> sessiond.CloseResult
   sessionContinue = "session/continue", -- sessiond.ContinueParams -> sessiond.ContinueResult
   sessionList = "session/list", -- sessiond.ListParams -> sessiond.ListResult
+  sessionSearch = "session/search", -- sessiond.SearchParams -> sessiond.SearchResult
   sessionInfo = "session/info", -- sessiond.InfoParams -> sessiond.SessionResult
   sessionStats = "session/stats", -- sessiond.StatsParams -> sessiond.StatsResult
   sessionAppend = "session/append", -- sessiond.AppendParams -> sessiond.AppendResult
