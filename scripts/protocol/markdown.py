@@ -6,6 +6,8 @@ from typing import Any
 
 from scripts.protocol.notes import JsonSchema, notes
 
+from sessiond.session.reasons import REASONS
+
 _EXPLAINED_BY_HAND = frozenset(("Entry", "Draft", "ErrorKind"))
 """Types with a heading of their own in the prose. The headings of the others say "shape": `session/info` and
 `SessionInfo` would share an anchor."""
@@ -49,6 +51,7 @@ def parts(schema: JsonSchema) -> dict[str, str]:
         "clientMethods": _overview(schema["clientMethods"], "what the daemon asks"),
         "notifications": _overview(schema["notifications"], "notification"),
         "errors": _errors(schema["errors"]),
+        "reasons": _reasons(),
         "entries": _entries(definitions),
         "shapes": "\n\n".join(_shape(name, definitions[name]) for name in _shapes(definitions)),
         **methods,
@@ -94,6 +97,11 @@ def _errors(errors: JsonSchema) -> str:
         _table(("kind", "code", "retryable", "means", "what to do"), rows)
         + f"\n\nAny request may fail with {general}. What else it may fail with stands with its method."
     )
+
+
+def _reasons() -> str:
+    rows = (f"| `{reason}` | {fate} | {because} |" for reason, (fate, because) in REASONS.items())
+    return _table(("reason", "fate", "because"), rows)
 
 
 def _entries(definitions: JsonSchema) -> str:
