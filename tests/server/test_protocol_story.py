@@ -1,6 +1,7 @@
 """The story that protocol.md tells in its examples, played to a real daemon: its answers are the same."""
 
 import json  # noqa: TID251 - a line is written as another program writes it
+import os
 import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -27,6 +28,17 @@ MADE = re.compile(
 )
 SHORTENED = {"methods"}
 """Lists of which the document shows only the beginning."""
+
+CLAUDE = b"""\
+{"type":"file-history-snapshot","messageId":"f1","snapshot":{}}
+{"type":"user","uuid":"zoo-1","parentUuid":null,"sessionId":"7c1f0a52-9d0e-4b7b-8f52-1f4f5a0d9b11",\
+"cwd":"/home/ada/zoo","timestamp":"2026-02-16T09:00:00.000Z","message":{"role":"user","content":"Sort the zoo."}}
+{"type":"assistant","uuid":"zoo-2","parentUuid":"zoo-1","sessionId":"7c1f0a52-9d0e-4b7b-8f52-1f4f5a0d9b11",\
+"cwd":"/home/ada/zoo","timestamp":"2026-02-16T09:00:05.000Z","message":{"role":"assistant","model":"claude-test-1",\
+"content":[{"type":"text","text":"Sorted by size."}]}}
+{"type":"custom-title","customTitle":"Sort the zoo","sessionId":"7c1f0a52-9d0e-4b7b-8f52-1f4f5a0d9b11"}
+"""
+"""A session of Claude Code."""
 
 
 @dataclass
@@ -96,6 +108,8 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
         logs.user("Sort these notes.", parent=None, id="a1c9"), logs.assistant("Sorted.", id="b7d2")
     )
     (folder / "notes.jsonl").write_bytes(notes)
+    (folder / "claude.jsonl").write_bytes(CLAUDE)
+    os.utime(folder / "claude.jsonl", (1_700_000_000, 1_700_000_000))
     async with running(tmp_path / "home", "socket") as daemon:
         yield Story(await daemon.attach(), await daemon.attach("json-lines"), folder)
 

@@ -157,6 +157,19 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
     ),
+    "import": Verb(
+        "Read session files of other programs",
+        "exchange:import_",
+        ("PATH",),
+        (
+            Option(
+                "format", "NAME", "pi, pi4, operator, go, nova, claude-code or codex (default: as detected)"
+            ),
+            Option("cwd", "DIR", "the folder that the sessions belong to, instead of the one they name"),
+            JSON,
+        ),
+        "PATH is a file or a folder. A second import adds what is new; Ctrl-C keeps what was imported until then.",
+    ),
     "label": Verb(
         "Bookmark an entry",
         "tree:label",

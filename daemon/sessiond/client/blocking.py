@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
     from types import TracebackType
-    from typing import Any, Self
+    from typing import Any, Self, TypeAlias
 
     from sessiond.paths import Places
+
+    Told: TypeAlias = Callable[[str, Any], None]
 
 METHOD_NOT_FOUND = -32601  # protocol.errors has it too, at the price of importing msgspec
 
@@ -47,11 +49,19 @@ class Daemon:
         self._reader = Reader(self._sock)
         self._spoken_to = False
         self._last_id = 0
+        self._told: Told | None = None
         self._waiting: deque[tuple[str, Any]] = deque()
 
-    def call(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """Ask and wait for the result. Raises `RpcError` when refused, `Disconnected` without an answer."""
-        return self._ask(method, params)[0]
+    def call(self, method: str, params: dict[str, Any] | None = None, *, told: Told | None = None) -> Any:
+        """Ask and wait for the result. Raises `RpcError` when refused, `Disconnected` without an answer.
+
+        With `told`, notifications that come meanwhile go there and are not kept.
+        """
+        self._told = told
+        try:
+            return self._ask(method, params)[0]
+        finally:
+            self._told = None
 
     def call_text(self, method: str, params: dict[str, Any] | None = None) -> str:
         """As `call`, but the result is the JSON text that the daemon sent, character for character."""
@@ -123,7 +133,11 @@ class Daemon:
                 error = {"code": METHOD_NOT_FOUND, "message": f"This client does not know {method}."}
                 self._send({"jsonrpc": "2.0", "id": message["id"][0], "error": error})
             else:
-                self._waiting.append((method, message["params"][0] if "params" in message else {}))
+                note = method, message["params"][0] if "params" in message else {}
+                if self._told is not None:
+                    self._told(*note)
+                else:
+                    self._waiting.append(note)
         return text, message
 
     def _send(self, message: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from sessiond.hub.branching import Branches
 from sessiond.hub.compacting import Compactions
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
 from sessiond.hub.events import Listener
+from sessiond.hub.importing import Imports
 from sessiond.hub.index.index import Index
 from sessiond.hub.jobs import Jobs
 from sessiond.hub.lineage import Lineage
@@ -65,6 +66,7 @@ class Hub:
         self.index = Index(files, index_path, self._open_and_listed)
         self._open = OpenSessions(files, memory, self.index)
         self.summarizers = Summarizers(chosen.summarizer)
+        self.imports = Imports(self, files)
         self._jobs = Jobs()
         self.compactions = Compactions(chosen.compaction, self.summarizers, self._jobs)
         self.branches = Branches(chosen.compaction, self.summarizers, self._jobs)

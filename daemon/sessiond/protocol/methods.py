@@ -81,6 +81,9 @@ UPDATE_STATE: Final = Method("session/updateState", t.UpdateStateParams, t.Updat
 BEGIN_TASK: Final = Method("session/beginTask", t.BeginTaskParams, t.BeginTaskResult, _WRITE)
 STATS: Final = Method("session/stats", t.StatsParams, t.StatsResult, (*_READ, "entryNotFound"))
 FORK: Final = Method("session/fork", t.ForkParams, t.SessionResult, (*_WRITE, "entryNotFound"))
+IMPORT: Final = Method(
+    "session/import", t.ImportParams, t.ImportResult, ("storageFull", "storageFailed", "draining")
+)
 LABEL: Final = Method("session/label", t.LabelParams, t.ChangeResult, (*_WRITE, "entryNotFound"))
 RENAME: Final = Method("session/rename", t.RenameParams, t.ChangeResult, _WRITE)
 TAG: Final = Method("session/tag", t.TagParams, t.ChangeResult, _WRITE)
@@ -92,7 +95,9 @@ FLUSH: Final = Method(
 BLOB_PUT: Final = Method(
     "blob/put", t.BlobPutParams, t.BlobPutResult, ("storageFull", "storageFailed", "draining")
 )
-BLOB_GET: Final = Method("blob/get", t.BlobGetParams, t.BlobGetResult, ("blobNotFound", "damaged", "storageFailed"))
+BLOB_GET: Final = Method(
+    "blob/get", t.BlobGetParams, t.BlobGetResult, ("blobNotFound", "damaged", "storageFailed")
+)
 BLOB_COLLECT: Final = Method(
     "blob/collect", t.BlobCollectParams, t.BlobCollectResult, ("storageFailed", "draining")
 )
@@ -104,7 +109,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
         CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
-        PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, LABEL, RENAME, TAG,
+        PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, LABEL, RENAME, TAG,
         STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         STATUS, CLIENTS, STOP,
     )

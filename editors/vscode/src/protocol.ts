@@ -774,6 +774,69 @@ export interface ForkParams {
   title?: string | null;
 }
 
+/**
+ * Read session files of other programs: a file, a folder with all below it, or several of both.
+ *
+ * The source is only read. A second import of a file adds what it has grown by, and nothing if it has not. Every
+ * line that was not understood is kept in the session as it is. One file that cannot be read stops no other.
+ * Cancelling ends the work between two files: what was imported stays, and the next import goes on from there.
+ * With `workDoneToken` the client hears of progress.
+ */
+export interface ImportParams {
+  /** 1 to 4096 characters. */
+  path?: string | null;
+  paths?: string[] | null;
+  /** Detected for each file. */
+  format?: "claude-code" | "codex" | "go" | "nova" | "operator" | "pi" | "pi4" | null;
+  /** The folder that the sessions belong to, instead of the one that they name. 1 to 4096 characters. */
+  cwd?: string | null;
+  /** 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+}
+
+/** What became of all files. Of the skipped ones the first thousand are listed. */
+export interface ImportResult {
+  sessions: ImportedSession[];
+  skipped: SkippedFile[];
+  skippedCount: number;
+}
+
+/**
+ * What became of one file.
+ *
+ * `understood` counts its lines by what they became, `kept` those that are kept as they are, by kind.
+ */
+export interface ImportedSession {
+  path: string;
+  format: "claude-code" | "codex" | "go" | "nova" | "operator" | "pi" | "pi4";
+  sessionId: string;
+  status: "created" | "grown" | "unchanged";
+  title: string | null;
+  /** Nobody has answered in it: it is hidden from lists. */
+  draft: boolean;
+  /** Entries. */
+  added: number;
+  understood: Record<string, number>;
+  kept: Record<string, number>;
+  /** Lines at the end of a file that is being written, for the next time. */
+  heldBack: number;
+  /** At most twenty. */
+  problems: ImportProblem[];
+  problemCount: number;
+}
+
+/** A line of a source that could not be taken as it is; 0 is the whole file. */
+export interface ImportProblem {
+  line: number;
+  reason: string;
+}
+
+/** A file that was not imported, and why. */
+export interface SkippedFile {
+  path: string;
+  reason: string;
+}
+
 /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
 export interface LabelParams {
   /** 1 to 128 characters. */
@@ -1695,6 +1758,15 @@ export interface Requests {
    * `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
    */
   "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" };
+  /**
+   * Read session files of other programs: a file, a folder with all below it, or several of both.
+   *
+   * The source is only read. A second import of a file adds what it has grown by, and nothing if it has not. Every
+   * line that was not understood is kept in the session as it is. One file that cannot be read stops no other.
+   * Cancelling ends the work between two files: what was imported stays, and the next import goes on from there.
+   * With `workDoneToken` the client hears of progress.
+   */
+  "session/import": { params: ImportParams; result: ImportResult; errors: "storageFull" | "storageFailed" | "draining" };
   /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
   "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" };
   /** Give the session a title; an empty one takes it away. The title is a line of the log. */
@@ -1801,6 +1873,7 @@ export const methods = {
   sessionPrepareBranch: "session/prepareBranch",
   sessionBranch: "session/branch",
   sessionFork: "session/fork",
+  sessionImport: "session/import",
   sessionLabel: "session/label",
   sessionRename: "session/rename",
   sessionTag: "session/tag",

@@ -40,6 +40,14 @@ from sessiond.protocol.types.context import (
     ContextResult as ContextResult,
     Explained as Explained,
 )
+from sessiond.protocol.types.exchange import (
+    Dialect as Dialect,
+    ImportedSession as ImportedSession,
+    ImportParams as ImportParams,
+    ImportProblem as ImportProblem,
+    ImportResult as ImportResult,
+    SkippedFile as SkippedFile,
+)
 from sessiond.protocol.types.handshake import (
     ClientCapabilities as ClientCapabilities,
     Handshake as Handshake,

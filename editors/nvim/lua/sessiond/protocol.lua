@@ -548,6 +548,52 @@
 ---@field cwd? string
 ---@field title? string
 
+---Read session files of other programs: a file, a folder with all below it, or several of both.
+---
+---The source is only read. A second import of a file adds what it has grown by, and nothing if it has not. Every
+---line that was not understood is kept in the session as it is. One file that cannot be read stops no other.
+---Cancelling ends the work between two files: what was imported stays, and the next import goes on from there.
+---With `workDoneToken` the client hears of progress.
+---@class (exact) sessiond.ImportParams
+---@field path? string 1 to 4096 characters.
+---@field paths? string[]
+---@field format? "claude-code"|"codex"|"go"|"nova"|"operator"|"pi"|"pi4" Detected for each file.
+---@field cwd? string The folder that the sessions belong to, instead of the one that they name. 1 to 4096 characters.
+---@field workDoneToken? string|integer 1 to 128 characters.
+
+---What became of all files. Of the skipped ones the first thousand are listed.
+---@class (exact) sessiond.ImportResult
+---@field sessions sessiond.ImportedSession[]
+---@field skipped sessiond.SkippedFile[]
+---@field skippedCount integer
+
+---What became of one file.
+---
+---`understood` counts its lines by what they became, `kept` those that are kept as they are, by kind.
+---@class (exact) sessiond.ImportedSession
+---@field path string
+---@field format "claude-code"|"codex"|"go"|"nova"|"operator"|"pi"|"pi4"
+---@field sessionId string
+---@field status "created"|"grown"|"unchanged"
+---@field title? string
+---@field draft boolean Nobody has answered in it: it is hidden from lists.
+---@field added integer Entries.
+---@field understood table<string, integer>
+---@field kept table<string, integer>
+---@field heldBack integer Lines at the end of a file that is being written, for the next time.
+---@field problems sessiond.ImportProblem[] At most twenty.
+---@field problemCount integer
+
+---A line of a source that could not be taken as it is; 0 is the whole file.
+---@class (exact) sessiond.ImportProblem
+---@field line integer
+---@field reason string
+
+---A file that was not imported, and why.
+---@class (exact) sessiond.SkippedFile
+---@field path string
+---@field reason string
+
 ---Bookmark an entry; an absent or empty `label` removes the bookmark.
 ---@class (exact) sessiond.LabelParams
 ---@field sessionId string 1 to 128 characters.
@@ -1215,6 +1261,7 @@ M.methods = {
   sessionPrepareBranch = "session/prepareBranch", -- sessiond.PrepareBranchParams -> sessiond.PrepareBranchResult
   sessionBranch = "session/branch", -- sessiond.BranchParams -> sessiond.BranchResult
   sessionFork = "session/fork", -- sessiond.ForkParams -> sessiond.SessionResult
+  sessionImport = "session/import", -- sessiond.ImportParams -> sessiond.ImportResult
   sessionLabel = "session/label", -- sessiond.LabelParams -> sessiond.ChangeResult
   sessionRename = "session/rename", -- sessiond.RenameParams -> sessiond.ChangeResult
   sessionTag = "session/tag", -- sessiond.TagParams -> sessiond.ChangeResult

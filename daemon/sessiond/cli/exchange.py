@@ -1,0 +1,86 @@
+"""Commands about sessions of other programs: import.
+
+The id of each session that has come or grown stands alone on a line of standard output, for scripts; what became
+of the files goes to standard error.
+"""
+# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# ruff: noqa: PTH100
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sessiond.cli import human
+from sessiond.cli.text import one_line
+from sessiond.client.blocking import connect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.arguments import Given
+
+_NOTHING_IMPORTED = 1
+_FEW = 5
+
+
+def import_(given: Given) -> int:
+    """Send `session/import`."""
+    params: dict[str, Any] = {"path": os.path.abspath(given.needed("PATH")), "workDoneToken": "import"}
+    if (dialect := given.text("format")) is not None:
+        params["format"] = dialect
+    if (cwd := given.text("cwd")) is not None:
+        params["cwd"] = os.path.abspath(cwd)
+    with connect() as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("session/import", params))
+            return 0
+        result = daemon.call("session/import", params, told=_tell if sys.stderr.isatty() else None)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    sessions = result["sessions"]
+    for session in sessions:
+        if session["status"] != "unchanged":
+            print(session["sessionId"])
+    _say(sessions, result["skipped"], result["skippedCount"])
+    return 0 if sessions else _NOTHING_IMPORTED
+
+
+def _tell(method: str, params: Any) -> None:
+    message = params.get("value", {}).get("message") if method == "$/progress" else None
+    if message:
+        print(f"\r\x1b[K{one_line(message)[:78]}", end="", file=sys.stderr, flush=True)
+
+
+def _say(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]], skipped_count: int) -> None:
+    """What became of the files, in a few lines."""
+    counts = dict.fromkeys(("created", "grown", "unchanged"), 0)
+    for session in sessions:
+        counts[session["status"]] += 1
+    parts = [f"{count} {status}" for status, count in counts.items() if count]
+    parts += [f"{skipped_count} skipped"] if skipped_count else []
+    print(", ".join(parts) or "There was nothing to import.", file=sys.stderr)
+    if len(sessions) == 1:
+        _explain(sessions[0])
+    for file in skipped[:_FEW]:
+        print(f"skipped {one_line(file['path'])}: {one_line(file['reason'])}", file=sys.stderr)
+    if skipped_count > _FEW:
+        print(f"and {skipped_count - _FEW} more: --json lists them", file=sys.stderr)
+
+
+def _explain(session: dict[str, Any]) -> None:
+    """What became of the lines of one file."""
+    for heading, counts in (("understood", session["understood"]), ("kept as it is", session["kept"])):
+        if counts:
+            named = ", ".join(f"{count} {one_line(kind)}" for kind, count in sorted(counts.items()))
+            print(f"{heading}: {named}", file=sys.stderr)
+    if session["heldBack"]:
+        lines = human.count(session["heldBack"], "line")
+        print(f"{lines} left for the next import: the file is being written", file=sys.stderr)
+    for problem in session["problems"][:_FEW]:
+        print(f"line {problem['line']}: {one_line(problem['reason'])}", file=sys.stderr)
+    if session["problemCount"] > _FEW:
+        print(f"and {session['problemCount'] - _FEW} more problems: --json lists them", file=sys.stderr)
+    if session["draft"]:
+        print("Nobody has answered in it, so it is a draft: sessiond list --drafts", file=sys.stderr)

@@ -1,0 +1,138 @@
+"""Finding and reading the session files of other programs. Blocking: everything here runs in a thread."""
+
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.hub import clock
+from sessiond.session.dialects import codex, known
+from sessiond.session.dialects.source import Source
+from sessiond.session.dialects.weaving import Imported
+
+MAX_BYTES: Final = 1 << 30
+GROWING_SECONDS: Final = 300.0
+"""A file that was written less than this ago may be in use: a message at its end may be a part of one."""
+_SUFFIXES: Final = (".jsonl", ".json", ".jsonl.zst")
+_INDEX: Final = "session_index.jsonl"
+
+
+class NotImported(Exception):
+    """A file is not imported; the reason says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that may hold a session. `named`: somebody asked for this one, not for a folder."""
+
+    path: str
+    named: bool
+
+
+def find(paths: Iterable[str]) -> list[Found]:
+    """The files that were named, and those that may be sessions below the folders that were named, in order."""
+    found: dict[str, Found] = {}
+    for path in paths:
+        if Path(path).is_dir():
+            for below in _below(path):
+                found.setdefault(below, Found(below, named=False))
+        else:
+            found[path] = Found(path, named=True)
+            for below in _below(str(Path(path).with_suffix("") / "subagents")):
+                found.setdefault(below, Found(below, named=False))
+    return list(found.values())
+
+
+def read(path: str, dialect: str | None, titles: "Titles") -> Imported:
+    """The session in a file. Raises `NotImported`, `OSError`."""
+    if path.endswith(".zst"):
+        raise NotImported("it is compressed: unpack it first, with `zstd -d`")
+    data, modified = _bytes(path)
+    spoken = dialect or known.detect(data[: known.HEAD_BYTES])
+    if spoken is None and path.endswith(".json"):
+        spoken = known.detect(data)
+    if spoken is None:
+        raise NotImported("it is no session of a program that is known here")
+    source = Source(
+        name=Path(path).name, data=data, modified=clock.iso(int(modified * 1e9)),
+        growing=time.time() - modified < GROWING_SECONDS, beside=_beside(path, spoken, titles),
+    )  # fmt: skip
+    imported = known.DIALECTS[spoken].read(source)
+    if not imported.said:
+        raise NotImported("nothing is said in it")
+    return imported
+
+
+class Titles:
+    """The names of Codex sessions, which lie in one file for all of them."""
+
+    def __init__(self) -> None:
+        self._by_file: dict[str, dict[str, str]] = {}
+
+    def of(self, path: str) -> str | None:
+        """The name of a rollout, by the id in its file name; the last one that was given counts."""
+        home = next((it for it in Path(path).parents if (it / _INDEX).is_file()), None)
+        if home is None:
+            return None
+        index = str(home / _INDEX)
+        if index not in self._by_file:
+            self._by_file[index] = dict(_names(index))
+        return self._by_file[index].get(Path(path).stem[-36:])
+
+
+def _names(index: str) -> Iterator[tuple[str, str]]:
+    for line in Path(index).read_bytes().split(b"\n"):
+        try:
+            value = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            session, name = value.get("id"), value.get("thread_name")
+            if isinstance(session, str) and isinstance(name, str):
+                yield session, name
+
+
+def _beside(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
+    beside: dict[str, Any] = {"sourcePath": path}
+    if dialect == codex.NAME and (title := titles.of(path)) is not None:
+        beside["title"] = title
+    meta = Path(path).with_suffix(".meta.json")
+    if meta.is_file():
+        try:
+            said = msgspec.json.decode(meta.read_bytes())
+        except (msgspec.DecodeError, RecursionError, OSError):
+            return beside
+        if isinstance(said, dict):
+            beside |= {name: value for name, value in said.items() if isinstance(value, str | int | bool)}
+    return beside
+
+
+def _bytes(path: str) -> tuple[bytes, float]:
+    """The bytes of a regular file, and when it was last written."""
+    fd = os.open(
+        path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    )  # a FIFO must not make us wait for a writer
+    with os.fdopen(fd, "rb") as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise NotImported("it is no regular file")
+        if status.st_size > MAX_BYTES:
+            raise NotImported(f"it has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read")
+        return file.read(), status.st_mtime
+
+
+def _below(folder: str) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith(_SUFFIXES) and not name.endswith(".meta.json"):
+                yield str(Path(parent) / name)

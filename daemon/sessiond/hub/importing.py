@@ -1,0 +1,236 @@
+"""Importing session files of other programs: whole new sessions, and what a grown file adds to its session.
+
+Files are read in a thread, one after the other. A new session is one file that appears whole or not at all; what
+a session gains goes through its queue like any append. Where people have gone on in the session here, its leaf
+stays where they are.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from sessiond.hub import catalogue, drafts, foreign_files, placing
+from sessiond.hub.errors import HubError, InvalidRequest
+from sessiond.hub.foreign_files import NotImported, Titles
+from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.placing import Placement
+from sessiond.protocol import types as t
+from sessiond.session import lines
+from sessiond.session.dialects import landing
+from sessiond.session.dialects.weaving import Imported, Woven
+from sessiond.session.tree import Tree
+from sessiond.store.base import LogExists, LogNotFound, Store
+
+ENTRIES_AT_ONCE: Final = 500
+MAX_SKIPPED: Final = 1_000
+MAX_PROBLEMS: Final = 20
+_ADVANCING: Final = Placement(as_found=True)
+_STAYING: Final = Placement(as_found=True, advance=False)
+
+
+class Sessions(Protocol):
+    """What an import needs of the hub."""
+
+    async def session(self, session_id: str) -> LiveSession:
+        """The session with this id, open."""
+
+    def cached(self, session_id: str) -> LiveSession | None:
+        """The same if it is open already."""
+
+    def refuse_when_draining(self) -> None:
+        """Raise `Draining` when no more writes are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """Who hears of an import: how far it is, and each new session."""
+
+    told: Callable[[t.Progress], None]
+    created: Callable[[t.SessionInfo], None]
+    origin: t.Origin
+
+
+@dataclass(slots=True)
+class _Run:
+    """One import: what was asked, and what is known of the store while it runs."""
+
+    params: t.ImportParams
+    reporting: Reporting
+    refs: dict[str, str]  # session id -> where its log lies
+    titles: Titles = field(default_factory=Titles)
+
+
+class Imports:
+    """Imports into one store."""
+
+    def __init__(self, sessions: Sessions, files: Store) -> None:
+        self._sessions = sessions
+        self._files = files
+
+    async def run(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
+        """Import all that was named. Raises `InvalidRequest`, `Draining`, `StorageFailed`."""
+        paths = _named(params)
+        found = await asyncio.to_thread(foreign_files.find, paths)
+        run = _Run(params, reporting, {it.session_id: it.ref for it in await self._files.list()})
+        sessions: list[t.ImportedSession] = []
+        skipped: list[t.SkippedFile] = []
+        count = 0
+        for number, it in enumerate(found):
+            self._sessions.refuse_when_draining()
+            percentage = 100 * number // len(found)
+            message = f"{number + 1:,} of {len(found):,}: {lines.sound(it.path.rpartition('/')[2])}"
+            reporting.told(t.Progress(kind="report", message=message, percentage=percentage))
+            try:
+                sessions.append(await self._take(it.path, run))
+            except (NotImported, HubError, LogExists, OSError) as refusal:
+                count += 1
+                if len(skipped) < MAX_SKIPPED:
+                    reason = refusal.reason if isinstance(refusal, NotImported) else str(refusal)
+                    skipped.append(t.SkippedFile(path=lines.sound(it.path), reason=lines.sound(reason)))
+        return t.ImportResult(sessions=sessions, skipped=skipped, skipped_count=count)
+
+    async def _take(self, path: str, run: _Run) -> t.ImportedSession:
+        if path in run.refs.values():
+            raise NotImported("it is a session of sessiond already")
+        imported = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles)
+        names = landing.candidates(imported)
+        for session_id in names:
+            rows = await self._rows(session_id, run)
+            if rows is None:
+                return await self._create(imported, session_id, path, run)
+            if landing.is_of(rows, imported):
+                return await self._grow(imported, session_id, rows, path, run)
+        raise NotImported(f"other sessions have its ids: {', '.join(names)}")
+
+    async def _rows(self, session_id: str, run: _Run) -> Tree | None:
+        """What a session holds, without opening it; None when there is none of this id."""
+        live = self._sessions.cached(session_id)
+        if live is not None:
+            return live.tree
+        ref = run.refs.get(session_id)
+        return None if ref is None else await asyncio.to_thread(self._scan, ref)
+
+    def _scan(self, ref: str) -> Tree | None:
+        tree = Tree()
+        try:
+            for data in self._files.scan(ref):
+                tree.read(data)
+        except LogNotFound:
+            return None
+        tree.finish()
+        return tree
+
+    async def _create(self, imported: Imported, session_id: str, path: str, run: _Run) -> t.ImportedSession:
+        cwd = run.params.cwd or imported.cwd
+        landed = await asyncio.to_thread(landing.new_log, imported, session_id, cwd)
+        await asyncio.gather(*map(self._files.blobs.put, landed.blobs.values()))
+        made = await self._files.create(
+            session_id, cwd=cwd, timestamp=imported.timestamp, lines=b"".join(placing.ended([landed.log])),
+            draft=not imported.has_assistant,
+        )  # fmt: skip
+        try:
+            info = await asyncio.to_thread(_info, landed.log, made.path, draft=made.draft)
+        finally:
+            await made.close()
+        run.refs[session_id] = made.ref
+        run.reporting.created(info)
+        if not cwd:
+            imported.account.trouble(0, "it names no folder; import it with `cwd`")
+        return t.ImportedSession(
+            status="created", session_id=session_id, title=info.title, draft=info.draft, added=len(imported.woven),
+            **_account(imported, path),
+        )  # fmt: skip
+
+    async def _grow(
+        self, imported: Imported, session_id: str, rows: Tree, path: str, run: _Run
+    ) -> t.ImportedSession:
+        new: list[Woven] = []
+        title, draft = rows.title, not rows.has_assistant()
+        if await asyncio.to_thread(landing.missing, imported, rows):
+            live = await self._sessions.session(session_id)
+            live.engaged += 1
+            try:
+                new = landing.missing(imported, live.tree)
+                await self._append(live, imported, new, run.reporting.origin)
+            finally:
+                live.engaged -= 1
+            title, draft = live.tree.title, live.is_draft
+        return t.ImportedSession(
+            status="grown" if new else "unchanged", session_id=session_id, title=title, draft=draft,
+            added=len(new), **_account(imported, path),
+        )  # fmt: skip
+
+    async def _append(
+        self, live: LiveSession, imported: Imported, new: Sequence[Woven], origin: t.Origin
+    ) -> None:
+        """Append what is new, and move the leaf along if it is still where an import had left it."""
+        leaf = live.tree.pending_leaf_id
+        follows = leaf is None or any(it.id == leaf for it in imported.woven)
+        for start in range(0, len(new), ENTRIES_AT_ONCE):
+            some = new[start : start + ENTRIES_AT_ONCE]
+            batch = [_draft(it, imported.dialect) for it in some]
+            is_last = start + ENTRIES_AT_ONCE >= len(new)
+            if is_last and follows and some[-1].id != imported.leaf:
+                batch.append(msgspec.json.encode({"type": "leaf", "targetId": imported.leaf}))
+            await _appended(live, batch, _ADVANCING if follows else _STAYING, origin)
+
+
+def _named(params: t.ImportParams) -> list[str]:
+    paths = [*([] if params.path is None else [params.path]), *(params.paths or [])]
+    if not paths:
+        raise InvalidRequest("say what to import: path or paths")
+    for path in [*paths, *([] if params.cwd is None else [params.cwd])]:
+        if not path.startswith("/") or "\0" in path:
+            raise InvalidRequest(f"{path!r:.80} is not an absolute path")
+    return paths
+
+
+def _account(imported: Imported, path: str) -> dict[str, Any]:
+    """What became of the lines of a file, as the wire has it."""
+    account = imported.account
+    return {
+        "path": lines.sound(path), "format": imported.dialect, "understood": dict(account.made),
+        "kept": {lines.sound(kind): count for kind, count in account.kept.items()},
+        "held_back": account.held_back, "problem_count": account.trouble_count,
+        "problems": [
+            t.ImportProblem(line=it.line, reason=lines.sound(it.reason))
+            for it in account.troubles[:MAX_PROBLEMS]
+        ],
+    }  # fmt: skip
+
+
+def _draft(it: Woven, dialect: str) -> bytes:
+    """An entry as it is appended; what an append would refuse is kept raw in its place."""
+    try:
+        drafts.read_draft(0, it.line)
+    except HubError as refusal:
+        return landing.as_kept(it, dialect, str(refusal))
+    return it.line
+
+
+async def _appended(
+    live: LiveSession, batch: Sequence[bytes], placement: Placement, origin: t.Origin
+) -> None:
+    ended: asyncio.Future[Outcome | Exception] = asyncio.get_running_loop().create_future()
+
+    def done(outcome: Outcome | Exception) -> None:
+        if not ended.done():
+            ended.set_result(outcome)
+
+    live.append(batch, placement, "synced", origin, done)
+    outcome = await ended
+    if isinstance(outcome, Exception):
+        raise outcome
+
+
+def _info(data: bytes, path: str | None, *, draft: bool) -> t.SessionInfo:
+    tree = Tree()
+    tree.read(data)
+    tree.finish()
+    return catalogue.session_info(
+        tree, lambda rows: [tree.entry(row, data[slice(*tree.span(row))]) for row in rows],
+        path=path, draft=draft, size=len(data),
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""Sessions of other programs: import."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from sessiond.protocol.types.shared import ProgressToken, Wire
+
+Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex"]
+"""Whose session files are read; `pi` is the home format, oh-my-pi's too."""
+
+Path = Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+class ImportParams(Wire, frozen=True):
+    """Read session files of other programs: a file, a folder with all below it, or several of both.
+
+    The source is only read. A second import of a file adds what it has grown by, and nothing if it has not. Every
+    line that was not understood is kept in the session as it is. One file that cannot be read stops no other.
+    Cancelling ends the work between two files: what was imported stays, and the next import goes on from there.
+    With `workDoneToken` the client hears of progress.
+    """
+
+    path: Path | None = None
+    paths: list[Path] | None = None
+    format: Dialect | None = None  # detected for each file
+    cwd: Path | None = None  # the folder that the sessions belong to, instead of the one that they name
+    work_done_token: ProgressToken | None = None
+
+
+class ImportProblem(Wire, frozen=True):
+    """A line of a source that could not be taken as it is; 0 is the whole file."""
+
+    line: int
+    reason: str
+
+
+class ImportedSession(Wire, frozen=True):
+    """What became of one file.
+
+    `understood` counts its lines by what they became, `kept` those that are kept as they are, by kind.
+    """
+
+    path: str
+    format: Dialect
+    session_id: str
+    status: Literal["created", "grown", "unchanged"]
+    title: str | None
+    draft: bool  # nobody has answered in it: it is hidden from lists
+    added: int  # entries
+    understood: dict[str, int]
+    kept: dict[str, int]
+    held_back: int  # lines at the end of a file that is being written, for the next time
+    problems: list[ImportProblem]  # at most twenty
+    problem_count: int
+
+
+class SkippedFile(Wire, frozen=True):
+    """A file that was not imported, and why."""
+
+    path: str
+    reason: str
+
+
+class ImportResult(Wire, frozen=True):
+    """What became of all files. Of the skipped ones the first thousand are listed."""
+
+    sessions: list[ImportedSession]
+    skipped: list[SkippedFile]
+    skipped_count: int

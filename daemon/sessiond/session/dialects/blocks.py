@@ -1,0 +1,117 @@
+"""Blocks of message content as operator and the Go library write them, in the shapes used here.
+
+Both nest (`{"type": "text", "text": {"content": …}}`) or do not (`{"type": "text", "content": …}`); all are read
+(seeds: Go §4.3, operator).
+"""
+
+from typing import Any
+
+from sessiond.session.dialects import fields
+
+
+def blocks(content: Any) -> list[dict[str, Any]]:
+    """Content as blocks; a text is one."""
+    found = [content] if isinstance(content, str) else fields.items(content)
+    return [made for block in found if isinstance(block, dict | str) for made in _blocks_of(block)]
+
+
+def results(content: Any) -> list[dict[str, Any]]:
+    """The blocks that are results of tools, flat: {id, content, isError}; the rest of `content` is not here."""
+    found = [block for block in fields.items(content) if isinstance(block, dict)]
+    return [_result(block) for block in found if block.get("type") in ("tool_result", "toolResult")]
+
+
+def beside_results(content: Any) -> Any:
+    """The content without the results of tools."""
+    if not isinstance(content, list):
+        return content
+    return [
+        block
+        for block in content
+        if not (isinstance(block, dict) and block.get("type") in ("tool_result", "toolResult"))
+    ]
+
+
+def _blocks_of(block: dict[str, Any] | str) -> list[dict[str, Any]]:
+    if isinstance(block, str):
+        return [{"type": "text", "text": block}]
+    match block.get("type"):
+        case "text":
+            inner = block.get("text")
+            words = fields.mapping(inner).get("content") if isinstance(inner, dict) else inner
+            if words is None:
+                words = block.get("content")
+            return [
+                {
+                    "type": "text",
+                    "text": fields.as_text(words),
+                    **fields.without(block, "type", "text", "content"),
+                }
+            ]
+        case "thinking":
+            inner = _inner(block, "thinking")
+            words = fields.first(inner, "thinking", "content")
+            signature = fields.first(inner, "thinkingSignature", "signature")
+            signed = {"thinkingSignature": signature} if signature else {}
+            rest = fields.without(inner, "type", "thinking", "content", "signature", "thinkingSignature")
+            return [{"type": "thinking", "thinking": fields.as_text(words), **signed, **rest}]
+        case "tool_use" | "tool_call" | "toolCall":
+            return [_call(block)]
+        case "image":
+            return _images(block)
+    return [block]
+
+
+def _call(block: dict[str, Any]) -> dict[str, Any]:
+    call = _inner(block, fields.as_text(block.get("type")))
+    rest = fields.without(call, "type", "id", "name", "input", "args", "arguments")
+    return {
+        "type": "toolCall", "id": fields.as_text(call.get("id")), "name": fields.as_text(call.get("name")),
+        "arguments": fields.arguments(fields.first(call, "input", "args", "arguments")),
+        **{name: value for name, value in rest.items() if value not in (None, {})},
+    }  # fmt: skip
+
+
+def _result(block: dict[str, Any]) -> dict[str, Any]:
+    result = _inner(block, fields.as_text(block.get("type")))
+    return {
+        "id": fields.as_text(fields.first(result, "tool_use_id", "tool_call_id", "toolCallId", "id")),
+        "content": blocks(result.get("content")),
+        "isError": fields.first(result, "is_error", "isError") is True,
+    }
+
+
+def _images(block: dict[str, Any]) -> list[dict[str, Any]]:
+    if isinstance(block.get("data"), str) and isinstance(block.get("mimeType"), str):
+        return [block]
+    inner = _inner(block, "image")
+    source = fields.mapping(inner.get("source"))
+    if source.get("type") == "base64" and isinstance(source.get("data"), str):
+        return [
+            {"type": "image", "data": source["data"], "mimeType": fields.as_text(source.get("media_type"))}
+        ]
+    images = [it for it in fields.items(block.get("images")) if isinstance(it, str)]
+    if images and len(images) == len(fields.items(block.get("images"))):
+        return [_image(it) for it in images]
+    return [block]
+
+
+def _image(text: str) -> dict[str, Any]:
+    """One image of operator's: a data URL or bare base64 is data; any other URL stays one."""
+    if text.startswith("data:") and ";base64," in text:
+        head, _, data = text.partition(";base64,")
+        return {"type": "image", "data": data, "mimeType": head.removeprefix("data:")}
+    if "://" in text:
+        return {"type": "image", "source": {"type": "url", "url": text}}
+    return {"type": "image", "data": text, "mimeType": _mime_type(text)}
+
+
+def _mime_type(data: str) -> str:
+    known = {"/9j/": "image/jpeg", "R0lG": "image/gif", "UklG": "image/webp"}
+    return known.get(data[:4], "image/png")
+
+
+def _inner(block: dict[str, Any], name: str) -> dict[str, Any]:
+    """What is nested under a block's own type, or the block."""
+    inner = block.get(name)
+    return inner if isinstance(inner, dict) else block

@@ -1,0 +1,400 @@
+"""Claude Code: a chain of lines with `uuid` and `parentUuid`, and lines about the session beside it.
+
+A compaction hangs on what it stands for (`logicalParentUuid`), so nothing is orphaned; what follows the summary
+hangs on the compaction. Results of one message's tool calls follow each other, whatever their parents say, since
+a model must see them all. Everything that has no place here is kept as it is (fact: session-servers §6.1).
+"""
+
+import re
+from typing import Any, Final
+
+from sessiond.session import entries
+from sessiond.session.dialects import claude_leaf, claude_messages, fields
+from sessiond.session.dialects.claude_lines import (
+    ChainLine,
+    Preserved,
+    chain_line,
+    merged,
+    preserved,
+    tokens_before,
+)
+from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.dialects.weaving import Imported, Weaver
+
+NAME: Final = "claude-code"
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_TYPES: Final = frozenset((
+    "user", "assistant", "system", "attachment", "progress", "summary", "custom-title", "ai-title", "tag",
+    "last-prompt", "agent-name", "agent-setting", "mode", "permission-mode", "queue-operation",
+    "file-history-snapshot", "attribution-snapshot", "content-replacement", "worktree-state", "pr-link",
+))  # fmt: skip
+_CARRIED: Final = ("cwd", "version", "gitBranch", "userType", "entrypoint", "slug", "sessionId", "agentId")
+"""Fields of every line; an entry keeps those that differ from the line before."""
+_TAKEN: Final = ("type", "uuid", "parentUuid", "timestamp", "message", "logicalParentUuid")
+
+
+def detect(first: list[dict[str, Any]]) -> bool:
+    """Whether these are lines of Claude Code."""
+    return any(
+        value.get("type") in _TYPES
+        and any(name in value for name in ("sessionId", "uuid", "leafUuid", "messageId"))
+        and "payload" not in value
+        for value in first
+    )
+
+
+def read(source: Source) -> Imported:
+    """The session in a file of Claude Code."""
+    return _Reader(source).read()
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._weaver = Weaver(NAME, source)
+        self._is_subagent = False
+        self._is_linked = False
+        self._hangs: dict[str, str | None] = {}  # uuid -> the entry that a child of it hangs on
+        self._said: dict[str, ChainLine] = {}
+        self._turns: dict[str, _Turn] = {}  # uuid of an assistant line or a tool result -> its turn
+        self._tools: dict[str, str] = {}
+        self._kept: dict[str, Preserved] = {}  # uuid of a preserved message -> what was preserved with it
+        self._boundary: ChainLine | None = None
+        self._last: dict[bool, str | None] = {
+            False: None,
+            True: None,
+        }  # in the order of the file, by is_aside
+        self._moved: set[str] = set()
+        self._known: set[str] = set()
+        self._carried: dict[str, Any] = {}
+        self._title_rank = 0
+
+    def read(self) -> Imported:
+        weaver, found = self._weaver, list(self._source.lines())
+        chain = [chain_line(line) or line for line in found]
+        links = [it for it in chain if isinstance(it, ChainLine)]
+        self._identify(found, links)
+        weaver.begin(line.value.get("timestamp") for line in found if line.value is not None)
+        self._known = {it.uuid for it in links}
+        self._is_linked = any(it.parent in self._known for it in links)
+        for it in links:
+            if it.is_boundary:
+                what = preserved(it)
+                self._kept.update((uuid, what) for uuid in what.uuids if uuid in self._known)
+        whole = self._in_place(merged(chain))
+        unfinished = self._unfinished(whole) if self._source.growing else None
+        if unfinished is not None:
+            weaver.account.held_back = sum(isinstance(rest, ChainLine) for rest in whole[unfinished:])
+            whole = whole[:unfinished]
+        for step in whole:
+            if isinstance(step, ChainLine):
+                self._take_link(step)
+            elif step.value is None:
+                weaver.bad(step)
+            else:
+                self._take_other(step, step.value)
+        self._flush_boundary()
+        taken = [it for it in whole if isinstance(it, ChainLine)]
+        weaver.leaf = self._leaf(taken, [it.value for it in found if it.value is not None])
+        return weaver.finish()
+
+    def _identify(self, found: list[SourceLine], links: list[ChainLine]) -> None:
+        """Which session this is: a file is named after it; older versions resumed into files of other names."""
+        weaver, stem = self._weaver, self._source.name.partition(".")[0]
+        values = [line.value for line in found if line.value is not None]
+        session = next((it for value in values if (it := fields.text(value.get("sessionId")))), stem)
+        self._is_subagent = stem.startswith("agent-") or (bool(links) and all(it.is_aside for it in links))
+        if self._is_subagent:
+            weaver.source_id, weaver.parent_source = f"{session}/{stem}", session
+        else:
+            weaver.source_id = stem if _UUID.fullmatch(stem) else session
+        weaver.cwd = next((it for value in values if (it := fields.text(value.get("cwd")))), "")
+        forked = next(
+            (fields.mapping(it.value["forkedFrom"]) for it in links if it.value.get("forkedFrom")), {}
+        )
+        weaver.parent_source = fields.text(forked.get("sessionId")) or weaver.parent_source
+        weaver.origin |= self._source.beside
+        self._carried = {"cwd": weaver.cwd, "userType": "external", "sessionId": session}
+
+    def _in_place(self, whole: list[ChainLine | SourceLine]) -> list[ChainLine | SourceLine]:
+        """Preserved messages that are only written after their compaction go before it, where they were said."""
+        seen: set[str] = set()
+        moved: dict[int, ChainLine] = {}
+        places = {it.uuid: place for place, it in enumerate(whole) if isinstance(it, ChainLine)}
+        ordered: list[ChainLine | SourceLine] = []
+        for place, it in enumerate(whole):
+            if isinstance(it, ChainLine) and it.is_boundary:
+                for uuid in preserved(it).uuids:
+                    late = places.get(uuid, -1)
+                    if uuid not in seen and late > place and isinstance(said := whole[late], ChainLine):
+                        moved[late] = said
+                        seen.add(uuid)
+                        ordered.append(said)
+            if place not in moved:
+                ordered.append(it)
+            if isinstance(it, ChainLine):
+                seen.update(part.uuid for part in it.parts or [it])
+        self._moved = {it.uuid for it in moved.values()}
+        return ordered
+
+    def _unfinished(self, whole: list[ChainLine | SourceLine]) -> int | None:
+        """Where the last message begins, if more of it may come: it is not taken before it is whole."""
+        place = next((n for n in reversed(range(len(whole))) if isinstance(whole[n], ChainLine)), None)
+        if place is None:
+            return None
+        last = whole[place]
+        if not isinstance(last, ChainLine):
+            return None
+        split = last.type == "assistant" and fields.text(last.message.get("id")) is not None
+        done = any(fields.text(part.message.get("stop_reason")) for part in last.parts)
+        if last.is_summary and place and self._awaits_more(whole[place - 1]):
+            return place - 1
+        return place if last.is_boundary or (split and not done) else None
+
+    def _awaits_more(self, it: ChainLine | SourceLine) -> bool:
+        """Whether a boundary names messages that are not written yet."""
+        if not isinstance(it, ChainLine) or not it.is_boundary:
+            return False
+        named = {*preserved(it).uuids, fields.text(it.value.get("logicalParentUuid"))} - {None}
+        return not named <= self._known
+
+    # --- the chain -------------------------------------------------------------------------------------
+
+    def _take_link(self, it: ChainLine) -> None:
+        weaver = self._weaver
+        at = weaver.tick(it.value.get("timestamp"))
+        before = self._said.get(it.uuid)
+        if before is not None and self._is_repeat(before, it):
+            weaver.count("repeated")
+            return
+        if it.is_boundary:
+            self._flush_boundary()
+            self._boundary = it
+            return
+        if self._boundary is not None and not it.is_summary and it.parent == self._boundary.uuid:
+            self._flush_boundary()
+        if it.is_summary and self._boundary is not None:
+            self._take_compaction(it, None, at)
+            self._said[it.uuid] = it
+            return
+        parent = self._parent_of(it)
+        if it.is_summary:
+            self._take_compaction(it, parent, at)
+        elif it.type == "assistant" and isinstance(it.message.get("content"), list | str):
+            self._take_assistant(it, parent, at)
+        elif it.type == "user" and isinstance(it.message.get("content"), list | str):
+            self._take_user(it, parent, at)
+        else:
+            self._keep_link(it, parent)
+            return
+        self._said[it.uuid] = it
+
+    def _is_repeat(self, before: ChainLine, it: ChainLine) -> bool:
+        """Whether a line was there: written again, or preserved by a compaction, which puts it nowhere new."""
+        same = before.message == it.message and before.type == it.type
+        return same and (it.parent == before.parent or it.uuid in self._kept)
+
+    def _keep_link(self, it: ChainLine, parent: str | None) -> None:
+        """A link that says nothing here: its children hang on what it hangs on."""
+        self._hangs[it.uuid] = parent
+        subtype = fields.text(it.value.get("subtype"))
+        kind = f"{it.type}.{subtype}" if subtype else it.type
+        if it.type in ("user", "assistant"):
+            self._weaver.account.trouble(
+                it.line.number, f"a {it.type} line without a message that says something"
+            )
+            kind = f"{it.type} without content"
+        self._weaver.keep(it.line, kind, "it has no counterpart here")
+
+    def _parent_of(self, it: ChainLine) -> str | None:
+        """The entry that a line hangs on."""
+        parent = it.parent
+        if not self._is_linked:
+            if parent is not None:
+                self._weaver.account.trouble(it.line.number, f"its parent is not here: {parent:.80}")
+            return self._last[it.is_aside]
+        if it.uuid in self._moved:  # it was written only after the summary; it followed the one before it
+            first = self._kept[it.uuid].before(it.uuid)
+            return self._last[False] if first is None else self._on(first, it)
+        if parent is None:
+            return None
+        if parent not in self._hangs:
+            reason = "comes later" if parent in self._known else "is not here"
+            self._weaver.account.trouble(
+                it.line.number, f"its parent {reason}: {parent:.80}; it is taken as a root"
+            )
+            return None
+        return self._on(parent, it)
+
+    def _on(self, uuid: str | None, child: ChainLine) -> str | None:
+        """The entry for a uuid, as a child of it sees it: behind the results of its tool calls."""
+        if uuid is None:
+            return None
+        turn = self._turns.get(uuid)
+        if turn is None:
+            return self._hangs.get(uuid)
+        continues = child.type == "assistant" and child.message.get("id") == turn.message_id
+        if child.result_ids:
+            return turn.tail if not turn.answered & set(child.result_ids) else self._hangs.get(uuid)
+        return turn.tail if uuid in turn.results or (continues and turn.message_id) else self._hangs.get(uuid)
+
+    def _take_assistant(self, it: ChainLine, parent: str | None, at: str) -> None:
+        weaver = self._weaver
+        parts = [part.message for part in it.parts if isinstance(part.message.get("content"), list | str)]
+        failed = it.value.get("isApiErrorMessage") is True
+        message = claude_messages.assistant(parts, at=at, synthetic_is_error=failed)
+        name = it.parts[-1].uuid
+        payload = {"message": message, **self._foreign(it.parts[-1])}
+        made = weaver.add(it.line, name, parent, "message", payload, at=at)
+        turn = _Turn(made, fields.text(it.message.get("id")))
+        for block in message["content"]:
+            if block.get("type") == "toolCall":
+                self._tools[block["id"]] = block["name"]
+        for part in it.parts:
+            weaver.count("assistant")
+            self._hangs[part.uuid] = made
+            self._turns[part.uuid] = turn
+        self._last[it.is_aside] = made
+
+    def _take_user(self, it: ChainLine, parent: str | None, at: str) -> None:
+        weaver, content = self._weaver, it.message.get("content")
+        messages: list[tuple[str, dict[str, Any]]] = []
+        said: list[Any] = []
+        for block in fields.items(content):
+            if isinstance(block, dict) and block.get("type") == "tool_result":
+                tool = self._tools.get(fields.as_text(block.get("tool_use_id")), "unknown")
+                messages.append(("message", {"message": claude_messages.tool_result(block, tool, at=at)}))
+            else:
+                said.append(block)
+        if isinstance(content, str) or said or not messages:
+            messages.append(self._spoken(it, content if isinstance(content, str) else said, at))
+        foreign, made = self._foreign(it), parent
+        for number, (type, payload) in enumerate(messages, 1):
+            is_last = number == len(messages)
+            name = it.uuid if is_last else f"{it.uuid[:58]}-{number}"
+            made = weaver.add(it.line, name, made, type, {**payload, **(foreign if is_last else {})}, at=at)
+        self._hangs[it.uuid] = made
+        self._last[it.is_aside] = made
+        results = it.result_ids
+        turn = self._turns.get(it.parent or "") if results else None
+        if turn is not None and made is not None:
+            turn.tail = made
+            turn.answered.update(results)
+            turn.results.add(it.uuid)
+            self._turns[it.uuid] = turn
+        weaver.count("tool result" if results else "meta" if it.value.get("isMeta") is True else "user")
+
+    def _spoken(self, it: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
+        """What a user line says; text that the program put in is marked as such, the model saw it all the same."""
+        message = claude_messages.user(content, at=at)
+        if it.value.get("isMeta") is not True:
+            return "message", {"message": message}
+        return "custom_message", {
+            "customType": f"{NAME}.meta", "content": message["content"], "display": False,
+        }  # fmt: skip
+
+    # --- compactions -----------------------------------------------------------------------------------
+
+    def _take_compaction(self, it: ChainLine, parent: str | None, at: str) -> None:
+        """A summary, and the boundary before it, as one compaction."""
+        boundary, self._boundary = self._boundary, None
+        kept = Preserved() if boundary is None else preserved(boundary)
+        if boundary is not None:
+            parent = self._logical_parent(boundary)
+        elif parent is None:
+            parent = self._last[False]
+        self._compact(
+            boundary or it, claude_messages.plain_text(it.message.get("content")), kept, parent, boundary, at
+        )
+        self._hangs[it.uuid] = self._hangs[(boundary or it).uuid]
+        self._weaver.count("compaction summary")
+
+    def _flush_boundary(self) -> None:
+        """A boundary whose summary never came."""
+        boundary, self._boundary = self._boundary, None
+        if boundary is not None:
+            at = self._weaver.tick(boundary.value.get("timestamp"))
+            text = fields.as_text(boundary.value.get("content"))
+            parent = self._logical_parent(boundary)
+            self._weaver.account.trouble(boundary.line.number, "a compaction without its summary")
+            self._compact(boundary, text, preserved(boundary), parent, boundary, at)
+
+    def _compact(
+        self,
+        it: ChainLine,
+        summary: str,
+        kept: Preserved,
+        parent: str | None,
+        boundary: ChainLine | None,
+        at: str,
+    ) -> None:
+        payload = {
+            "summary": summary, "firstKeptEntryId": self._hangs.get(kept.head or ""),
+            "tokensBefore": tokens_before(boundary), **self._foreign(it),
+        }  # fmt: skip
+        made = self._weaver.add(it.line, it.uuid, parent, "compaction", payload, at=at)
+        self._hangs[it.uuid] = made
+        if boundary is not None:
+            self._weaver.count("compaction")
+        if kept.tail is not None:
+            self._hangs[kept.tail] = made
+            self._turns.pop(kept.tail, None)
+        self._last[False] = made
+
+    def _logical_parent(self, boundary: ChainLine) -> str | None:
+        """What a boundary follows; where that is not said, or not here, the last entry before it."""
+        logical = fields.text(boundary.value.get("logicalParentUuid")) or boundary.parent
+        return self._hangs[logical] if logical in self._hangs else self._last[False]
+
+    # --- beside the chain ------------------------------------------------------------------------------
+
+    def _take_other(self, line: SourceLine, value: dict[str, Any]) -> None:
+        weaver, type = self._weaver, fields.as_text(value.get("type"))
+        weaver.tick(value.get("timestamp"))
+        for rank, (kind, name) in enumerate(
+            (("summary", "summary"), ("ai-title", "aiTitle"), ("custom-title", "customTitle"))
+        ):
+            if type == kind and (title := fields.text(value.get(name))) is not None:
+                if rank >= self._title_rank:
+                    self._title_rank = rank
+                    weaver.aside(line, "session_info", {"name": title})
+                    weaver.count("title")
+                else:
+                    weaver.keep(line, "title", "a better title came before")
+                return
+        if type == "tag" and isinstance(value.get("tag"), str):
+            tags = [value["tag"]] if value["tag"] else []
+            weaver.aside(line, "custom", {"customType": entries.TAGS_TYPE, "data": {"tags": tags}})
+            weaver.count("tag")
+        else:
+            weaver.keep(line, type or "without a type", "it has no counterpart here")
+
+    def _foreign(self, it: ChainLine) -> dict[str, Any]:
+        """What the line says beside its message, as far as it is new."""
+        rest = fields.without(it.value, *_TAKEN, *_CARRIED)
+        rest = {name: value for name, value in rest.items() if value not in (None, False)}
+        for name in _CARRIED:
+            if name in it.value and it.value[name] != self._carried.get(name):
+                rest[name] = self._carried[name] = it.value[name]
+        return {"foreign": rest} if rest else {}
+
+    def _leaf(self, chain: list[ChainLine], values: list[dict[str, Any]]) -> str | None:
+        if not self._is_linked:
+            return self._last[self._is_subagent] or self._last[not self._is_subagent]
+        uuid = claude_leaf.leaf(chain, values, is_subagent=self._is_subagent)
+        turn = self._turns.get(uuid or "")
+        if turn is not None and (uuid in turn.results or turn.tail != turn.entry):
+            return turn.tail
+        return self._hangs.get(uuid or "") or self._last[False]
+
+
+class _Turn:
+    """An assistant message and the results of its tool calls, which follow each other behind it."""
+
+    def __init__(self, entry: str | None, message_id: str | None) -> None:
+        self.entry = entry
+        self.message_id = message_id
+        self.tail = entry
+        self.answered: set[str] = set()
+        self.results: set[str] = set()

@@ -1,0 +1,73 @@
+"""Where a Claude Code session stands: its official rule, and the pointer that later versions write.
+
+Of all ends of the chain, each taken back to the last line in which somebody speaks, the latest of the main
+conversation counts. `last-prompt` names a leaf: it holds until somebody speaks elsewhere, and an explicit one
+until somebody speaks below it (fact: session-servers §6.1).
+"""
+
+from typing import Any
+
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.claude_lines import ChainLine
+
+
+def leaf(chain: list[ChainLine], values: list[dict[str, Any]], *, is_subagent: bool) -> str | None:
+    """The uuid of the leaf. `chain` has assistant messages in one; `values` are all lines, in order."""
+    parents: dict[str, str | None] = {}
+    speakers: dict[str, int] = {}
+    for place, it in enumerate(chain):
+        for part in it.parts or [it]:
+            parents[part.uuid] = part.parent
+            if it.is_visible and (is_subagent or not it.is_aside):
+                speakers[part.uuid] = place
+    newest = _newest(parents, speakers, set())
+    pointer, explicit, spoken = _pointer(values, speakers)
+    if pointer is None or pointer not in parents:
+        return newest
+    if not spoken:
+        return pointer
+    if not explicit:
+        return newest
+    below = {uuid for uuid in spoken if pointer in _up(parents, uuid)}
+    return _newest(parents, {uuid: speakers[uuid] for uuid in below}, set()) or pointer
+
+
+def _newest(parents: dict[str, str | None], speakers: dict[str, int], seen: set[str]) -> str | None:
+    named = set(parents.values())
+    found: str | None = None
+    for end in parents:
+        if end in named:
+            continue
+        speaker = next((it for it in _up(parents, end) if it in speakers), None)
+        if speaker is not None and (found is None or speakers[speaker] >= speakers[found]):
+            found = speaker
+    if found is None and speakers:  # a cycle has no end
+        found = max(speakers, key=lambda uuid: speakers[uuid])
+    return found
+
+
+def _up(parents: dict[str, str | None], uuid: str) -> list[str]:
+    """A uuid and those above it."""
+    walk: list[str] = []
+    seen: set[str] = set()
+    at: str | None = uuid
+    while at is not None and at in parents and at not in seen:
+        seen.add(at)
+        walk.append(at)
+        at = parents[at]
+    return walk
+
+
+def _pointer(values: list[dict[str, Any]], speakers: dict[str, int]) -> tuple[str | None, bool, list[str]]:
+    """The last pointer, whether it was set on purpose, and who spoke after it."""
+    pointer: str | None = None
+    explicit = False
+    spoken: list[str] = []
+    for value in values:
+        if value.get("type") == "last-prompt" and "leafUuid" in value:
+            named = fields.text(value["leafUuid"])
+            if named is not None or value.get("explicit") is True:
+                pointer, explicit, spoken = named, value.get("explicit") is True, []
+        elif (uuid := fields.text(value.get("uuid"))) in speakers and uuid is not None:
+            spoken.append(uuid)
+    return pointer, explicit, spoken

@@ -1,0 +1,142 @@
+"""What the lines of a Claude Code file are, before they become entries: chain lines, repeats, what was preserved.
+
+Chain lines have a `uuid` and name a parent; all others are about the session as a whole
+(fact: session-servers §6.1).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.source import SourceLine
+
+SPEAKING: Final = frozenset(("user", "assistant"))
+
+
+@dataclass(slots=True)
+class ChainLine:
+    """A line of the chain; an assistant's has all the lines that its message was split into."""
+
+    line: SourceLine
+    value: dict[str, Any]
+    uuid: str
+    parent: str | None
+    parts: list["ChainLine"] = field(default_factory=list)
+
+    @property
+    def type(self) -> str:
+        return fields.as_text(self.value.get("type"))
+
+    @property
+    def message(self) -> dict[str, Any]:
+        return fields.mapping(self.value.get("message"))
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it belongs to a subagent, which older versions wrote into the same file."""
+        return self.value.get("isSidechain") is True
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether a leaf may be here: somebody says something in the main conversation."""
+        hidden = self.value.get("isMeta") is True or fields.text(self.value.get("teamName")) is not None
+        return self.type in SPEAKING and not hidden
+
+    @property
+    def is_boundary(self) -> bool:
+        return self.type == "system" and self.value.get("subtype") == "compact_boundary"
+
+    @property
+    def is_summary(self) -> bool:
+        return self.type == "user" and self.value.get("isCompactSummary") is True
+
+    @property
+    def result_ids(self) -> list[str]:
+        """The tool calls that a user line answers."""
+        return [
+            fields.as_text(block.get("tool_use_id"))
+            for block in fields.items(self.message.get("content"))
+            if isinstance(block, dict) and block.get("type") == "tool_result"
+        ]
+
+
+def chain_line(line: SourceLine) -> ChainLine | None:
+    """The chain line in a line, or None."""
+    value = line.value or {}
+    uuid = fields.text(value.get("uuid"))
+    if uuid is None or value.get("type") not in ("user", "assistant", "system", "attachment", "progress"):
+        return None
+    return ChainLine(line, value, uuid, fields.text(value.get("parentUuid")))
+
+
+def merged(chain: list[ChainLine | SourceLine]) -> list[ChainLine | SourceLine]:
+    """The lines with every assistant message in one: parts follow each other along the chain.
+
+    Parts between which somebody else spoke (a tool that was quick) stay messages of their own.
+    """
+    found: list[ChainLine | SourceLine] = []
+    through: dict[str, str | None] = {}
+    speaking: ChainLine | None = None
+    for it in chain:
+        if not isinstance(it, ChainLine) or it.type not in SPEAKING:
+            if isinstance(it, ChainLine):
+                through[it.uuid] = through.get(it.parent or "", it.parent)
+            found.append(it)
+            continue
+        if speaking is not None and _continues(speaking, it, through.get(it.parent or "", it.parent)):
+            speaking.parts.append(it)
+            continue
+        it.parts = [it]
+        speaking = it if it.type == "assistant" else None
+        found.append(it)
+    return found
+
+
+def _continues(speaking: ChainLine, it: ChainLine, parent: str | None) -> bool:
+    said, says = fields.text(speaking.message.get("id")), fields.text(it.message.get("id"))
+    if it.type != "assistant" or said is None or said != says or it.is_aside != speaking.is_aside:
+        return False
+    uuids = {part.uuid for part in speaking.parts}
+    return it.uuid not in uuids and (parent is None or parent in uuids or parent == speaking.parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Preserved:
+    """The messages that a compaction kept: they stand after the summary for the model, and stay where they were."""
+
+    uuids: tuple[str, ...] = ()
+
+    @property
+    def head(self) -> str | None:
+        return self.uuids[0] if self.uuids else None
+
+    @property
+    def tail(self) -> str | None:
+        return self.uuids[-1] if self.uuids else None
+
+    def before(self, uuid: str) -> str | None:
+        """The one before, or None."""
+        place = self.uuids.index(uuid)
+        return self.uuids[place - 1] if place else None
+
+
+def preserved(boundary: ChainLine) -> Preserved:
+    """What a compact boundary says it preserved."""
+    data = fields.mapping(boundary.value.get("compactMetadata"))
+    segment = fields.mapping(data.get("preservedSegment"))
+    uuids = [
+        it
+        for it in fields.items(fields.mapping(data.get("preservedMessages")).get("uuids"))
+        if isinstance(it, str)
+    ]
+    if not uuids:
+        ends = (fields.text(segment.get("headUuid")), fields.text(segment.get("tailUuid")))
+        uuids = list(dict.fromkeys(it for it in ends if it is not None))
+    return Preserved(tuple(dict.fromkeys(uuids)))
+
+
+def tokens_before(boundary: ChainLine | None) -> int | float:
+    """How many tokens the context had before a compaction, as the boundary says."""
+    if boundary is None:
+        return 0
+    return fields.number(fields.mapping(boundary.value.get("compactMetadata")).get("preTokens"))

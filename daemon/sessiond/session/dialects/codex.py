@@ -1,0 +1,271 @@
+"""Codex rollouts: a list of items, with turns that are rolled back and histories that are replaced.
+
+Turns that were rolled back stay as a branch with a label; a `compacted` line is a compaction that keeps its
+replacement in `details`. Events that only mirror an item are counted, not kept (fact: session-servers §6.2).
+"""
+
+from typing import Any, Final
+
+from sessiond.session.dialects import codex_items, fields
+from sessiond.session.dialects.claude_messages import no_cost
+from sessiond.session.dialects.codex_items import Speaker
+from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.dialects.weaving import Imported, Weaver
+
+NAME: Final = codex_items.NAME
+
+_RECORDS: Final = frozenset((
+    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state",
+))  # fmt: skip
+_BARE: Final = frozenset((
+    "message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
+    "custom_tool_call_output", "local_shell_call", "web_search_call", "compaction", "compaction_summary",
+    "context_compaction", "image_generation_call", "tool_search_call",
+))  # fmt: skip
+"""Items that stood in a line of their own before there was an envelope."""
+_MIRRORS: Final = {"user_message": "message", "agent_message": "message", "agent_reasoning": "text"}
+ROLLED_BACK: Final = "rolled-back"
+"""The label of the tip of a branch that was rolled back."""
+
+
+def detect(first: list[dict[str, Any]]) -> bool:
+    """Whether these are lines of a rollout, of today or of before September 2025."""
+    if any(value.get("type") in _RECORDS and isinstance(value.get("payload"), dict) for value in first):
+        return True
+    return any("record_type" in value for value in first) or (bool(first) and _is_old_header(first[0]))
+
+
+def read(source: Source) -> Imported:
+    """The session in a rollout."""
+    return _Reader(source).read()
+
+
+def _is_old_header(value: dict[str, Any]) -> bool:
+    return (
+        "type" not in value
+        and {"id", "timestamp"} <= value.keys()
+        and bool({"instructions", "git"} & value.keys())
+    )
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._weaver = Weaver(NAME, source)
+        self._tip: str | None = None
+        self._above: dict[str, str | None] = {}
+        self._turns: set[str] = set()  # entries at which a user's turn begins
+        self._tools: dict[str, str] = {}
+        self._provider = "openai"
+        self._model: str | None = None
+        self._effort: str | None = None
+        self._turn_context: dict[str, Any] | None = None
+        self._tokens: int | float = 0
+        self._counted: object = None
+        self._named = False
+        self._named_source = False
+
+    def read(self) -> Imported:
+        weaver, found = self._weaver, list(self._source.lines())
+        mirrored = {it for line in found if line.value is not None for it in _mirrored(line.value)}
+        last_item = max(
+            (line.number for line in found if line.value is not None and _item(line.value)), default=0
+        )
+        for line in found:
+            if line.value is None:
+                weaver.bad(line)
+            elif (
+                self._source.growing
+                and line.number > last_item
+                and _mirror(line.value) not in (None, *mirrored)
+            ):
+                weaver.account.held_back += 1  # the item that it mirrors is about to come
+            else:
+                self._take(line, line.value, mirrored)
+        title = fields.text(self._source.beside.get("title"))
+        if title is not None and not self._named:
+            weaver.title = title
+        weaver.leaf = self._tip
+        return weaver.finish()
+
+    def _take(self, line: SourceLine, value: dict[str, Any], mirrored: set[tuple[str, str]]) -> None:
+        weaver = self._weaver
+        at = weaver.tick(value.get("timestamp"))
+        type, payload = fields.as_text(value.get("type")), fields.mapping(value.get("payload"))
+        item = _item(value)
+        if item is not None:
+            self._take_item(line, item, at)
+        elif type == "session_meta" or _is_old_header(value):
+            self._take_meta(line, payload or value)
+        elif type == "turn_context" and payload:
+            self._take_context(line, payload, at)
+        elif type == "compacted" and payload:
+            self._take_compacted(line, payload, at)
+        elif type == "event_msg" and payload:
+            if _mirror(value) in mirrored:
+                weaver.count("mirror")
+            else:
+                self._take_event(line, payload, at)
+        else:
+            weaver.keep(
+                line,
+                type or fields.as_text(value.get("record_type")) or "without a type",
+                "it has no counterpart here",
+            )
+
+    def _add(self, line: SourceLine, type: str, payload: dict[str, Any], at: str) -> str | None:
+        made = self._weaver.add(line, f"line-{line.number}", self._tip, type, payload, at=at)
+        if made is not None and made != self._tip:
+            self._above[made] = self._tip
+        self._tip = made
+        return made
+
+    def _take_meta(self, line: SourceLine, payload: dict[str, Any]) -> None:
+        weaver = self._weaver
+        if self._named_source:
+            weaver.keep(line, "session_meta", "the first one names the session")
+            return
+        self._named_source = True
+        weaver.source_id = (
+            fields.text(payload.get("id")) or fields.text(payload.get("session_id")) or weaver.source_id
+        )
+        weaver.cwd = fields.text(payload.get("cwd")) or ""
+        weaver.parent_source = fields.text(payload.get("forked_from_id")) or fields.text(
+            payload.get("parent_thread_id")
+        )
+        self._provider = fields.text(payload.get("model_provider")) or self._provider
+        weaver.origin["meta"] = fields.dumps(payload).decode()
+        weaver.count("header")
+
+    def _take_item(self, line: SourceLine, value: dict[str, Any], at: str) -> None:
+        speaker = Speaker(self._provider, self._model or "unknown")
+        item = codex_items.item_of(
+            value, at=at, speaker=speaker, tools=self._tools, fallback_id=f"line-{line.number}"
+        )
+        if item is None:
+            self._weaver.keep(line, fields.as_text(value.get("type")) or "item", "it has no counterpart here")
+            return
+        made = self._add(line, item.type, item.payload, at)
+        self._weaver.count(item.kind)
+        if item.is_user_turn and made is not None:
+            self._turns.add(made)
+
+    def _take_context(self, line: SourceLine, payload: dict[str, Any], at: str) -> None:
+        weaver, model, effort = (
+            self._weaver,
+            fields.text(payload.get("model")),
+            fields.text(payload.get("effort")),
+        )
+        if not weaver.cwd:
+            weaver.cwd = fields.text(payload.get("cwd")) or ""
+        if model is not None and model != self._model:
+            self._model = model
+            change = {"model": f"{self._provider}/{model}", "provider": self._provider, "modelId": model}
+            self._add(line, "model_change", change, at)
+            weaver.count("model change")
+        if effort is not None and effort != self._effort:
+            self._effort = effort
+            self._add(line, "thinking_level_change", {"thinkingLevel": effort}, at)
+            weaver.count("thinking level change")
+        rest = fields.without(payload, "turn_id", "model", "effort", "current_date")
+        if rest != self._turn_context:
+            self._turn_context = rest
+            weaver.keep(line, "turn_context", "it says more than the model")
+        else:
+            weaver.count("turn context")
+
+    def _take_compacted(self, line: SourceLine, payload: dict[str, Any], at: str) -> None:
+        history = payload.get("replacement_history")
+        summary = fields.text(payload.get("message"))
+        if summary is None:
+            messages = [fields.mapping(it) for it in fields.items(history)]
+            summary = next((text for it in reversed(messages) if (text := codex_items.said(it))), "")
+        details = {name: payload[name] for name in payload if name != "message" and payload[name] is not None}
+        entry: dict[str, Any] = {"summary": summary, "firstKeptEntryId": None, "tokensBefore": self._tokens}
+        if details:
+            entry["details"] = details
+        self._add(line, "compaction", entry, at)
+        self._weaver.count("compaction")
+
+    # --- events ----------------------------------------------------------------------------------------
+
+    def _take_event(self, line: SourceLine, payload: dict[str, Any], at: str) -> None:
+        weaver = self._weaver
+        match payload.get("type"):
+            case "thread_rolled_back":
+                self._roll_back(line, payload.get("num_turns"))
+            case "thread_name_updated" if name := fields.text(fields.first(payload, "thread_name", "name")):
+                self._named = True
+                weaver.aside(line, "session_info", {"name": name}, at=at)
+                weaver.count("title")
+            case "token_count" if payload.get("info") is None:
+                weaver.count("token count")
+            case "token_count" if isinstance(payload.get("info"), dict):
+                self._count_tokens(line, payload["info"], at)
+            case kind:
+                weaver.keep(line, f"event {fields.as_text(kind)}".strip(), "it has no counterpart here")
+
+    def _roll_back(self, line: SourceLine, turns: Any) -> None:
+        weaver, dropped = self._weaver, self._tip
+        at, left = dropped, turns if isinstance(turns, int) and not isinstance(turns, bool) else 0
+        while at is not None and left > 0:
+            left -= at in self._turns
+            at = self._above.get(at)
+        if left > 0:
+            weaver.account.trouble(line.number, f"{left} of the turns that were rolled back are not here")
+        if dropped is not None and at != dropped:
+            weaver.aside(line, "label", {"targetId": dropped, "label": ROLLED_BACK})
+            self._tip = at
+        weaver.count("rollback")
+
+    def _count_tokens(self, line: SourceLine, info: dict[str, Any], at: str) -> None:
+        """What a request cost, as an entry of its own; the same count told again is no second request."""
+        weaver, last = self._weaver, fields.mapping(info.get("last_token_usage"))
+        weaver.count("token count")
+        if info.get("total_token_usage") == self._counted or not last:
+            return
+        self._counted = info.get("total_token_usage")
+        cached = fields.number(last.get("cached_input_tokens"))
+        usage = {
+            "input": max(0, fields.number(last.get("input_tokens")) - cached),
+            "output": fields.number(last.get("output_tokens")), "cacheRead": cached, "cacheWrite": 0,
+            "totalTokens": fields.number(last.get("total_tokens")), "cost": no_cost(),
+        }  # fmt: skip
+        self._tokens = fields.number(last.get("total_tokens"))
+        entry = {
+            "purpose": "turn",
+            "provider": self._provider,
+            "model": self._model or "unknown",
+            "usage": usage,
+        }
+        self._add(line, "model_usage", entry, at)
+
+
+def _item(value: dict[str, Any]) -> dict[str, Any] | None:
+    """The response item in a line, in its envelope or bare."""
+    if value.get("type") == "response_item" and isinstance(value.get("payload"), dict):
+        return fields.mapping(value["payload"])
+    return value if value.get("type") in _BARE and "payload" not in value else None
+
+
+def _mirrored(value: dict[str, Any]) -> list[tuple[str, str]]:
+    """What events may say again of an item: whose it is, and its words."""
+    item = _item(value)
+    if item is None:
+        return []
+    if item.get("type") == "message":
+        return [(fields.as_text(item.get("role")), codex_items.said(item).strip())]
+    if item.get("type") == "reasoning":
+        parts = [*fields.items(item.get("summary")), *fields.items(item.get("content"))]
+        return [("reasoning", fields.as_text(fields.mapping(part).get("text")).strip()) for part in parts]
+    return []
+
+
+def _mirror(value: dict[str, Any]) -> tuple[str, str] | None:
+    """The same of an event, if it is one that mirrors."""
+    payload = fields.mapping(value.get("payload"))
+    kind = payload.get("type")
+    if value.get("type") != "event_msg" or kind not in _MIRRORS:
+        return None
+    role = {"user_message": "user", "agent_message": "assistant"}.get(kind, "reasoning")
+    return role, fields.as_text(payload.get(_MIRRORS[kind])).strip()

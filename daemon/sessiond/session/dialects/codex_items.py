@@ -1,0 +1,191 @@
+"""The items of a Codex rollout, what the model saw, as messages here. One item is one entry.
+
+`encrypted_content` is kept beside the message, marked as of no use to another provider
+(fact: session-servers §6.2).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sessiond.session.dialects import fields
+
+NAME: Final = "codex"
+_INJECTED: Final = (
+    "<environment_context>", "# AGENTS.md instructions", "<user_instructions>", "<permissions instructions>",
+    "<turn_aborted>", "<skill>", "<user_shell_command>", "<subagent_notification>",
+)  # fmt: skip
+"""How text begins that Codex put into a user message; nobody typed it."""
+_CALLS: Final = {
+    "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
+    "web_search_call": "action", "tool_search_call": "arguments",
+}  # fmt: skip
+"""The items that call a tool, and the field that says with what."""
+_OUTPUTS: Final = frozenset((
+    "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output",
+    "tool_search_call_output", "mcp_tool_call_output",
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Who answers: as the last `turn_context` and the `session_meta` say."""
+
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What an item becomes: an entry type and its payload. `kind` is what an account calls it."""
+
+    kind: str
+    type: str
+    payload: dict[str, Any]
+    is_user_turn: bool = False
+
+
+def item_of(
+    value: dict[str, Any], *, at: str, speaker: Speaker, tools: dict[str, str], fallback_id: str
+) -> Item | None:
+    """What one response item becomes, or None. `tools` maps calls to tools, and learns new ones."""
+    type = value.get("type")
+    if type == "message":
+        return _message(value, at, speaker)
+    if type == "reasoning":
+        return _reasoning(value, at, speaker)
+    if type in _CALLS:
+        return _call(value, at, speaker, tools, fallback_id)
+    if type in _OUTPUTS:
+        return _output(value, at, tools)
+    return None
+
+
+def said(value: dict[str, Any]) -> str:
+    """The words of a message item."""
+    return "\n".join(
+        text
+        for block in _blocks(value.get("content"))
+        if (text := fields.text(block.get("text"))) is not None
+    )
+
+
+def is_typed(value: dict[str, Any]) -> bool:
+    """Whether a person wrote a user message: it is not text that Codex put in."""
+    return value.get("role") == "user" and not said(value).lstrip().startswith(_INJECTED)
+
+
+def _message(value: dict[str, Any], at: str, speaker: Speaker) -> Item | None:
+    content = value.get("content")
+    if not isinstance(content, list | str):
+        return None
+    rest = _foreign(value, "type", "role", "content")
+    match value.get("role"):
+        case "assistant":
+            message = _assistant(_blocks(content), at, speaker, "stop")
+            return Item("assistant", "message", {"message": message, **rest})
+        case "user" if is_typed(value):
+            message = _timed({"role": "user", "content": _blocks(content)}, at)
+            return Item("user", "message", {"message": message, **rest}, is_user_turn=True)
+        case "user" | "developer" | "system" as role:
+            kind = "injected" if role == "user" else role
+            payload = {"customType": f"{NAME}.{kind}", "content": _blocks(content), "display": False}
+            return Item(kind, "custom_message", {**payload, **rest})
+    return None
+
+
+def _reasoning(value: dict[str, Any], at: str, speaker: Speaker) -> Item:
+    words = [fields.text(fields.mapping(it).get("text")) for it in fields.items(value.get("summary"))]
+    if not any(words):
+        words = [fields.text(fields.mapping(it).get("text")) for it in fields.items(value.get("content"))]
+    thinking = {"type": "thinking", "thinking": "\n\n".join(filter(None, words))}
+    rest = _foreign(value, "type", "summary", "content")
+    if value.get("encrypted_content") is not None:
+        rest["foreign"]["portable"] = False
+    return Item("reasoning", "message", {"message": _assistant([thinking], at, speaker, "stop"), **rest})
+
+
+def _call(value: dict[str, Any], at: str, speaker: Speaker, tools: dict[str, str], fallback_id: str) -> Item:
+    type = fields.as_text(value.get("type"))
+    given = value.get(_CALLS[type])
+    name = fields.text(value.get("name")) or type.removesuffix("_call")
+    if (namespace := fields.text(value.get("namespace"))) is not None:
+        name = f"{namespace}.{name}"
+    call_id = fields.text(value.get("call_id")) or fields.text(value.get("id")) or fallback_id
+    tools[call_id] = name
+    block = {"type": "toolCall", "id": call_id, "name": name, "arguments": fields.arguments(given)}
+    rest = _foreign(value, "type", "name", "call_id", _CALLS[type])
+    rest.setdefault("foreign", {})["type"] = type
+    return Item("tool call", "message", {"message": _assistant([block], at, speaker, "toolUse"), **rest})
+
+
+def _output(value: dict[str, Any], at: str, tools: dict[str, str]) -> Item:
+    call_id = fields.text(value.get("call_id")) or ""
+    given = fields.first(value, "output", "tools", "result")
+    failed, content = _result(given)
+    message = {
+        "role": "toolResult", "toolCallId": call_id, "toolName": tools.get(call_id, "unknown"),
+        "content": content, "isError": failed or value.get("success") is False,
+    }  # fmt: skip
+    rest = _foreign(value, "type", "call_id", "output", "success")
+    return Item("tool result", "message", {"message": _timed(message, at), **rest})
+
+
+def _result(given: Any) -> tuple[bool, list[dict[str, Any]]]:
+    """Whether a tool failed, and what it said. Older versions wrapped both into JSON."""
+    if isinstance(given, list):
+        return False, _blocks(given)
+    wrapped = given if isinstance(given, dict) else _unwrapped(given)
+    if wrapped is None:
+        return False, [{"type": "text", "text": fields.as_text(given)}]
+    code = fields.mapping(wrapped.get("metadata")).get("exit_code")
+    failed = wrapped.get("success") is False or (isinstance(code, int) and code != 0)
+    content = fields.first(wrapped, "output", "content")
+    if isinstance(content, list):
+        return failed, _blocks(content)
+    return failed, [{"type": "text", "text": fields.as_text(wrapped if content is None else content)}]
+
+
+def _unwrapped(given: Any) -> dict[str, Any] | None:
+    found = fields.arguments(given) if isinstance(given, str) and given.startswith("{") else {}
+    is_wrapped = isinstance(found.get("output"), str) and isinstance(found.get("metadata"), dict)
+    return found if is_wrapped else None
+
+
+def _assistant(content: list[dict[str, Any]], at: str, speaker: Speaker, stop: str) -> dict[str, Any]:
+    message = {
+        "role": "assistant", "content": content, "api": "openai-responses", "provider": speaker.provider,
+        "model": speaker.model, "stopReason": stop,
+    }  # fmt: skip
+    return _timed(message, at)
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    found = [content] if isinstance(content, str) else fields.items(content)
+    return [_block(block) for block in found if isinstance(block, dict | str)]
+
+
+def _block(block: dict[str, Any] | str) -> dict[str, Any]:
+    if isinstance(block, str):
+        return {"type": "text", "text": block}
+    if block.get("type") in ("input_text", "output_text", "text") and isinstance(block.get("text"), str):
+        return {"type": "text", "text": block["text"], **fields.without(block, "type", "text")}
+    if block.get("type") == "input_image" and isinstance(url := block.get("image_url"), str):
+        head, comma, data = url.partition(",")
+        if comma and head.startswith("data:") and head.endswith(";base64"):
+            return {
+                "type": "image",
+                "data": data,
+                "mimeType": head[5:-7],
+                **fields.without(block, "type", "image_url"),
+            }
+    return block
+
+
+def _foreign(value: dict[str, Any], *taken: str) -> dict[str, Any]:
+    rest = {name: it for name, it in fields.without(value, *taken).items() if it is not None}
+    return {"foreign": rest} if rest else {}
+
+
+def _timed(message: dict[str, Any], at: str) -> dict[str, Any]:
+    said_at = fields.milliseconds(at)
+    return message if said_at is None else {**message, "timestamp": said_at}

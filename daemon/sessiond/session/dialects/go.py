@@ -1,0 +1,173 @@
+"""The Go library: version 1 headers, uuid ids, payloads nested under the entry's type or flat beside it.
+
+`thinking_level` is `thinking_level_change` here, messages of role `tool` are results of tools
+(seed: Go §3-5, §12-13).
+"""
+
+from typing import Any, Final
+
+from sessiond.session.dialects import blocks, fields
+from sessiond.session.dialects.linking import Linked, Names, Part, name_of, weave
+from sessiond.session.dialects.source import Source
+from sessiond.session.dialects.weaving import Imported, Weaver
+
+NAME: Final = "go"
+ENTRY_TYPE: Final = "sessiond.entry"
+"""`custom_type` under which an export keeps an entry of a type that Go does not have: `data` is {type, payload}."""
+
+_BASE: Final = ("type", "id", "parent_id", "timestamp")
+
+
+def detect(first: list[dict[str, Any]]) -> bool:
+    """Whether these are lines of the Go library: no other one writes `version: 1`."""
+    if not first or first[0].get("type") != "session" or "parentId" in first[0]:
+        return False
+    is_first_version = first[0].get("version") == 1 and not isinstance(first[0].get("version"), bool)
+    return is_first_version and not any("parentId" in value for value in first[1:])
+
+
+def read(source: Source) -> Imported:
+    """The session in a file of the Go library's."""
+    weaver = Weaver(NAME, source)
+    tools: dict[str, str] = {}
+    linked: list[Linked] = []
+    begun = False
+    for line in source.lines():
+        value = line.value
+        if value is None:
+            weaver.bad(line)
+        elif not begun and value.get("type") == "session":
+            begun = True
+            weaver.source_id = name_of(value, "id") or weaver.source_id
+            weaver.cwd = fields.as_text(value.get("cwd"))
+            weaver.parent_source = fields.text(value.get("parent_session"))
+            weaver.tick(value.get("timestamp"))
+            weaver.count("header")
+            if fields.without(value, "type", "id", "version", "cwd", "parent_session", "timestamp"):
+                weaver.keep(line, "header", "it says more than a header here")
+        elif (name := name_of(value, "id")) is None:
+            weaver.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
+        else:
+            linked.append(Linked(line, value, name, name_of(value, "parent_id")))
+    weave(weaver, linked, lambda it, names: _parts(it, names, tools))
+    weaver.leaf = weaver.last
+    return weaver.finish()
+
+
+def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
+    type = fields.as_text(it.value.get("type"))
+    nested = it.value.get(type)
+    payload = nested if isinstance(nested, dict) else fields.without(it.value, *_BASE)
+    match type:
+        case "message":
+            return _messages(payload, tools)
+        case "model_change":
+            provider, model = fields.as_text(payload.get("provider")), fields.as_text(payload.get("model_id"))
+            change = {"model": f"{provider}/{model}", "provider": provider, "modelId": model}
+            return [Part(type, {**change, **fields.without(payload, "provider", "model_id")})]
+        case "thinking_level":
+            level = fields.text(payload.get("thinking_level"))
+            rest = fields.without(payload, "thinking_level")
+            return [Part("thinking_level_change", {"thinkingLevel": level, **rest})]
+        case "label":
+            label = {"targetId": names.of(payload.get("target_id")) or "", "label": payload.get("label")}
+            return [Part(type, {**label, **fields.without(payload, "target_id", "label")})]
+        case "session_info":
+            return [Part(type, payload)]
+        case "compaction":
+            kept = {
+                "summary": fields.as_text(payload.get("summary")),
+                "firstKeptEntryId": names.of(payload.get("first_kept_entry_id")),
+                "tokensBefore": fields.number(payload.get("tokens_before")),
+            }
+            return [
+                Part(
+                    type,
+                    {**kept, **fields.without(payload, "summary", "first_kept_entry_id", "tokens_before")},
+                )
+            ]
+        case "branch_summary":
+            left = {
+                "summary": fields.as_text(payload.get("summary")),
+                "fromId": names.of(payload.get("from_id")) or "root",
+            }
+            return [Part(type, {**left, **fields.without(payload, "summary", "from_id")})]
+        case "custom":
+            return [_custom(payload, names)]
+    return []
+
+
+def _custom(payload: dict[str, Any], names: Names) -> Part:
+    custom_type, data = fields.as_text(payload.get("custom_type")), payload.get("data")
+    kept = fields.mapping(fields.mapping(data).get("payload"))
+    type = fields.text(fields.mapping(data).get("type"))
+    if custom_type == ENTRY_TYPE and type is not None:
+        for name in ("targetId", "fromId", "firstKeptEntryId"):
+            if isinstance(kept.get(name), str) and kept[name] != "root":
+                kept = {**kept, name: names.of(kept[name])}
+        return Part(type, kept)
+    rest = fields.without(payload, "custom_type", "data")
+    return Part("custom", {"customType": custom_type, "data": data, **rest})
+
+
+def _messages(payload: dict[str, Any], tools: dict[str, str]) -> list[Part]:
+    role, content = fields.text(payload.get("role")), payload.get("content")
+    if role is None:
+        return []
+    rest = fields.without(payload, "role", "content", "model")
+    model = fields.text(payload.get("model"))
+    found = blocks.results(content)
+    if found and role in ("tool", "user"):
+        return _results(found, blocks.blocks(blocks.beside_results(content)), rest, tools)
+    made = blocks.blocks(content)
+    words = "\n".join(fields.as_text(block.get("text")) for block in made if block.get("type") == "text")
+    message: dict[str, Any]
+    match role:
+        case "assistant":
+            message = {"role": role, "content": made, **_speaker(model), **rest}
+            calls = [block for block in made if block.get("type") == "toolCall"]
+            tools.update((block["id"], block["name"]) for block in calls)
+            message.setdefault("stopReason", "toolUse" if calls else "stop")
+        case "tool":
+            message = {
+                "role": "toolResult",
+                "toolCallId": "",
+                "toolName": "unknown",
+                "content": made,
+                "isError": False,
+                **rest,
+            }
+        case "bashExecution":
+            message = {"role": role, "command": "", "output": words, **rest}
+        case "branchSummary" | "compactionSummary":
+            message = {"role": role, "summary": words, **rest}
+        case "custom":
+            message = {"role": role, "customType": NAME, "content": made, "display": True, **rest}
+        case _:
+            message = {"role": role, "content": made, **rest}
+    if model is not None and role != "assistant":
+        message["model"] = model
+    return [Part("message", {"message": message})]
+
+
+def _speaker(model: str | None) -> dict[str, str]:
+    """Provider and model: Go has one text for both."""
+    if model is None:
+        return {}
+    provider, slash, name = model.partition("/")
+    return {"provider": provider, "model": name} if slash else {"model": model}
+
+
+def _results(
+    found: list[dict[str, Any]], others: list[dict[str, Any]], rest: dict[str, Any], tools: dict[str, str]
+) -> list[Part]:
+    parts = [
+        Part("message", {"message": {
+            "role": "toolResult", "toolCallId": result["id"], "toolName": tools.get(result["id"], "unknown"),
+            "content": result["content"], "isError": result["isError"], **rest,
+        }})
+        for result in found
+    ]  # fmt: skip
+    if others:
+        parts.append(Part("message", {"message": {"role": "user", "content": others}}))
+    return parts

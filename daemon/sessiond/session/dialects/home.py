@@ -1,0 +1,148 @@
+"""pi (versions 1 to 3) and oh-my-pi, with or without its title slot: the home format, copied line by line.
+
+What is v3 already stays byte for byte. Version 1 gets ids by the position of its lines, version 2 its roles
+renamed, as everywhere (fact: pi-omp §2.1-2.6). The slot is mutable: its title is taken, its line is not.
+"""
+
+from typing import Any, Final
+
+from sessiond.session import lines, migrate, payloads
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.linking import Linked, Names, in_order, name_of
+from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.dialects.weaving import Imported, Weaver
+
+NAME: Final = "pi"
+
+
+def detect(first: list[dict[str, Any]]) -> bool:
+    """Whether these are lines of pi or oh-my-pi."""
+    if first and first[0].get("type") == "title":
+        first = first[1:]
+    return bool(first) and first[0].get("type") == "session"
+
+
+def read(source: Source) -> Imported:
+    """The session in a file of pi or oh-my-pi."""
+    weaver = Weaver(NAME, source)
+    version = header = None
+    found: list[tuple[int, SourceLine, dict[str, Any]]] = []
+    before = 0
+    weaver.begin(
+        it.value.get("timestamp") for it in source.lines() if it.value and it.value.get("type") == "session"
+    )
+    for line in source.lines():
+        value = line.value
+        if value is None:
+            weaver.bad(line)
+        elif header is None and value.get("type") == "title":
+            title = fields.text(value.get("title"))
+            if title is not None:  # it may change, so it is told by an entry and not by the header
+                weaver.aside(line, "session_info", {"name": title})
+            weaver.count("title")
+        elif header is None and value.get("type") == "session":
+            header, before = value, line.number
+            version = _take_header(weaver, line, value)
+        elif not fields.text(value.get("type")):
+            weaver.keep(line, "without a type", "it has no type")
+        elif header is not None:
+            found.append((line.number - before, line, value))
+        else:
+            weaver.keep(line, fields.as_text(value["type"]), "it stands before the header")
+    _weave(weaver, found, 1 if version is None else version)
+    return weaver.finish()
+
+
+def _take_header(weaver: Weaver, line: SourceLine, value: dict[str, Any]) -> int | None:
+    weaver.source_id = name_of(value, "id") or weaver.source_id
+    weaver.cwd = fields.as_text(value.get("cwd"))
+    weaver.title = fields.text(value.get("title"))
+    weaver.parent_source = fields.text(value.get("parentSession"))
+    weaver.tick(value.get("timestamp"))
+    weaver.count("header")
+    tags = [tag for tag in fields.items(value.get("tags")) if isinstance(tag, str)]
+    weaver.tags = tuple(tags)
+    rest = fields.without(
+        value, "type", "version", "id", "timestamp", "cwd", "title", "parentSession", "tags"
+    )
+    if rest:
+        weaver.keep(line, "header", "it says more than a header here")
+    version = value.get("version")
+    if version is None:
+        return None
+    try:
+        return int(version)
+    except (TypeError, ValueError, OverflowError):
+        weaver.account.trouble(line.number, f"a version that is no number: {version!r:.40}; taken as 3")
+        return 3
+
+
+def _weave(weaver: Weaver, found: list[tuple[int, SourceLine, dict[str, Any]]], version: int) -> None:
+    linear: list[str] = []
+    linked: list[Linked] = []
+    migrated: set[int] = set()
+    for row, line, value in found:
+        entry = value
+        if version < 2:
+            place = migrate.derived_id(row), linear[-1] if linear else None
+            entry = migrate.to_v2(entry, place, lambda index: _linear(linear, index))
+            linear.append(place[0])
+        if version < 3:
+            entry = migrate.to_v3(entry)
+            if entry != value:
+                migrated.add(line.number)
+        name = name_of(entry, "id")
+        if name is None:
+            weaver.keep(line, fields.as_text(value.get("type")), "it has no id")
+        else:
+            linked.append(Linked(line, entry, name, name_of(entry, "parentId")))
+    names = Names()
+    seen: dict[str, bytes] = {}
+    moves: list[tuple[int, object]] = []
+    for placed in in_order(linked):
+        it = placed.linked
+        if seen.get(it.id) == it.line.raw:
+            weaver.count("repeated")
+            names.put(it, names.of(it.id))
+            continue
+        seen[it.id] = it.line.raw
+        for trouble in filter(
+            None,
+            (
+                placed.trouble,
+                f"a second entry has the id {it.id:.80}; both are kept" if weaver.has(it.id) else None,
+            ),
+        ):
+            weaver.account.trouble(it.line.number, trouble)
+        names.put(it, _add(weaver, it, names.below(placed.parent), migrated=it.line.number in migrated))
+        if it.value.get("type") == "leaf":
+            moves.append((it.line.number, it.value.get("targetId")))
+    newest = max(linked, key=lambda it: it.line.number, default=None)
+    weaver.leaf = None if newest is None else names.of(newest.id)
+    if newest is not None and newest.value.get("type") == "leaf":
+        weaver.leaf = names.of(newest.value.get("targetId"))
+
+
+def _add(weaver: Weaver, it: Linked, parent: str | None, *, migrated: bool) -> str | None:
+    type = fields.as_text(it.value.get("type"))
+    weaver.count(type)
+    at = weaver.tick(it.value.get("timestamp"))
+    stays = not migrated and not weaver.has(it.id) and fields.entry_id(it.id) == it.id
+    if stays and isinstance(it.value.get("id"), str) and it.value.get("parentId") == parent:
+        try:
+            role = fields.mapping(it.value.get("message")).get("role")
+            line = lines.presentable(it.line.raw)
+            payloads.with_field(line, "id", it.id)  # what msgspec cannot read is written anew below
+        except (ValueError, RecursionError, lines.NotAnEntry):
+            pass
+        else:
+            weaver.verbatim(
+                it.id, parent, type, line, role if isinstance(role, str) and type == "message" else None
+            )
+            return it.id
+    payload = fields.without(it.value, "type", "id", "parentId", "timestamp")
+    return weaver.add(it.line, it.id, parent, type, payload, at=at)
+
+
+def _linear(linear: list[str], index: int) -> str | None:
+    return linear[index - 1] if 0 < index <= len(linear) else None

@@ -1,0 +1,55 @@
+"""The dialects that are known, and which of them a file speaks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session.dialects import claude, codex, go, home, nova, operator, pi4
+from sessiond.session.dialects.source import Source, first_objects
+from sessiond.session.dialects.weaving import Imported
+
+HEAD_BYTES: Final = 1024 * 1024
+"""How much of a file is looked at to tell its dialect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One dialect: how it is told, and how a file of it is read. `about` says whose it is."""
+
+    name: str
+    about: str
+    detect: Callable[[list[dict[str, Any]]], bool]
+    read: Callable[[Source], Imported]
+
+
+DIALECTS: Final[dict[str, Dialect]] = {
+    it.name: it
+    for it in (
+        Dialect(pi4.NAME, "pi, format 4", pi4.detect, pi4.read),
+        Dialect(operator.NAME, "operator", operator.detect, operator.read),
+        Dialect(go.NAME, "the Go session manager", go.detect, go.read),
+        Dialect(home.NAME, "pi and oh-my-pi", home.detect, home.read),
+        Dialect(codex.NAME, "Codex rollouts", codex.detect, codex.read),
+        Dialect(claude.NAME, "Claude Code", claude.detect, claude.read),
+        Dialect(nova.NAME, "NOVA states", lambda _first: False, nova.read),
+    )
+}
+"""In the order in which they are tried: the more particular first."""
+
+
+def detect(head: bytes) -> str | None:
+    """The dialect of a file that begins like this, or None. NOVA's is told by the whole file."""
+    first = first_objects(head)
+    for dialect in DIALECTS.values():
+        if dialect.detect(first):
+            return dialect.name
+    return nova.NAME if _is_state(head) else None
+
+
+def _is_state(head: bytes) -> bool:
+    try:
+        return nova.detect_object(msgspec.json.decode(head))
+    except (msgspec.DecodeError, RecursionError):
+        return False

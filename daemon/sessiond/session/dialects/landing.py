@@ -1,0 +1,84 @@
+"""The lines of a new session out of an imported one, and what a grown one adds to a session that is there."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from sessiond.session import entries, large, lines
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.weaving import IMPORT_TYPE, Imported, Woven, origin_id, session_ids
+from sessiond.session.rows import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A log that can be stored as it is, and the blobs that it names."""
+
+    log: bytes
+    blobs: dict[str, bytes]
+
+
+def candidates(imported: Imported) -> list[str]:
+    """The ids that the session may have here, the best first; the last is of this very conversation."""
+    first = next((it.line for it in imported.woven[1 : imported.said + 1]), b"")
+    told_apart = f"{imported.source_id}\0{fields.digest(first.decode('utf-8', 'replace'))}"
+    return session_ids(imported.dialect, imported.source_id) + session_ids(imported.dialect, told_apart)[-1:]
+
+
+def is_of(rows: Rows, imported: Imported) -> bool:
+    """Whether a session that is there was imported from an earlier state of the same file."""
+    origin = origin_id(imported.dialect, imported.source_id)
+    if rows.any_row(origin) is None:
+        return False
+    return imported.dialect == "nova" or rows.any_row(imported.woven[1].id) is not None
+
+
+def new_log(imported: Imported, session_id: str, cwd: str) -> Landed:
+    """The whole log of a new session: header, entries and, where the last line is not the leaf, a leaf line."""
+    header = entries.Header(
+        version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=cwd,
+        title=imported.title, parent_session=parent_session(imported), tags=list(imported.tags) or None,
+    )  # fmt: skip
+    blobs: dict[str, bytes] = {}
+    written = [msgspec.json.encode(header)]
+    for it in imported.woven:
+        line = it.line
+        if large.may_hold(line):
+            line, found = large.take_out(line)
+            blobs |= found
+        written.append(line)
+    if imported.woven[-1].id != imported.leaf:
+        written.append(_leaf_line(imported))
+    return Landed(b"\n".join(written) + b"\n", blobs)
+
+
+def parent_session(imported: Imported) -> str | None:
+    """Which session it comes from, by the id that one has here once it is imported."""
+    parent = imported.parent_source
+    if parent is None or imported.dialect in ("pi", "pi4"):
+        return parent
+    return session_ids(imported.dialect, parent)[0]
+
+
+def missing(imported: Imported, rows: Rows) -> list[Woven]:
+    """The entries that a session does not have yet, parents first."""
+    return [it for it in imported.woven if rows.any_row(it.id) is None]
+
+
+def as_kept(it: Woven, dialect: str, reason: str) -> bytes:
+    """An entry that could not be appended as it is: its line kept raw, in its place in the tree."""
+    data = {"origin": dialect, "line": 0, "reason": reason, "raw": lines.presentable(it.line).decode()}
+    return fields.dumps(
+        {"type": "custom", "id": it.id, "parentId": it.parent_id, "customType": IMPORT_TYPE, "data": data}
+    )
+
+
+def _leaf_line(imported: Imported) -> bytes:
+    """The line that says where the leaf is, written as `hub.placing` writes it."""
+    name = f"leaf-{fields.digest(imported.leaf or '', str(len(imported.woven)))}"
+    return fields.dumps(
+        {
+            "type": "leaf", "id": name, "parentId": imported.leaf, "timestamp": imported.timestamp,
+            "targetId": imported.leaf,
+        }
+    )  # fmt: skip

@@ -1,0 +1,161 @@
+"""NOVA: one JSON object that is a session's working state (`SessionState.to_dict`), and no conversation.
+
+It becomes updates of the working state that lead to the same state. A state that has changed since becomes a
+path of its own beside the former one, since NOVA says how things stand, not what was done (seed: NOVA).
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session import entries
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.dialects.weaving import Imported, Weaver
+from sessiond.session.state import KEPT_DECISIONS
+
+NAME: Final = "nova"
+
+_TELLING: Final = frozenset((
+    "key_decisions", "latest_artifacts", "tokens_used", "turn_count", "current_plan", "fork_count", "last_updated",
+))  # fmt: skip
+_KNOWN: Final = frozenset((
+    "session_id", "created_at", "last_updated", "model", "agent_name", "current_plan", "key_decisions",
+    "latest_artifacts", "tokens_used", "turn_count", "tags", "metrics", "fork_parent_id", "pruned",
+    "last_pruned_at",
+))  # fmt: skip
+_METRICS: Final = frozenset(("decision_count", "total_tokens", "task_count"))
+_MAX_TASKS: Final = 1_000
+_MAX_TOKENS: Final = 1_000_000_000
+_ALL_TOKENS: Final = {"maxDecisions": KEPT_DECISIONS, "maxTokens": _MAX_TOKENS}
+"""A pruning that leaves the artifacts that are there now."""
+
+
+def detect_object(value: object) -> bool:
+    """Whether a whole file is a state of NOVA's."""
+    return (
+        isinstance(value, dict)
+        and fields.text(value.get("session_id")) is not None
+        and bool(_TELLING & value.keys())
+    )
+
+
+def read(source: Source) -> Imported:
+    """The session of a state."""
+    weaver = Weaver(NAME, source)
+    line = SourceLine(1, source.data.strip(), _decoded(source.data), "it is not JSON")
+    if not line.value:
+        weaver.bad(line)
+        return weaver.finish()
+    state = line.value
+    weaver.source_id = fields.text(state.get("session_id")) or weaver.source_id
+    weaver.parent_source = fields.text(state.get("fork_parent_id"))
+    tags = sorted(tag for tag in fields.items(state.get("tags")) if isinstance(tag, str))
+    began = weaver.tick(state.get("created_at"))
+    ended = fields.time(state.get("last_updated")) or began
+    updates, missed = _updates(state)
+    name = f"nova-{fields.digest(fields.dumps(state).decode())}"
+    above: str | None = None
+    if tags:
+        above = weaver.add(
+            line,
+            f"{name}-tags",
+            None,
+            "custom",
+            {"customType": entries.TAGS_TYPE, "data": {"tags": tags}},
+            at=began,
+        )
+    for number, update in enumerate(updates, 1):
+        at = update.pop("at", None) or (ended if number == len(updates) else began)
+        payload = {"customType": entries.STATE_TYPE, "data": update}
+        above = weaver.add(line, f"{name}-{number}", above, "custom", payload, at=at)
+    weaver.leaf = above
+    weaver.count("state")
+    missed += [name for name in state if name not in _KNOWN and state[name] not in (None, 0)]
+    for what in missed:
+        weaver.account.trouble(1, f"{what} cannot be said by updates; the object is kept as it is")
+    if missed:
+        weaver.keep(line, "state", "it says more than updates can")
+    return weaver.finish()
+
+
+def _decoded(data: bytes) -> dict[str, Any]:
+    try:
+        return fields.mapping(msgspec.json.decode(data))
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+
+
+def _updates(state: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Updates that lead to a state, and what of it they cannot say."""
+    missed: list[str] = []
+    decisions = [_decision(it) for it in fields.items(state.get("key_decisions"))]
+    kept = [it for it in decisions if it is not None]
+    if len(kept) < len(decisions):
+        missed.append("a decision without text")
+    metrics = fields.mapping(state.get("metrics"))
+    counted = _whole(metrics.get("decision_count", len(kept)))
+    since = min(counted, len(kept)) if state.get("pruned") is True else len(kept)
+    if counted != since or len(kept) > KEPT_DECISIONS:
+        missed.append("metrics.decision_count")
+    before, after = kept[: len(kept) - since], kept[len(kept) - since :]
+    updates: list[dict[str, Any]] = [{"decision": it} for it in before]
+    if state.get("pruned") is True:
+        updates.append({"compress": _ALL_TOKENS, "at": fields.time(state.get("last_pruned_at"))})
+    updates += [{"decision": it} for it in after] or [{}]
+    missed += _spread(state, metrics, updates)
+    missed += [f"metrics.{name}" for name in metrics if name not in _METRICS and metrics[name]]
+    updates[-1] |= _said(state)
+    return [update for update in updates if update], missed
+
+
+def _spread(state: dict[str, Any], metrics: dict[str, Any], updates: list[dict[str, Any]]) -> list[str]:
+    """Put artifacts, turns and tokens onto the updates; one of a kind fits on each."""
+    missed: list[str] = []
+    artifacts = [(name, path) for name, path in fields.mapping(state.get("latest_artifacts")).items() if name]
+    for number, (name, path) in enumerate(artifacts):
+        if not fields.text(path):
+            missed.append(f"the artifact {name:.40}")
+            continue
+        _at(updates, number)["artifact"] = {"name": name, "path": path}
+    turns, tasks = _whole(state.get("turn_count")), _whole(metrics.get("task_count", state.get("turn_count")))
+    if tasks > _MAX_TASKS or (turns and not tasks):
+        missed.append("metrics.task_count")
+        tasks = min(max(tasks, 1), _MAX_TASKS)
+    for number in range(tasks):
+        _at(updates, number)["turns"] = turns if number == 0 else 0
+    tokens = _whole(state.get("tokens_used"))
+    if tokens:
+        _at(updates, 0)["tokens"] = min(tokens, _MAX_TOKENS)
+    if tokens > _MAX_TOKENS or _whole(metrics.get("total_tokens", tokens)) != tokens:
+        missed.append("metrics.total_tokens")
+    return missed
+
+
+def _at(updates: list[dict[str, Any]], number: int) -> dict[str, Any]:
+    """The update that something may be put onto: counted from the last, so that a pruning stays before it."""
+    while len(updates) <= number:
+        updates.append({})
+    return updates[len(updates) - 1 - number] if len(updates) > number else updates[-1]
+
+
+def _said(state: dict[str, Any]) -> dict[str, Any]:
+    said = {
+        "plan": fields.text(state.get("current_plan")), "model": fields.text(state.get("model")),
+        "agentName": fields.text(state.get("agent_name")),
+    }  # fmt: skip
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _decision(value: object) -> dict[str, Any] | None:
+    found = fields.mapping(value)
+    decision = fields.text(found.get("decision"))
+    if decision is None:
+        return None
+    made = {"decision": decision, "rationale": fields.as_text(found.get("rationale"))}
+    at = fields.time(found.get("timestamp"))
+    return made if at is None else {**made, "timestamp": at}
+
+
+def _whole(value: object) -> int:
+    return max(0, int(fields.number(value)))

@@ -1,0 +1,191 @@
+"""operator: snake_case entries, times as floats, `leaf` lines; its document and its code differ, both are read.
+
+`session_header` or `session`, `custom_info` or `custom`, `branch` or `branch_summary`; messages with `content` or
+`contents`. `channel` has no counterpart and becomes a `custom` entry (seed: operator; fact: pi-omp §2.20).
+"""
+
+from typing import Any, Final
+
+from sessiond.session.dialects import blocks, fields
+from sessiond.session.dialects.linking import Linked, Names, Part, name_of, weave
+from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.dialects.weaving import Imported, Weaver
+
+NAME: Final = "operator"
+CHANNEL_TYPE: Final = "operator.channel"
+
+_BASE: Final = ("type", "id", "parent_id", "timestamp")
+_CAMEL: Final = {
+    "first_kept_entry_id": "firstKeptEntryId", "tokens_before": "tokensBefore", "short_summary": "shortSummary",
+    "from_id": "fromId", "target_id": "targetId", "custom_type": "customType", "thinking_level": "thinkingLevel",
+    "model_id": "modelId", "provider_id": "provider", "from_hook": "fromHook",
+    "injected_rules": "injectedRules", "system_prompt": "systemPrompt", "output_schema": "outputSchema",
+    "stop_reason": "stopReason", "error_message": "errorMessage", "tool_call_id": "toolCallId",
+    "tool_name": "toolName", "is_error": "isError", "response_id": "responseId",
+    "exit_code": "exitCode", "preserve_data": "preserveData", "from_extension": "fromExtension",
+    "exclude_from_context": "excludeFromContext", "full_output_path": "fullOutputPath",
+    "previous_title": "previousTitle", "service_tier": "serviceTier",
+}  # fmt: skip
+"""The fields of entries and messages, as they are called there and here."""
+SNAKE: Final = {camel: snake for snake, camel in _CAMEL.items() if camel != "provider"}
+_TYPES: Final = {"branch": "branch_summary", "custom_info": "custom"}
+_ROLES: Final = {"branch_summary": "branchSummary", "compaction_summary": "compactionSummary"}
+_USAGE: Final = {
+    "input_tokens": "input", "output_tokens": "output", "cache_read_tokens": "cacheRead",
+    "cache_write_tokens": "cacheWrite", "cache_read": "cacheRead", "cache_write": "cacheWrite",
+    "total_tokens": "totalTokens",
+}  # fmt: skip
+_STOPS: Final = {"tool_use": "toolUse", "tool_calls": "toolUse", "end_turn": "stop", "max_tokens": "length"}
+
+
+def detect(first: list[dict[str, Any]]) -> bool:
+    """Whether these are lines of operator."""
+    if not first or first[0].get("type") not in ("session_header", "session"):
+        return False
+    header = first[0]
+    if header["type"] == "session_header":
+        return True
+    if header.get("version") == 1 or any("parentId" in value for value in first[1:]):
+        return False
+    return isinstance(header.get("timestamp"), float) or any("parent_id" in value for value in first[1:])
+
+
+def read(source: Source) -> Imported:
+    """The session in a file of operator's."""
+    weaver = Weaver(NAME, source)
+    tools: dict[str, str] = {}
+    linked: list[Linked] = []
+    leaves: list[tuple[int, Any]] = []
+    for line in source.lines():
+        value = line.value
+        if value is None:
+            weaver.bad(line)
+        elif not leaves and not linked and value.get("type") in ("session_header", "session"):
+            _take_header(weaver, line, value)
+        elif value.get("type") == "leaf":
+            leaves.append((line.number, value.get("target_id", value.get("targetId"))))
+            name = name_of(value, "id")
+            if name is not None:
+                linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
+        elif (name := name_of(value, "id")) is None:
+            weaver.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
+        else:
+            linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
+    names = weave(weaver, _through(linked), lambda it, names: _parts(it, names, tools))
+    weaver.leaf = weaver.last
+    if leaves:
+        number, target = leaves[-1]
+        after = [it for it in linked if it.line.number > number]
+        if not after:
+            weaver.leaf = names.of(target)
+    return weaver.finish()
+
+
+def _through(linked: list[Linked]) -> list[Linked]:
+    """The lines without those that move the leaf: what names one as its parent means its target."""
+    target = {
+        it.id: name_of(it.value, "target_id", "targetId") for it in linked if it.value.get("type") == "leaf"
+    }
+    found: list[Linked] = []
+    for it in linked:
+        if it.value.get("type") == "leaf":
+            continue
+        parent, seen = it.parent, set[str]()
+        while parent is not None and parent in target and parent not in seen:
+            seen.add(parent)
+            parent = target[parent]
+        found.append(Linked(it.line, it.value, it.id, parent))
+    return found
+
+
+def _take_header(weaver: Weaver, line: SourceLine, value: dict[str, Any]) -> None:
+    weaver.source_id = name_of(value, "id") or weaver.source_id
+    weaver.cwd = fields.as_text(value.get("cwd"))
+    weaver.parent_source = fields.text(fields.first(value, "parent_session", "parentSession"))
+    weaver.title = fields.text(value.get("title")) or fields.text(value.get("name"))
+    weaver.tick(value.get("timestamp"))
+    weaver.count("header")
+    rest = fields.without(
+        value, "type", "id", "cwd", "parent_session", "parentSession", "title", "name", "timestamp", "version"
+    )
+    if any(it is not None for it in rest.values()):
+        weaver.keep(line, "header", "it says more than a header here")
+
+
+def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
+    value = it.value
+    type = fields.as_text(value.get("type"))
+    type = _TYPES.get(type, type)
+    payload = _camel(fields.without(value, *_BASE, "parentId"))
+    match type:
+        case "message":
+            rest = fields.without(payload, "message")
+            return _messages(
+                value.get("message"), {name: it for name, it in rest.items() if it is not None}, tools
+            )
+        case "channel":
+            data = fields.without(value, *_BASE, "parentId")
+            return [Part("custom", {"customType": CHANNEL_TYPE, "data": data})]
+        case "model_change":
+            provider, model = fields.text(payload.get("provider")), fields.text(payload.get("modelId"))
+            if provider is not None and model is not None:
+                payload.setdefault("model", f"{provider}/{model}")
+        case "custom_message":
+            content = payload.get("content", payload.pop("contents", None))
+            payload["content"] = content if isinstance(content, str) else blocks.blocks(content)
+        case "":
+            return []
+    for name in ("firstKeptEntryId", "fromId", "targetId"):
+        if isinstance(payload.get(name), str) and not (name == "fromId" and payload[name] == "root"):
+            payload[name] = names.of(payload[name])
+    return [Part(type, payload)]
+
+
+def _messages(value: Any, rest: dict[str, Any], tools: dict[str, str]) -> list[Part]:
+    """The messages in one: results of tools are messages of their own here."""
+    if not isinstance(value, dict) or not fields.text(value.get("role")):
+        return []
+    content = value.get("content") if "content" in value else value.get("contents")
+    message = _camel(fields.without(value, "content", "contents"))
+    at = fields.milliseconds(message.get("timestamp"))
+    if isinstance(message.get("timestamp"), float) and message["timestamp"] < 1e11:  # in seconds
+        message["timestamp"] = at
+    message["role"] = role = _ROLES.get(value["role"], value["role"])
+    if isinstance(usage := message.get("usage"), dict):
+        message["usage"] = {_USAGE.get(name, name): it for name, it in usage.items()}
+    if isinstance(stop := message.get("stopReason"), str):
+        message["stopReason"] = _STOPS.get(stop, stop)
+    if role == "assistant":
+        message["content"] = blocks.blocks(content)
+        for block in message["content"]:
+            if block.get("type") == "toolCall":
+                tools[fields.as_text(block.get("id"))] = fields.as_text(block.get("name"))
+        return [Part("message", {"message": message, **rest})]
+    found = blocks.results(content) if role in ("tool", "user") else []
+    parts = [
+        Part("message", {"message": {
+            **fields.without(message, "role"), "role": "toolResult", "toolCallId": result["id"],
+            "toolName": message.get("toolName") or tools.get(result["id"], "unknown"),
+            "content": result["content"], "isError": result["isError"],
+        }})
+        for result in found
+    ]  # fmt: skip
+    others = blocks.beside_results(content)
+    if role == "tool" and not found:
+        call = fields.as_text(message.get("toolCallId"))
+        message = {
+            **message, "role": "toolResult", "toolCallId": call, "content": blocks.blocks(content),
+            "toolName": message.get("toolName") or tools.get(call, "unknown"),
+            "isError": message.get("isError") is True,
+        }  # fmt: skip
+        parts.append(Part("message", {"message": message}))
+    elif others or not found:
+        if content is not None:
+            message["content"] = others if isinstance(others, str) else blocks.blocks(others)
+        parts.append(Part("message", {"message": message}))
+    parts[-1] = Part("message", {**parts[-1].payload, **rest})
+    return parts
+
+
+def _camel(value: dict[str, Any]) -> dict[str, Any]:
+    return {_CAMEL.get(name, name): it for name, it in value.items()}

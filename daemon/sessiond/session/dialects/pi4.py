@@ -1,0 +1,137 @@
+"""pi format 4, read: one mutation a line (`entry`, `lane`, `fact`, `record`), or several in an array line.
+
+It was never finished, so both shapes that were seen are read. Lanes become branches: the leaf is that of the lane
+`main`, or of the lane that moved last. The messages that a compaction retained become entries, so that it keeps
+them here too; records of operations are kept as they are (fact: session-servers §6.3, pi-omp §2.17).
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.linking import Linked, Names, Part, name_of, weave
+from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.dialects.weaving import Imported, Weaver
+
+NAME: Final = "pi4"
+
+_BASE: Final = ("kind", "lane", "seq", "id", "parentId", "type", "timestamp", "v")
+_ENTRY: Final = ("entry",)
+
+
+def detect(first: list[dict[str, Any]]) -> bool:
+    """Whether these are lines of format 4."""
+    return bool(first) and first[0].get("kind") == "header"
+
+
+def read(source: Source) -> Imported:
+    """The session in a file of format 4."""
+    return _Reader(source).read()
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._weaver = Weaver(NAME, source)
+        self._linked: list[Linked] = []
+        self._lanes: dict[str, str | None] = {}
+        self._facts: list[tuple[SourceLine, dict[str, Any]]] = []
+        self._begun = False
+
+    def read(self) -> Imported:
+        weaver = self._weaver
+        for line in self._source.lines():
+            values = [line.value] if line.value is not None else _transaction(line)
+            if not values:
+                weaver.bad(line)
+            for value in values:
+                self._take(line, value)
+        names = weave(weaver, self._linked, _parts)
+        for line, value in self._facts:
+            self._take_fact(line, value, names)
+        lane = "main" if "main" in self._lanes else next(reversed(self._lanes), None)
+        weaver.leaf = weaver.last if lane is None else names.of(self._lanes[lane])
+        return weaver.finish()
+
+    def _take(self, line: SourceLine, value: dict[str, Any]) -> None:
+        weaver, kind = self._weaver, value.get("kind")
+        lane = fields.text(value.get("lane"))
+        if kind == "header" and not self._begun:
+            self._begun = True
+            self._take_header(line, value)
+        elif kind in _ENTRY and (name := name_of(value, "id")) is not None and fields.text(value.get("type")):
+            value = {**value, "timestamp": _time(value.get("timestamp"))}
+            parent = name_of(value, "parentId")
+            self._linked.append(Linked(_alone(line, value), value, name, parent))
+            if lane is not None:
+                self._lanes.pop(lane, None)
+                self._lanes[lane] = name
+        elif kind == "lane" and lane is not None:
+            self._lanes.pop(lane, None)
+            self._lanes[lane] = name_of(value, "leafId")
+            weaver.count("lane")
+        elif kind == "fact":
+            self._facts.append((line, value))
+        else:
+            what = fields.text(value.get("type")) or fields.as_text(value.get("register"))
+            weaver.keep(
+                line,
+                f"{fields.as_text(kind)} {what}".strip() or "without a kind",
+                "it has no counterpart here",
+            )
+
+    def _take_header(self, line: SourceLine, value: dict[str, Any]) -> None:
+        weaver = self._weaver
+        weaver.source_id = name_of(value, "id") or weaver.source_id
+        weaver.cwd = fields.as_text(value.get("cwd"))
+        weaver.parent_source = fields.text(fields.first(value, "parentSessionId", "legacyParentSessionPath"))
+        weaver.tick(_time(value.get("createdAt")))
+        weaver.count("header")
+        if value.get("metadata"):
+            weaver.keep(line, "header", "it says more than a header here")
+
+    def _take_fact(self, line: SourceLine, value: dict[str, Any], names: Names) -> None:
+        weaver, fact = self._weaver, value.get("fact")
+        at = _time(value.get("timestamp"))
+        if fact in ("name", "session.name"):
+            name = fields.first(value, "name", "value")
+            weaver.aside(line, "session_info", {"name": name if isinstance(name, str) else None}, at=at)
+            weaver.count("title")
+        elif fact == "label" and (target := names.of(value.get("targetId"))) is not None:
+            label = fields.first(value, "label", "value")
+            payload = {"targetId": target, "label": label if isinstance(label, str) else None}
+            weaver.aside(line, "label", payload, at=at)
+            weaver.count("label")
+        else:
+            weaver.keep(line, f"fact {fields.as_text(fact)}", "it has no counterpart here")
+
+
+def _parts(it: Linked, names: Names) -> list[Part]:
+    type, payload = fields.as_text(it.value.get("type")), fields.without(it.value, *_BASE)
+    for name in ("targetId", "fromId", "firstKeptEntryId"):
+        if isinstance(payload.get(name), str) and payload[name] != "root":
+            payload[name] = names.of(payload[name])
+    if type == "compaction" and "firstKeptEntryId" not in payload:
+        payload["firstKeptEntryId"] = None
+        tail = [message for message in fields.items(payload.get("retainedTail")) if isinstance(message, dict)]
+        return [Part(type, payload, own=True), *(Part("message", {"message": message}) for message in tail)]
+    return [Part(type, payload)]
+
+
+def _transaction(line: SourceLine) -> list[dict[str, Any]]:
+    """The mutations of an array line."""
+    try:
+        found = msgspec.json.decode(line.raw)
+    except (msgspec.DecodeError, RecursionError):
+        return []
+    values = fields.items(found)
+    return values if values and all(isinstance(it, dict) for it in values) else []
+
+
+def _alone(line: SourceLine, value: dict[str, Any]) -> SourceLine:
+    return SourceLine(line.number, line.raw, value)
+
+
+def _time(value: object) -> str | None:
+    return fields.time(value, unit=0.001)

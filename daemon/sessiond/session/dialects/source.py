@@ -1,0 +1,70 @@
+"""A session file of another program, as a reader is given it: its lines, and what is known beside them.
+
+Reading never fails on content. A line that is no JSON object comes with the reason, and its bytes are kept.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sessiond.session import lines
+
+FIRST_LINES: Final = 24
+"""Objects at the start of a file that are enough to tell its dialect."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One line: `number` counts from 1; `value` is None when the line holds no object, and `reason` says why."""
+
+    number: int
+    raw: bytes
+    value: dict[str, Any] | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The bytes of a file. `modified` is when it was last written (ISO 8601).
+
+    `growing`: its program may still be writing, so a message at its end may be a part of one. `beside` is what
+    a file beside it says (Claude Code: the call that a subagent serves; Codex: the name in its index).
+    """
+
+    name: str
+    data: bytes
+    modified: str
+    growing: bool = False
+    beside: dict[str, Any] = field(default_factory=dict)
+
+    def lines(self) -> Iterator[SourceLine]:
+        """All lines but empty ones. A torn last line of a growing file is left for the next time."""
+        *whole, tail = self.data.split(b"\n")
+        for number, raw in enumerate(whole, 1):
+            if raw.strip():
+                yield line_of(number, raw)
+        if tail.strip():
+            last = line_of(len(whole) + 1, tail)
+            if last.value is not None or not self.growing:
+                yield last
+
+
+def line_of(number: int, raw: bytes) -> SourceLine:
+    """A line, read."""
+    raw = raw.rstrip(b"\r")
+    try:
+        return SourceLine(number, raw, lines.loads(raw.removeprefix(lines.BOM) if number == 1 else raw))
+    except lines.NotAnEntry as bad:
+        return SourceLine(number, raw, None, bad.reason)
+
+
+def first_objects(head: bytes) -> list[dict[str, Any]]:
+    """The objects among the first lines of a file; a line that `head` cuts off is none."""
+    found: list[dict[str, Any]] = []
+    for number, raw in enumerate(head.split(b"\n")[: 4 * FIRST_LINES], 1):
+        value = line_of(number, raw).value
+        if value is not None:
+            found.append(value)
+        if len(found) == FIRST_LINES:
+            break
+    return found

@@ -1,0 +1,244 @@
+"""What a foreign file becomes: v3 entries in an order that only grows when the file grows.
+
+The conversation is one tree, with the parents that the source says. What is about the session as a whole, and
+every line that was not understood, hangs on a chain of its own beside it (`sessiond.origin`, then one by one),
+so that it shifts nobody's parent and is part of no context.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sessiond.session import entries
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.source import Source, SourceLine
+
+ORIGIN_TYPE: Final = "sessiond.origin"
+"""`customType` of the entry that says where a session comes from: {source, sourceId, sourcePath, …}."""
+IMPORT_TYPE: Final = "sessiond.import"
+"""`customType` of an entry that keeps a line which was not understood: {origin, line, reason, raw}."""
+MAX_PROBLEMS: Final = 100
+_USUAL: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,20}(Z|[+-][0-9:]{4,6})?", re.ASCII)
+_EPOCH: Final = "1970-01-01T00:00:00.000Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Woven:
+    """One v3 entry: its line (without newline), and what a tree needs of it."""
+
+    id: str
+    parent_id: str | None
+    type: str
+    line: bytes
+    role: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something in the source that could not be taken as it is; `line` counts from 1, 0 is the whole file."""
+
+    line: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Account:
+    """What became of the lines: `made` counts lines by what they became, `kept` the raw ones by kind."""
+
+    made: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    troubles: list[Trouble] = field(default_factory=list)
+    trouble_count: int = 0
+    held_back: int = 0
+
+    def trouble(self, line: int, reason: str) -> None:
+        """Note a problem; after the first hundred they are only counted."""
+        self.trouble_count += 1
+        if len(self.troubles) < MAX_PROBLEMS:
+            self.troubles.append(Trouble(line, reason))
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A session read from a foreign file. `source_id` names it in its own program; so does `parent_source`."""
+
+    dialect: str
+    source_id: str
+    timestamp: str
+    cwd: str
+    title: str | None
+    tags: tuple[str, ...]
+    parent_source: str | None
+    woven: list[Woven]
+    leaf: str | None
+    account: Account
+
+    said: int
+    """How many of `woven` are of the conversation."""
+
+    @property
+    def has_assistant(self) -> bool:
+        return any(it.role == "assistant" for it in self.woven)
+
+
+def session_ids(dialect: str, source_id: str) -> list[str]:
+    """The ids that a session from there may have here: its own if it can be one, then one made from it."""
+    made = fields.digest(dialect, source_id) + fields.digest(source_id, dialect)
+    derived = f"{made[:8]}-{made[8:12]}-{made[12:16]}-{made[16:20]}-{made[20:]}"
+    keeps_own = dialect not in HOME and entries.valid_session_id(source_id)
+    return [source_id, derived] if keeps_own else [derived]
+
+
+HOME: Final = frozenset(("pi",))
+"""Dialects whose files can be opened where they lie: a copy of one gets an id of its own."""
+
+
+class Weaver:
+    """Makes the entries of one import, and keeps account of the lines."""
+
+    def __init__(self, dialect: str, source: Source) -> None:
+        self.dialect = dialect
+        self.source_id = source.name
+        self.timestamp: str | None = None
+        self.cwd = ""
+        self.title: str | None = None
+        self.tags: tuple[str, ...] = ()
+        self.parent_source: str | None = None
+        self.leaf: str | None = None
+        self.origin: dict[str, Any] = {}
+        self.account = Account()
+        self.last: str | None = None
+        self._source = source
+        self._clock: str | None = None
+        self._tree: list[Woven] = []
+        self._taken: set[str] = set()
+        self._beside: list[tuple[int, str, str, str, dict[str, Any]]] = []
+
+    # --- what a line becomes ---------------------------------------------------------------------------
+
+    def add(
+        self, line: SourceLine, name: str, parent: str | None, type: str, payload: dict[str, Any],
+        *, at: str | None = None,
+    ) -> str | None:  # fmt: skip
+        """Add an entry to the tree and answer its id. `parent` is the id of one that was added, or null.
+
+        An id that is taken gets a number, so that nothing is ever hidden by a later line. A line that cannot be
+        written is kept raw; what would hang on it hangs on its parent, which is the answer.
+        """
+        name = self._free(fields.entry_id(name))
+        at = at or self._clock or _EPOCH
+        try:
+            written = self._line(type, name, parent, at, payload)
+        except (RecursionError, ValueError, TypeError):
+            self._taken.discard(name)
+            self.keep(line, "nested too deeply", "it is nested too deeply")
+            return parent
+        self._put(name, parent, type, written, payload)
+        self.last = name
+        return name
+
+    def verbatim(self, name: str, parent: str | None, type: str, line: bytes, role: str | None) -> None:
+        """Add an entry whose line is v3 already, byte for byte."""
+        self._taken.add(name)
+        self._tree.append(Woven(name, parent, type, line, role))
+        self.last = name
+
+    def aside(self, line: SourceLine, type: str, payload: dict[str, Any], *, at: str | None = None) -> str:
+        """Add an entry about the session as a whole, which is no part of the conversation."""
+        name = self._free(f"line-{line.number}")
+        self._beside.append((line.number, name, type, at or self._clock or _EPOCH, payload))
+        return name
+
+    def keep(self, line: SourceLine, kind: str, reason: str) -> str:
+        """Keep a line that was not understood, as it is; `kind` is what the account calls it."""
+        self.account.kept[kind] += 1
+        data = {"origin": self.dialect, "line": line.number, "reason": reason}
+        try:
+            data["raw"] = line.raw.decode()
+        except UnicodeDecodeError:
+            data["rawHex"] = line.raw.hex()
+        payload = {"customType": IMPORT_TYPE, "data": data}
+        name = self._free(f"raw-{line.number}")
+        self._beside.append((line.number, name, "custom", self._clock or _EPOCH, payload))
+        return name
+
+    def bad(self, line: SourceLine) -> None:
+        """Keep a line that holds no object, and say so."""
+        self.account.trouble(line.number, line.reason)
+        self.keep(line, "unreadable", line.reason)
+
+    def count(self, kind: str) -> None:
+        """Count a line as understood, under what it became."""
+        self.account.made[kind] += 1
+
+    def tick(self, value: object, *, unit: float = 1.0) -> str:
+        """The time of a line; where it has none, that of the line before."""
+        at = fields.time(value, unit=unit) or self._clock or fields.time(self._source.modified) or _EPOCH
+        self._clock = at
+        if self.timestamp is None:
+            self.timestamp = at
+        return at
+
+    def begin(self, times: Iterable[object]) -> None:
+        """Begin at the first time there is: that of lines which come before any that has one."""
+        at = next((found for value in times if (found := fields.time(value)) is not None), None)
+        if at is not None:
+            self.tick(at)
+
+    def has(self, name: str) -> bool:
+        """Whether an entry of this id was added."""
+        return name in self._taken
+
+    # --- the whole -------------------------------------------------------------------------------------
+
+    def finish(self) -> Imported:
+        """What the file became."""
+        began = _fit(self.timestamp) or _fit(self._source.modified) or _EPOCH
+        return Imported(
+            dialect=self.dialect, source_id=self.source_id, timestamp=began, cwd=self.cwd, title=self.title,
+            tags=self.tags, parent_source=self.parent_source, woven=self._all(began),
+            leaf=self.leaf, account=self.account, said=len(self._tree),
+        )  # fmt: skip
+
+    def _all(self, began: str) -> list[Woven]:
+        """The origin, the tree, then the chain beside it in the order of its lines."""
+        origin = {"source": self.dialect, "sourceId": self.source_id, **self.origin}
+        above = origin_id(self.dialect, self.source_id)
+        payload = {"customType": ORIGIN_TYPE, "data": origin}
+        first = Woven(above, None, "custom", self._line("custom", above, None, began, payload))
+        chain: list[Woven] = []
+        for _, name, type, at, payload in sorted(self._beside, key=lambda it: it[0]):
+            chain.append(Woven(name, above, type, self._line(type, name, above, at, payload)))
+            above = name
+        return [first, *self._tree, *chain]
+
+    def _put(self, name: str, parent: str | None, type: str, written: bytes, payload: dict[str, Any]) -> None:
+        role = fields.mapping(payload.get("message")).get("role") if type == "message" else None
+        self._tree.append(Woven(name, parent, type, written, role if isinstance(role, str) else None))
+
+    def _free(self, name: str) -> str:
+        found, version = name, 1
+        while found in self._taken:
+            version += 1
+            found = f"{name[:58]}-v{version}"
+        self._taken.add(found)
+        return found
+
+    def _line(self, type: str, name: str, parent: str | None, at: str, payload: dict[str, Any]) -> bytes:
+        head = {"type": type, "id": name, "parentId": parent, "timestamp": at}
+        return fields.dumps({**head, **payload})
+
+
+def origin_id(dialect: str, source_id: str) -> str:
+    """The id of the `sessiond.origin` entry of a session from there: by it a second import is recognised."""
+    return f"origin-{fields.digest(dialect, source_id)}"
+
+
+def _fit(timestamp: str | None) -> str | None:
+    """A time that can begin a file name: as it is, where it is written as usual."""
+    at = fields.seconds(timestamp)
+    if at is None or timestamp is None:
+        return None
+    return timestamp if _USUAL.fullmatch(timestamp) else fields.time(at)

@@ -1,0 +1,60 @@
+"""The commands about sessions of other programs, as a user types them."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import Shell, a_shell
+from support.dialects import jsonl
+
+CLAUDE = jsonl(
+    {
+        "type": "user", "uuid": "u-1", "parentUuid": None, "sessionId": "11111111-2222-4333-8444-555555555555",
+        "cwd": "/work", "timestamp": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": "Hello"},
+    },
+    {
+        "type": "assistant", "uuid": "a-1", "parentUuid": "u-1", "sessionId": "11111111-2222-4333-8444-555555555555",
+        "cwd": "/work", "timestamp": "2026-01-01T00:00:01.000Z",
+        "message": {"role": "assistant", "model": "m", "content": [{"type": "text", "text": "There"}]},
+    },
+    {"type": "mystery", "sessionId": "11111111-2222-4333-8444-555555555555"},
+)  # fmt: skip
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with a_shell(tmp_path) as shell:
+        yield shell
+
+
+def source(tmp_path: Path, data: bytes = CLAUDE) -> str:
+    path = tmp_path / "claude.jsonl"
+    path.write_bytes(data)
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    return str(path)
+
+
+def test_a_file_is_imported_once_and_its_session_can_be_read(shell: Shell, tmp_path: Path) -> None:
+    ran = shell("import", source(tmp_path))
+    [session] = ran.lines
+    assert session == "11111111-2222-4333-8444-555555555555"
+    assert "1 created" in ran.err
+    assert "kept as it is: 1 mystery" in ran.err
+    assert "Hello" in shell("context", session).out
+    again = shell("import", source(tmp_path))
+    assert again.lines == []
+    assert "1 unchanged" in again.err
+
+
+def test_what_cannot_be_imported_is_named_and_fails(shell: Shell, tmp_path: Path) -> None:
+    ran = shell.run("import", source(tmp_path, b"no session\n"))
+    assert (ran.code, ran.lines) == (1, [])
+    assert "skipped" in ran.err
+    assert shell.run("import", str(tmp_path / "none.jsonl")).code == 1
+
+
+def test_json_is_the_report_as_the_daemon_sent_it(shell: Shell, tmp_path: Path) -> None:
+    result = shell("import", source(tmp_path), "--json").json
+    assert result["sessions"][0]["status"] == "created"

@@ -1,0 +1,261 @@
+"""session/import: files of other programs become sessions, whole or not at all, and grow with their files."""
+
+import asyncio
+import json  # noqa: TID251 - files of other programs are written as they write them
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import logs
+from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
+from support.dialects import jsonl
+from support.shared import lines_of
+
+OLD = 1_700_000_000
+
+
+def turn(number: int, **fields: Any) -> dict[str, Any]:
+    """A line of Claude Code: even ones are of the user, each a child of the one before."""
+    role = "assistant" if number % 2 else "user"
+    message: dict[str, Any] = {"role": role, "content": [{"type": "text", "text": f"text {number}"}]}
+    if role == "assistant":
+        message |= {"id": f"msg_{number}", "model": "claude-test-1", "stop_reason": "end_turn"}
+    return {
+        "type": role, "uuid": f"turn-{number}", "parentUuid": f"turn-{number - 1}" if number else None,
+        "sessionId": "11111111-2222-4333-8444-555555555555", "cwd": "/work/claude",
+        "timestamp": f"2026-01-01T00:00:{number:02}.000Z", "message": message, **fields,
+    }  # fmt: skip
+
+
+def write(path: Path, *lines: Any, at: int = OLD) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(jsonl(*lines))
+    os.utime(path, (at, at))
+    return path
+
+
+async def imported(peer: Peer, path: Path, **params: Any) -> dict[str, Any]:
+    result = await peer.call("session/import", path=str(path), **params)
+    assert not result["skipped"], result["skipped"]
+    [session] = result["sessions"]
+    return dict(session)
+
+
+async def entries_of(peer: Peer, session_id: str) -> list[dict[str, Any]]:
+    page = await peer.call("session/entries", sessionId=session_id, limit=1_000)
+    return [dict(it) for it in page["entries"]]
+
+
+async def test_a_file_becomes_a_session_of_its_own_id_and_the_source_is_only_read(
+    daemon: Running, tmp_path: Path
+) -> None:
+    source = write(
+        tmp_path / "session.jsonl", turn(0), turn(1), {"type": "tag", "tag": "docs", "sessionId": "x"}
+    )
+    before = source.read_bytes(), source.stat().st_mtime_ns
+    peer = await daemon.attach()
+    session = await imported(peer, source)
+    try:
+        assert session["status"] == "created"
+        assert session["format"] == "claude-code"
+        assert session["understood"] == {"user": 1, "assistant": 1, "tag": 1}
+        info = (await peer.call("session/info", sessionId=session["sessionId"]))["session"]
+        assert info["sessionId"] == "11111111-2222-4333-8444-555555555555"
+        assert info["cwd"] == "/work/claude"
+        assert (info["leafId"], info["messageCount"], info["tags"]) == ("turn-1", 2, ["docs"])
+        assert info["createdAt"] == "2026-01-01T00:00:00.000Z"
+        path = await peer.call("session/path", sessionId=session["sessionId"])
+        assert [it["id"] for it in path["entries"]] == ["turn-0", "turn-1"]
+        assert (source.read_bytes(), source.stat().st_mtime_ns) == before
+    finally:
+        for file in daemon.files():
+            if session["sessionId"] in file.name:
+                file.unlink()
+
+
+async def test_a_second_import_adds_nothing_and_a_grown_file_what_is_new(
+    memory: Running, tmp_path: Path
+) -> None:
+    source = write(tmp_path / "session.jsonl", turn(0), turn(1))
+    peer = await memory.attach()
+    first = await imported(peer, source)
+    everything = memory.everything()
+    again = await imported(peer, source)
+    assert (again["status"], again["added"]) == ("unchanged", 0)
+    assert memory.everything() == everything
+    write(source, turn(0), turn(1), {"type": "mystery", "sessionId": "x"}, turn(2), turn(3))
+    grown = await imported(peer, source)
+    assert (grown["status"], grown["added"], grown["sessionId"]) == ("grown", 3, first["sessionId"])
+    info = (await peer.call("session/info", sessionId=first["sessionId"]))["session"]
+    assert info["leafId"] == "turn-3"
+    found = {it["id"]: it["parentId"] for it in await entries_of(peer, first["sessionId"])}
+    assert (found["turn-2"], found["turn-3"]) == ("turn-1", "turn-2")
+    assert (await imported(peer, source))["status"] == "unchanged"
+
+
+async def test_where_people_went_on_here_the_leaf_stays_with_them(memory: Running, tmp_path: Path) -> None:
+    source = write(tmp_path / "session.jsonl", turn(0), turn(1))
+    peer = await memory.attach()
+    session_id = (await imported(peer, source))["sessionId"]
+    [here] = (await peer.append(session_id, user("and here I go on")))["entries"]
+    write(source, turn(0), turn(1), turn(2), turn(3))
+    assert (await imported(peer, source))["added"] == 2
+    info = (await peer.call("session/info", sessionId=session_id))["session"]
+    assert info["leafId"] == here["id"]
+    path = await peer.call("session/path", sessionId=session_id, leafId="turn-3")
+    assert [it["id"] for it in path["entries"]] == ["turn-0", "turn-1", "turn-2", "turn-3"]
+
+
+async def test_a_session_that_nobody_answered_is_a_draft(memory: Running, tmp_path: Path) -> None:
+    peer = await memory.attach()
+    session = await imported(peer, write(tmp_path / "session.jsonl", turn(0)))
+    assert session["draft"] is True
+    assert memory.files() == []
+    [draft] = memory.files("drafts")
+    assert lines_of(draft)[0]["id"] == session["sessionId"]
+    write(tmp_path / "session.jsonl", turn(0), turn(1))
+    assert (await imported(peer, tmp_path / "session.jsonl"))["draft"] is False
+    assert [len(memory.files()), len(memory.files("drafts"))] == [1, 0]
+
+
+async def test_one_bad_file_stops_no_other_and_is_named_with_its_reason(
+    memory: Running, tmp_path: Path
+) -> None:
+    folder = tmp_path / "many"
+    write(folder / "a" / "one.jsonl", turn(0), turn(1))
+    write(folder / "b" / "nothing.jsonl", b"not json at all")
+    write(
+        folder / "c.jsonl",
+        {"type": "session", "id": "sess-1234", "version": 1, "timestamp": "2024-01-01T10:00:00Z"},
+    )
+    (folder / "d.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    (folder / "e.txt").write_text("no suffix that a session has")
+    os.mkfifo(folder / "f.jsonl")
+    peer = await memory.attach()
+    result = await peer.call("session/import", path=str(folder))
+    assert [it["path"] for it in result["sessions"]] == [str(folder / "a" / "one.jsonl")]
+    skipped = {Path(it["path"]).name: it["reason"] for it in result["skipped"]}
+    assert set(skipped) == {"nothing.jsonl", "c.jsonl", "d.jsonl.zst", "f.jsonl"}
+    assert result["skippedCount"] == 4
+
+
+async def test_our_own_sessions_are_not_imported_into_themselves(memory: Running, tmp_path: Path) -> None:
+    peer = await memory.attach()
+    made = await peer.call("session/create", cwd="/work/own")
+    await peer.append(made["session"]["sessionId"], user("hi"), assistant("yo"))
+    result = await peer.call("session/import", path=str(memory.home / "data"))
+    assert result["sessions"] == []
+    assert result["skippedCount"] == 1
+
+
+async def test_a_copy_of_a_home_file_has_an_id_of_its_own_and_the_same_lines(
+    memory: Running, tmp_path: Path
+) -> None:
+    source = tmp_path / "pi.jsonl"
+    source.write_bytes(logs.log(logs.header(), logs.user("hi"), logs.assistant("yo")))
+    peer = await memory.attach()
+    session = await imported(peer, source)
+    assert session["sessionId"] != logs.SESSION_ID
+    [file] = memory.files()
+    assert file.read_bytes().split(b"\n")[2:4] == source.read_bytes().split(b"\n")[1:3]
+
+
+async def test_two_files_that_claim_one_session_stay_two(memory: Running, tmp_path: Path) -> None:
+    other = turn(0, uuid="other-0"), turn(1, uuid="other-1", parentUuid="other-0")
+    peer = await memory.attach()
+    one = await imported(peer, write(tmp_path / "one.jsonl", turn(0), turn(1)))
+    two = await imported(peer, write(tmp_path / "two.jsonl", *other))
+    assert one["sessionId"] != two["sessionId"]
+    assert (await imported(peer, tmp_path / "two.jsonl"))["sessionId"] == two["sessionId"]
+    assert (await imported(peer, tmp_path / "two.jsonl"))["status"] == "unchanged"
+
+
+async def test_subagents_come_along_as_children(memory: Running, tmp_path: Path) -> None:
+    parent = "11111111-2222-4333-8444-555555555555"
+    write(tmp_path / f"{parent}.jsonl", turn(0), turn(1))
+    sub = tmp_path / parent / "subagents" / "agent-a1.jsonl"
+    write(sub, turn(0, isSidechain=True, agentId="a1"), turn(1, isSidechain=True, agentId="a1"))
+    sub.with_suffix(".meta.json").write_text(json.dumps({"toolUseId": "toolu_1"}))
+    peer = await memory.attach()
+    result = await peer.call("session/import", path=str(tmp_path / f"{parent}.jsonl"))
+    child = next(it["sessionId"] for it in result["sessions"] if it["sessionId"] != parent)
+    info = (await peer.call("session/info", sessionId=child))["session"]
+    assert (info["parentSession"], info["leafId"]) == (parent, "turn-1")
+    origin = next(
+        it["data"] for it in await entries_of(peer, child) if it.get("customType") == "sessiond.origin"
+    )
+    assert origin["toolUseId"] == "toolu_1"
+
+
+async def test_large_texts_and_images_go_into_blobs(memory: Running, tmp_path: Path) -> None:
+    long = turn(1)
+    long["message"]["content"] = [{"type": "text", "text": "x" * 600_000}]
+    peer = await memory.attach()
+    session = await imported(peer, write(tmp_path / "session.jsonl", turn(0), long))
+    [file] = memory.files()
+    assert file.stat().st_size < 550_000
+    assert len(list((memory.home / "data" / "blobs").rglob("*"))) >= 1
+    entries = await entries_of(peer, session["sessionId"])
+    assert any("sessiondBlobs" in it for it in entries)
+
+
+async def test_progress_is_told_and_ends_before_the_answer(memory: Running, tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path / "all" / f"{number}.jsonl", turn(0, sessionId=f"session-number-{number}"), turn(1))
+    peer = await memory.attach()
+    await peer.call("session/import", path=str(tmp_path / "all"), workDoneToken="t-1")
+    steps = [it["value"] for it in peer.told("$/progress") if it["token"] == "t-1"]
+    assert [it["kind"] for it in steps] == ["begin", "report", "report", "report", "end"]
+    assert peer.order.index("reply") > max(n for n, it in enumerate(peer.order) if it == "$/progress")
+    assert len(peer.told("session/created")) == 3
+
+
+async def test_a_cancelled_import_keeps_what_it_has_and_goes_on_next_time(
+    memory: Running, tmp_path: Path
+) -> None:
+    count = 300
+    for number in range(count):
+        write(tmp_path / "all" / f"{number:03}.jsonl", turn(0, sessionId=f"session-number-{number}"), turn(1))
+    peer = await memory.attach()
+    asking = asyncio.create_task(peer.call("session/import", path=str(tmp_path / "all"), workDoneToken=7))
+    await peer.until(lambda it: len(it.told("session/created")) > 3)
+    peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
+    with pytest.raises(Refused) as refused:
+        await asking
+    assert refused.value.kind == "cancelled"
+    kept = len(memory.files())
+    assert 3 < kept < count
+    result = await peer.call("session/import", path=str(tmp_path / "all"))
+    states = [it["status"] for it in result["sessions"]]
+    assert len(states) == count
+    assert states.count("unchanged") >= kept - 1
+    assert len(memory.files()) == count
+
+
+async def test_a_path_must_be_absolute_and_there(memory: Running, tmp_path: Path) -> None:
+    peer = await memory.attach()
+    for params in ({}, {"path": "relative.jsonl"}, {"path": "/with\0nul"}, {"path": "/x", "cwd": "relative"}):
+        assert (await refusal(peer.call("session/import", **params))).kind == "invalidParams"
+    result = await peer.call("session/import", path=str(tmp_path / "is-not-there.jsonl"))
+    assert result["sessions"] == []
+    assert result["skippedCount"] == 1
+
+
+async def test_a_crash_leaves_whole_sessions_only(tmp_path: Path) -> None:
+    source = write(tmp_path / "src" / "session.jsonl", *(turn(number) for number in range(40)))
+    async with running(tmp_path / "home", "memory") as daemon:
+        session = await imported(await daemon.attach(), source)
+    async with running(tmp_path / "home", "memory") as daemon:
+        peer = await daemon.attach()
+        opened = await peer.call("session/open", sessionId=session["sessionId"])
+        assert opened["problems"] == []
+        assert opened["session"]["messageCount"] == 40
+
+
+async def test_another_folder_may_be_said(memory: Running, tmp_path: Path) -> None:
+    peer = await memory.attach()
+    session = await imported(peer, write(tmp_path / "s.jsonl", turn(0), turn(1)), cwd="/work/elsewhere")
+    info = (await peer.call("session/info", sessionId=session["sessionId"]))["session"]
+    assert info["cwd"] == "/work/elsewhere"

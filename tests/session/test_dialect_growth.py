@@ -1,0 +1,52 @@
+"""A file that grows: every prefix of it, imported while it is written, is a part of what the whole becomes."""
+
+import json  # noqa: TID251 - lines are compared as other programs read them
+from typing import Any
+
+import pytest
+
+from sessiond.session.dialects import known
+from sessiond.session.dialects.weaving import Imported
+from support.dialects import SAMPLES, imported
+
+FILES = sorted((SAMPLES / "agents").glob("*.jsonl")) + sorted((SAMPLES / "pi-golden").glob("*/*.jsonl"))
+
+
+def said(session: Imported) -> dict[str, tuple[str | None, Any]]:
+    found = {it.id: (it.parent_id, json.loads(it.line)) for it in session.woven}
+    for name, (_, entry) in found.items():
+        if name.startswith(("origin-", "raw-", "line-")) and entry["type"] != "message":
+            entry.pop("timestamp")  # a line that has none gets that of a line near it
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda it: f"{it.parent.name}-{it.name[:40]}")
+def test_a_growing_sample_only_adds(file: Any) -> None:
+    data = file.read_bytes()
+    whole = said(imported(data))
+    position = data.find(b"\n") + 1
+    while 0 < position < len(data):
+        if known.detect(data[:position]) is None:
+            position = data.find(b"\n", position) + 1
+            continue
+        so_far = imported(data[:position], growing=True)
+        part = said(so_far) if so_far.said else {}
+        for name, (parent, entry) in part.items():
+            assert name in whole, f"{name} is gone when the file grows behind byte {position}"
+            assert whole[name] == (parent, entry)
+        position = data.find(b"\n", position) + 1 or len(data)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda it: f"{it.parent.name}-{it.name[:40]}")
+def test_every_sample_is_whole_and_says_what_became_of_each_line(file: Any) -> None:
+    data = file.read_bytes()
+    session = imported(data)
+    ids = [it.id for it in session.woven]
+    assert len(ids) == len(set(ids))
+    seen: set[str | None] = {None}
+    for it in session.woven:
+        assert it.parent_id in seen, f"{it.id} comes before its parent"
+        seen.add(it.id)
+    assert session.leaf in seen
+    account = session.account
+    assert sum(account.made.values()) + sum(account.kept.values()) >= len(data.splitlines())

@@ -1,0 +1,79 @@
+"""Foreign session files in tests: read them, and look at what they became."""
+
+import json  # noqa: TID251 - files of other programs are written as they write them
+from pathlib import Path
+from typing import Any
+
+from sessiond.session.dialects import known
+from sessiond.session.dialects.source import Source
+from sessiond.session.dialects.weaving import IMPORT_TYPE, ORIGIN_TYPE, Imported
+
+WRITTEN_AT = "2026-03-01T08:00:00.000Z"
+SAMPLES = Path("/work/shared/samples")
+
+
+def jsonl(*lines: Any) -> bytes:
+    """Lines as a file; one given as bytes stands in it as it is."""
+    return b"".join((it if isinstance(it, bytes) else json.dumps(it).encode()) + b"\n" for it in lines)
+
+
+def imported(data: bytes, *, name: str = "session.jsonl", growing: bool = False, **beside: Any) -> Imported:
+    """What a file becomes; its dialect is detected."""
+    dialect = known.detect(data)
+    assert dialect is not None, "no dialect was detected"
+    return known.DIALECTS[dialect].read(Source(name, data, WRITTEN_AT, growing, beside))
+
+
+def entries(session: Imported) -> list[dict[str, Any]]:
+    return [json.loads(it.line) for it in session.woven]
+
+
+def entry(session: Imported, entry_id: str) -> dict[str, Any]:
+    [found] = [it for it in entries(session) if it["id"] == entry_id]
+    return found
+
+
+def is_beside(it: dict[str, Any]) -> bool:
+    """Whether an entry is of the chain beside the conversation."""
+    return (
+        it["id"].startswith(("origin-", "raw-"))
+        or it["type"] in ("session_info", "label")
+        or (it.get("customType") == "sessiond.tags")
+    )
+
+
+def tree(session: Imported) -> list[tuple[str, str | None, str]]:
+    """The conversation: id, parent and type or role of each entry."""
+    return [
+        (it["id"], it["parentId"], it.get("message", {}).get("role", it["type"]))
+        for it in entries(session)
+        if not is_beside(it)
+    ]
+
+
+def kept(session: Imported) -> dict[int, str]:
+    """The lines that were kept as they are, by number."""
+    found = [it["data"] for it in entries(session) if it.get("customType") == IMPORT_TYPE]
+    return {data["line"]: data.get("raw", data.get("rawHex")) for data in found}
+
+
+def origin(session: Imported) -> dict[str, Any]:
+    [found] = [it["data"] for it in entries(session) if it.get("customType") == ORIGIN_TYPE]
+    return dict(found)
+
+
+def path(session: Imported) -> list[str]:
+    """The ids from the root to the leaf."""
+    parents = {it.id: it.parent_id for it in session.woven}
+    walk: list[str] = []
+    at = session.leaf
+    while at is not None:
+        walk.append(at)
+        at = parents[at]
+    return walk[::-1]
+
+
+def sample(name: str) -> bytes | None:
+    """A sample file, or None where the samples are not."""
+    where = SAMPLES / name
+    return where.read_bytes() if where.is_file() else None
