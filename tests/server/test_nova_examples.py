@@ -455,6 +455,33 @@ async def test_two_clients_that_update_at_once_lose_nothing(daemon: Running, cwd
     assert (await state_of(two, session))["turnCount"] == 40
 
 
+async def test_an_update_with_an_id_may_be_sent_again_and_counts_once(daemon: Running, cwd: str) -> None:
+    peer, session = await started(daemon, cwd)
+    change = {"id": "u1", "tokens": 5, "tags": ["a"], "decision": {"decision": "d"}}
+    first = await update(peer, session, **change)
+    await update(peer, session, tokens=1)
+    assert await update(peer, session, **change) == first
+    assert (await state_of(peer, session))["tokensUsed"] == 6
+    assert first["entryId"] == "u1"
+    assert (await refusal(update(peer, session, id="u1", tokens=6))).kind == "idReused"
+
+
+async def test_a_task_with_an_id_begins_once(daemon: Running, cwd: str) -> None:
+    peer, session = await started(daemon, cwd)
+    first = await begin(peer, session, id="t1", decision={"decision": "d"})
+    assert await begin(peer, session, id="t1", decision={"decision": "d"}) == first
+    assert (await begin(peer, session, id="t2"))["state"]["turnCount"] == 2
+
+
+async def test_tags_alone_with_an_id_may_be_sent_again(memory: Running) -> None:
+    peer, session = await started(memory, "/work")
+    first = await update(peer, session, id="u1", tags=["a"])
+    await update(peer, session, tags=["b"])
+    again = await update(peer, session, id="u1", tags=["a"])
+    assert (again["entryId"], again["seq"]) == (first["entryId"], first["seq"]) == ("u1", 1)
+    assert (await state_of(peer, session))["tags"] == ["b"]
+
+
 async def test_an_update_keeps_its_place_among_appends(daemon: Running, cwd: str) -> None:
     peer, session = await started(daemon, cwd)
     first, updated, last = await asyncio.gather(

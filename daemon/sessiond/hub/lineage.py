@@ -1,13 +1,18 @@
 """Which session was forked from which, by what their headers say: the parent's id, or the path of its file."""
 
 import asyncio
+import logging
 import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from sessiond.hub.errors import Draining
 from sessiond.protocol import types as t
+from sessiond.store.base import StorageFailed
+
+log = logging.getLogger(__name__)
 
 FRESH_SECONDS: Final = 1.0
 """For so long nobody looks again whether other programs have made or moved sessions."""
@@ -39,7 +44,12 @@ class Lineage:
 
     async def _look(self) -> None:
         self._looked_at = time.monotonic()  # before the look: what is made meanwhile asks for another one
-        sessions = await self._sessions()
+        try:
+            sessions = await self._sessions()
+        except (StorageFailed, Draining) as refusal:
+            # What was asked has been done, or can be told but for this: what was known must do.
+            log.warning("forks cannot be counted now: %s", refusal)
+            return
         self._ids = {it.path: it.session_id for it in sessions if it.path is not None}
         parents = (self._id_of(it.parent_session) for it in sessions if it.parent_session)
         self._forks = Counter(name for name in parents if name is not None)

@@ -77,8 +77,12 @@ BRANCH: Final = Method(
     "session/branch", t.BranchParams, t.BranchResult, (*_WRITE, "entryNotFound", "leafConflict", *_SUMMARY)
 )
 STATE: Final = Method("session/state", t.StateParams, t.StateResult, (*_READ, "entryNotFound"))
-UPDATE_STATE: Final = Method("session/updateState", t.UpdateStateParams, t.UpdateStateResult, _WRITE)
-BEGIN_TASK: Final = Method("session/beginTask", t.BeginTaskParams, t.BeginTaskResult, _WRITE)
+UPDATE_STATE: Final = Method(
+    "session/updateState", t.UpdateStateParams, t.UpdateStateResult, (*_WRITE, "idReused", "invalidEntry")
+)
+BEGIN_TASK: Final = Method(
+    "session/beginTask", t.BeginTaskParams, t.BeginTaskResult, (*_WRITE, "idReused", "invalidEntry")
+)
 STATS: Final = Method("session/stats", t.StatsParams, t.StatsResult, (*_READ, "entryNotFound"))
 FORK: Final = Method("session/fork", t.ForkParams, t.SessionResult, (*_WRITE, "entryNotFound"))
 IMPORT: Final = Method(

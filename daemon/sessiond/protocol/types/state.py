@@ -84,10 +84,12 @@ class StateResult(Wire, frozen=True):
 class UpdateStateParams(Wire, frozen=True):
     """Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
 
-    `tags` replace those of the session, as with `session/tag`; they are a line of their own before it.
+    `tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
+    `id`, which becomes that of the line, the request may be sent again for ever and counts once.
     """
 
     session_id: SessionId
+    id: EntryId | None = None
     decision: NewDecision | None = None
     artifact: Artifact | None = None
     tokens: Tokens | None = None
@@ -110,9 +112,13 @@ class UpdateStateResult(Wire, frozen=True):
 
 
 class BeginTaskParams(Wire, frozen=True):
-    """Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed."""
+    """Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
+
+    All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
+    """
 
     session_id: SessionId
+    id: EntryId | None = None
     decision: NewDecision | None = None
     limits: PruneLimits | None = None
 

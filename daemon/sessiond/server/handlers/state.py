@@ -44,10 +44,10 @@ def update(
         agent_name=params.agent_name, compress=_above(limits) if params.compress else None,
     )  # fmt: skip
     if params.tags is not None:
-        return _updated(client, live, _tagged(client, live, params.tags, change), limits)
+        return _updated(client, live, _tagged(client, live, params.tags, change, params.id), limits)
     if change == Update():
         raise InvalidRequest("say what has changed")
-    return _updated(client, live, _recorded(client, live, [_draft(change)]), limits)
+    return _updated(client, live, _recorded(client, live, [_draft(change, params.id)]), limits)
 
 
 def begin_task(
@@ -55,7 +55,7 @@ def begin_task(
 ) -> Coroutine[Any, Any, t.BeginTaskResult]:
     limits = _limits(client.server.chosen.state, params.limits)
     change = Update(decision=_decided(params.decision), turns=1, prune_above=_above(limits))
-    return _begun(client, live, _recorded(client, live, [_draft(change)]))
+    return _begun(client, live, _recorded(client, live, [_draft(change, params.id)]))
 
 
 async def _updated(
@@ -81,11 +81,15 @@ async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]
     )  # fmt: skip
 
 
-async def _tagged(client: Client, live: LiveSession, tags: Sequence[str], change: Update) -> Outcome:
+async def _tagged(
+    client: Client, live: LiveSession, tags: Sequence[str], change: Update, entry_id: str | None
+) -> Outcome:
     """Record tags, and what else has changed, in one batch; not while `session/tag` goes out from what is there."""
-    drafts = [_custom(entries.TAGS_TYPE, {"tags": marks.tidy(tags)})]
-    if change != Update():
-        drafts.append(_draft(change))
+    alone = change == Update()
+    tags_id = entry_id if alone or entry_id is None else f"{entry_id}-tags"
+    drafts = [_custom(entries.TAGS_TYPE, {"tags": marks.tidy(tags)}, tags_id)]
+    if not alone:
+        drafts.append(_draft(change, entry_id))
     async with live.changing:
         return await _recorded(client, live, drafts)
 
@@ -112,12 +116,13 @@ def _last(outcome: Outcome) -> tuple[str, int]:
     return outcome.prepared.ids[-1], outcome.seqs[-1]
 
 
-def _draft(change: Update) -> bytes:
-    return _custom(entries.STATE_TYPE, change)
+def _draft(change: Update, entry_id: str | None) -> bytes:
+    return _custom(entries.STATE_TYPE, change, entry_id)
 
 
-def _custom(custom_type: str, data: object) -> bytes:
-    return msgspec.json.encode({"type": "custom", "customType": custom_type, "data": data})
+def _custom(custom_type: str, data: object, entry_id: str | None) -> bytes:
+    draft = {"type": "custom", "customType": custom_type, "data": data}
+    return msgspec.json.encode(draft if entry_id is None else {**draft, "id": entry_id})
 
 
 def _decided(decision: t.NewDecision | None) -> Decided | None:
