@@ -276,6 +276,16 @@ def test_thinking_from_before_a_compaction_does_not_go_back_to_anthropic() -> No
     assert it.reasons["e7"] == "said"
 
 
+def test_thinking_from_before_a_change_of_the_system_prompt_does_not_go_back_to_anthropic() -> None:
+    thinking = [THOUGHT, {"type": "text", "text": "ok"}]
+    log = loaded(
+        header(), message("system", "Be brief."), user("One"), assistant(thinking, **CLAUDE),
+        message("system", "Be kind."), user("Two"), assistant(thinking, **CLAUDE), user("Three"),
+    )  # fmt: skip
+    it = sent(log, "anthropic")
+    assert (it.reasons["e3"], it.reasons["e6"]) == ("thinkingLeftOut", "said")
+
+
 def test_thinking_with_nothing_behind_it_does_not_go_back_to_anthropic() -> None:
     log = loaded(header(), user("Go"), assistant([THOUGHT], **CLAUDE), user("?"))
     it = sent(log, "anthropic")

@@ -79,8 +79,9 @@ ADVICE: Final[dict[str, Advice]] = {
         "The cursor belongs to another query or to a state that is gone.", "Start again without a cursor."
     ),
     "tooLarge": Advice(
-        "A frame, an entry or a batch has more than `limit` (it has `actual`).",
-        "Send less at once; the handshake's `limits` say how much is taken.",
+        "A frame, an entry, a batch or a context has more than `limit` (it has `actual`).",
+        "Send less at once; the handshake's `limits` say how much is taken. Of a context, leave images out or "
+        "compact the session.",
     ),
     "nothingToCompact": Advice(
         "The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.",

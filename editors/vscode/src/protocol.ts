@@ -346,9 +346,10 @@ export interface ContextUse {
  * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
  * being doubled.
  *
- * With a provider's `format`, an item of `entries` may be a message as that provider has it, alone or as the
- * `message` of an entry. It is stored in the agents' own format; one that holds tool results becomes several
- * entries, of which the first has its id and the others that id with `-1`, `-2` and so on.
+ * With a provider's `format`, an item of `entries` may be a message as that provider has it, or its whole
+ * answer, alone or as the `message` of an entry. It is stored in the agents' own format; one that holds tool
+ * results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
+ * on.
  */
 export interface AppendParams {
   /** 1 to 128 characters. */
@@ -931,11 +932,14 @@ export interface StateMetrics {
 /**
  * Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
  *
- * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it.
+ * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
+ * `id`, which becomes that of the line, the request may be sent again for ever and counts once.
  */
 export interface UpdateStateParams {
   /** 1 to 128 characters. */
   sessionId: string;
+  /** 1 to 64 characters. */
+  id?: string | null;
   decision?: NewDecision | null;
   artifact?: Artifact | null;
   /** 0 to 1000000000. */
@@ -988,10 +992,16 @@ export interface UpdateStateResult {
   shouldPrune: boolean;
 }
 
-/** Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed. */
+/**
+ * Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
+ *
+ * All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
+ */
 export interface BeginTaskParams {
   /** 1 to 128 characters. */
   sessionId: string;
+  /** 1 to 64 characters. */
+  id?: string | null;
   decision?: NewDecision | null;
   limits?: PruneLimits | null;
 }
@@ -1686,9 +1696,10 @@ export interface Requests {
    * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
    * being doubled.
    *
-   * With a provider's `format`, an item of `entries` may be a message as that provider has it, alone or as the
-   * `message` of an entry. It is stored in the agents' own format; one that holds tool results becomes several
-   * entries, of which the first has its id and the others that id with `-1`, `-2` and so on.
+   * With a provider's `format`, an item of `entries` may be a message as that provider has it, or its whole
+   * answer, alone or as the `message` of an entry. It is stored in the agents' own format; one that holds tool
+   * results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
+   * on.
    */
   "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
   /**
@@ -1778,11 +1789,16 @@ export interface Requests {
   /**
    * Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
    *
-   * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it.
+   * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
+   * `id`, which becomes that of the line, the request may be sent again for ever and counts once.
    */
-  "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
-  /** Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed. */
-  "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
+  "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  /**
+   * Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
+   *
+   * All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
+   */
+  "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
    * Hear of every change of a session from now on, and with `after` of what was missed since.
    *
@@ -1940,7 +1956,7 @@ export const errorCodes = {
   cursorExpired: 1410,
   /** The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written. */
   nothingToCompact: 1412,
-  /** A frame, an entry or a batch has more than `limit` (it has `actual`). */
+  /** A frame, an entry, a batch or a context has more than `limit` (it has `actual`). */
   tooLarge: 1413,
   /** The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path. */
   wouldBreakTree: 1422,

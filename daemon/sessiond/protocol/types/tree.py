@@ -29,9 +29,10 @@ class AppendParams(Wire, frozen=True):
     session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
     being doubled.
 
-    With a provider's `format`, an item of `entries` may be a message as that provider has it, alone or as the
-    `message` of an entry. It is stored in the agents' own format; one that holds tool results becomes several
-    entries, of which the first has its id and the others that id with `-1`, `-2` and so on.
+    With a provider's `format`, an item of `entries` may be a message as that provider has it, or its whole
+    answer, alone or as the `message` of an entry. It is stored in the agents' own format; one that holds tool
+    results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
+    on.
     """
 
     session_id: SessionId

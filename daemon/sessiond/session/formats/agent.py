@@ -73,7 +73,6 @@ _message = msgspec.json.Decoder(_Message)
 _fields = msgspec.json.Decoder(dict[str, Raw])
 _blocks = msgspec.json.Decoder(list[Raw])
 _block = msgspec.json.Decoder(_Block)
-_without_content = msgspec.json.Decoder(_Message)
 
 
 def said(message: bytes | Raw, source: int) -> Turn | Result | str:
@@ -91,7 +90,7 @@ def _loosely(message: bytes | Raw) -> _Message | None:
     if fields is None:
         return None
     raw = fields.pop("content", Raw(b"null"))
-    found = payloads.part(_without_content, msgspec.json.encode(fields)) or _Message()
+    found = payloads.part(_message, msgspec.json.encode(fields)) or _Message()
     readable = (payloads.part(_block, bytes(each)) for each in payloads.part(_blocks, raw) or ())
     found.content = [block for block in readable if block is not None]
     return found

@@ -1,24 +1,19 @@
 """Whose turns are whose: which formats an assistant's turn was made in, and who takes its thinking back.
 
-A signature is taken back only by who made it. Anthropic's newer models also want the conversation before it to be
-what it was.
+A signature is taken back only by who made it. Anthropic's newer models also want everything before it to be what
+it was, the system prompt too.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from sessiond.session.formats.conversation import Turn
 
-APIS: Final = {
-    "openai": ("openai-completions", "openai"),
-    "anthropic": ("anthropic-messages", "anthropic"),
-    "google": ("google-generative-ai", "google"),
-}
-"""By format, what agents call the API and the provider of a turn that was made in it (as pi does)."""
-
 
 def made_in(turn: Turn, format: str) -> bool:
-    """Whether a turn of the assistant was made in this format, by its API, or else by its provider."""
+    """Whether a turn of the assistant was made in this format: by its API, as agents call it, or its provider.
+
+    pi and oh-my-pi say `openai-completions`, `anthropic-messages`, `google-generative-ai`, `google-vertex`.
+    """
     said = turn.api or turn.provider
     return said is not None and said.startswith(format)
 
@@ -29,7 +24,7 @@ def keeps_thinking(
     """Whether thinking of a turn may go back: only to its provider, and to Anthropic from `unchanged_from` on.
 
     `provider` is that of the model in force. When it made none of the turns of this format, the provider of the
-    newest of these counts. `unchanged_from` is the first message that came after the last compaction or edit.
+    newest of these counts. `unchanged_from` is the first message before which nothing has changed since.
     """
     if format == "openai":
         return lambda _turn: False

@@ -46,11 +46,13 @@ def write(format: Provider, messages: Sequence[Raw], beside: Beside) -> Steps[Wr
     reasons: Reasons = {}
     heard = yield from _heard(messages, reasons)
     turns = [each for each in heard if isinstance(each, Turn)]
-    prompt = _system_prompt([messages[turn.source] for turn in turns if turn.role == "system"])
+    systems = [turn.source for turn in turns if turn.role == "system"]
+    prompt = _system_prompt([messages[source] for source in systems])
     if prompt is None and beside.system_prompt is not None:
         prompt = beside.system_prompt
         heard.insert(0, Turn("system", BESIDE, [Text(prompt)], plain=True))
-    keeps = keeps_thinking(format, turns, beside.provider, beside.unchanged_from)
+    unchanged_from = max([beside.unchanged_from, *systems])  # the system prompt stands before everything
+    keeps = keeps_thinking(format, turns, beside.provider, unchanged_from)
     ordered = yield from legal(heard, reasons, keeps)
     written = yield from _WRITERS[format](ordered, prompt, reasons)
     return written

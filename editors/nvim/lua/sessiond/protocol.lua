@@ -257,9 +257,10 @@
 ---session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
 ---being doubled.
 ---
----With a provider's `format`, an item of `entries` may be a message as that provider has it, alone or as the
----`message` of an entry. It is stored in the agents' own format; one that holds tool results becomes several
----entries, of which the first has its id and the others that id with `-1`, `-2` and so on.
+---With a provider's `format`, an item of `entries` may be a message as that provider has it, or its whole
+---answer, alone or as the `message` of an entry. It is stored in the agents' own format; one that holds tool
+---results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
+---on.
 ---@class (exact) sessiond.AppendParams
 ---@field sessionId string 1 to 128 characters.
 ---@field entries sessiond.Draft[] 1 to 10000 items.
@@ -662,9 +663,11 @@
 
 ---Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
 ---
----`tags` replace those of the session, as with `session/tag`; they are a line of their own before it.
+---`tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
+---`id`, which becomes that of the line, the request may be sent again for ever and counts once.
 ---@class (exact) sessiond.UpdateStateParams
 ---@field sessionId string 1 to 128 characters.
+---@field id? string 1 to 64 characters.
 ---@field decision? sessiond.NewDecision
 ---@field artifact? sessiond.Artifact
 ---@field tokens? integer 0 to 1000000000.
@@ -700,8 +703,11 @@
 ---@field shouldPrune boolean
 
 ---Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
+---
+---All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
 ---@class (exact) sessiond.BeginTaskParams
 ---@field sessionId string 1 to 128 characters.
+---@field id? string 1 to 64 characters.
 ---@field decision? sessiond.NewDecision
 ---@field limits? sessiond.PruneLimits
 
@@ -1314,7 +1320,7 @@ M.error_codes = {
   alreadyExists = 1409, -- There already is a session with this id, or another file of the same session is open.
   cursorExpired = 1410, -- The cursor belongs to another query or to a state that is gone.
   nothingToCompact = 1412, -- The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.
-  tooLarge = 1413, -- A frame, an entry or a batch has more than `limit` (it has `actual`).
+  tooLarge = 1413, -- A frame, an entry, a batch or a context has more than `limit` (it has `actual`).
   wouldBreakTree = 1422, -- The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
   invalidEntry = 1422, -- A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
   foreignWriter = 1423, -- Another program cut short or replaced the file while it was open. The file is left as it is.
