@@ -100,7 +100,7 @@ def test_after_any_cut_that_is_proposed_no_call_has_lost_its_result(
 
 _ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-    | st.sampled_from(["", " ", "x", "\ud800", "read", "a b", "{}", '{"a":1}', PNG, "image/png", "https://e.org/x"])
+    | st.sampled_from(["", " ", "x", "\ud800", "read", "a b", "{}", '{"a":1}', PNG, "image/png", "https://e.org/x", "http://e.org/x", "gs://b/x"])
     | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(st.sampled_from(["type", "text", "path", "content", "image", "data"]), inner, max_size=3),
@@ -121,6 +121,8 @@ _PLAUSIBLE = st.sampled_from(
         {"type": "image", "data": PNG, "mimeType": "image/png"},
         {"type": "image", "data": PNG, "mimeType": "image/tiff"},
         {"type": "thinking", "thinking": "Hm.", "thinkingSignature": "c2ln"},
+        {"type": "image", "url": "gs://b/x.png"},
+        {"type": "thinking", "thinking": "", "thinkingSignature": "c2ln", "redacted": True},
         {"type": "toolCall", "id": "c", "name": "read", "arguments": {"a": 1}},
         {"type": "toolCall", "id": "c|d", "name": "read it", "arguments": {}},
     ]

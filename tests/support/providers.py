@@ -103,7 +103,7 @@ def _check_url(url: str) -> None:
         assert kind.startswith("image/")
         assert base64.b64decode(data, validate=True)
     else:
-        assert url.startswith(("http://", "https://", "gs://"))
+        assert url.startswith(("http://", "https://"))
 
 
 def _texts(content: Any) -> Iterator[str]:
@@ -145,7 +145,9 @@ def _check_block(block: Message, role: str) -> None:
             assert block["text"].strip(), "blank text"
         case "image":
             assert role == "user", "only a user shows images"
-            if block["source"]["type"] == "base64":
+            if block["source"]["type"] == "url":
+                assert block["source"]["url"].startswith("https://")
+            else:
                 assert base64.b64decode(block["source"]["data"], validate=True)
         case "tool_use":
             assert role == "assistant"

@@ -58,7 +58,9 @@ def explain(
     path = yield from steps.path(tree, leaf_row)
     selection = yield from select(tree, path, read)
     story = _Story(tree, context, selection, written, prompt_id)
-    story.edits = {edit[0] for edit in map(messages.edit_of, read(selection.edits)) if edit is not None}
+    for batch in steps.batches(tree, selection.edits):
+        story.edits.update(edit[0] for edit in map(messages.edit_of, read(batch)) if edit is not None)
+        yield
     rows: list[Row] = []
     for batch in steps.batches(tree, path):
         rows += [story.row(row, entry) for row, entry in zip(batch, read(batch), strict=True)]

@@ -25,7 +25,7 @@ _NO_ARGUMENTS: Final = Raw(b"{}")
 
 _media_type = re.compile(r"image/[a-z0-9][a-z0-9.+-]*").fullmatch
 _base64 = re.compile(r"[A-Za-z0-9+/]+={0,2}").fullmatch
-_link = re.compile(r"https?://[!-~]+|gs://[!-~]+|data:image/[!-~]+").fullmatch
+_link = re.compile(r"https?://[!-~]+|gs://[!-~]+").fullmatch
 
 
 class _Block(msgspec.Struct, rename="camel"):

@@ -12,17 +12,14 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from sessiond.session.formats.agent import IMAGE_LEFT_OUT
-from sessiond.session.formats.conversation import Call, Image, Part, Result, Text, Thinking, Turn
-from sessiond.session.formats.legal import Ids, Reasons, fit
+from sessiond.session.formats.conversation import Call, Image, Part, Result, Role, Text, Thinking, Turn
+from sessiond.session.formats.legal import Reasons, Taken, fit, without
 from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
 from sessiond.session.steps import Steps
 
 IMAGE_TYPES: Final = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 
-_fits_as_id = re.compile(r"[A-Za-z0-9_-]{1,64}").fullmatch
 _NAME_LENGTH: Final = 128
-_TURNS_A_STEP: Final = 500
 
 
 def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[Written]:
@@ -30,8 +27,11 @@ def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[
     written = Written(reasons=reasons)
     if system is not None:
         written.system = Raw(msgspec.json.encode(system))
-    turns = yield from _prepared(without_system(written, turns), reasons)
-    yield from fit(turns, Ids(_fits_as_id), _legal_name, reasons)
+    turns = without_system(written, turns)
+    for turn in turns:
+        _drop_last_thoughts(turn, reasons)
+    turns = yield from without(turns, _is_unsigned, reasons)
+    yield from fit(turns, _TAKEN, reasons)
     messages = yield from joined(turns, _blocks, "assistant", reasons)
     _trim_the_end(messages, reasons)
     yield from add_all(written, messages, _message)
@@ -43,42 +43,28 @@ def _message(message: Joined) -> dict[str, Any]:
     return {"role": message.role, "content": content}
 
 
-def _prepared(turns: Sequence[Turn], reasons: Reasons) -> Steps[list[Turn]]:
-    """Turns without what may not stand where it does: thinking that nobody signed, or with nothing behind it."""
-    prepared: list[Turn] = []
-    for number, turn in enumerate(turns):
-        parts = [part for part in turn.parts if not _is_unsigned(part)]
-        while parts and isinstance(parts[-1], Thinking):
-            parts.pop()
-        if len(parts) < len(turn.parts):
-            reasons.setdefault(turn.source, "thinkingLeftOut")
-        turn.parts = [_part(part, turn, reasons) for part in parts]
-        if turn.parts or turn.results:
-            prepared.append(turn)
-        else:
-            reasons[turn.source] = "empty"
-        if number % _TURNS_A_STEP == 0:
-            yield
-    return prepared
+def _drop_last_thoughts(turn: Turn, reasons: Reasons) -> None:
+    """Thinking must have something behind it."""
+    while turn.parts and isinstance(turn.parts[-1], Thinking):
+        turn.parts.pop()
+        reasons.setdefault(turn.source, "thinkingLeftOut")
 
 
 def _is_unsigned(part: Part) -> bool:
     return isinstance(part, Thinking) and part.signature is None and part.redacted is None
 
 
-def _part(part: Part, turn: Turn, reasons: Reasons) -> Part:
-    if isinstance(part, Image) and (turn.role == "assistant" or not _can_be_shown(part)):
-        reasons.setdefault(turn.source, "imageLeftOut")
-        return Text(IMAGE_LEFT_OUT)
-    return part
-
-
-def _can_be_shown(image: Image) -> bool:
-    return image.data is None or image.media_type in IMAGE_TYPES
-
-
 def _legal_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_NAME_LENGTH]
+
+
+def _shows(image: Image, role: Role) -> bool:
+    if image.data is None:
+        return role != "assistant" and image.url is not None and image.url.startswith("https://")
+    return role != "assistant" and image.media_type in IMAGE_TYPES
+
+
+_TAKEN: Final = Taken(re.compile(r"[A-Za-z0-9_-]{1,64}").fullmatch, _legal_name, _shows)
 
 
 def _blocks(turn: Turn) -> list[dict[str, Any]]:
@@ -112,7 +98,6 @@ def _block(part: Part) -> dict[str, Any]:
 def _result(result: Result) -> dict[str, Any]:
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
     parts = [part for part in result.parts if isinstance(part, Text) or not result.is_error]
-    parts = [Text(IMAGE_LEFT_OUT) if isinstance(it, Image) and not _can_be_shown(it) else it for it in parts]
     if len(parts) == 1 and isinstance(parts[0], Text):
         block["content"] = parts[0].text
     elif parts:

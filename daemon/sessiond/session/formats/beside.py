@@ -36,9 +36,11 @@ def beside(tree: Tree, leaf_row: int, context: Context, read: Read) -> Steps[tup
             changed = max(changed, at)
         if at % steps.ROWS_A_STEP == 0:
             yield
-    later = {tree.id(row) for row in path[changed + 1 :]}
-    unchanged_from = len(context.messages)
-    while unchanged_from and context.entry_ids[unchanged_from - 1] in later:
-        unchanged_from -= 1
+    unchanged_from = 0
+    if changed >= 0:
+        later = {tree.id(row) for row in path[changed + 1 :]}
+        unchanged_from = len(context.messages)
+        while unchanged_from and context.entry_ids[unchanged_from - 1] in later:
+            unchanged_from -= 1
     provider, slash, _ = context.models.get("default", "").partition("/")
     return Beside(provider if slash else None, prompt, unchanged_from), entry_id

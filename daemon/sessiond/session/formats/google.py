@@ -11,9 +11,19 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from sessiond.session.formats.conversation import MADE_ID, Call, Image, Part, Result, Text, Thinking, Turn
+from sessiond.session.formats.conversation import (
+    MADE_ID,
+    Call,
+    Image,
+    Part,
+    Result,
+    Role,
+    Text,
+    Thinking,
+    Turn,
+)
 from sessiond.session.formats.families import made_in
-from sessiond.session.formats.legal import Ids, Reasons, fit
+from sessiond.session.formats.legal import Reasons, Taken, fit, without
 from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
 from sessiond.session.steps import Steps
 
@@ -21,7 +31,6 @@ UNSIGNED: Final = "skip_thought_signature_validator"
 """What Google has stand for the signature of a call that another provider's model made."""
 
 _NAME_LENGTH: Final = 64
-_TURNS_A_STEP: Final = 500
 _fits_as_signature = re.compile(r"[A-Za-z0-9+/_-]+={0,2}").fullmatch
 
 
@@ -30,12 +39,8 @@ def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[
     written = Written(reasons=reasons)
     if system is not None:
         written.system = Raw(msgspec.json.encode({"parts": [{"text": system}]}))
-    turns = without_system(written, turns)
-    for number, turn in enumerate(turns):  # only Anthropic has thinking that nobody can read
-        turn.parts = [part for part in turn.parts if not (isinstance(part, Thinking) and part.redacted)]
-        if number % _TURNS_A_STEP == 0:
-            yield
-    yield from fit(turns, Ids(bool), _legal_name, reasons)
+    turns = yield from without(without_system(written, turns), _is_unreadable, reasons)
+    yield from fit(turns, _TAKEN, reasons)
     messages = yield from joined(turns, _parts, "model", reasons)
     yield from add_all(written, messages, _content)
     return written
@@ -48,6 +53,18 @@ def _content(message: Joined) -> dict[str, Any]:
 def _legal_name(name: str) -> str:
     legal = re.sub(r"[^A-Za-z0-9_.:-]", "_", name)[:_NAME_LENGTH]
     return legal if legal[0].isalpha() or legal[0] == "_" else f"_{legal}"[:_NAME_LENGTH]
+
+
+def _is_unreadable(part: Part) -> bool:
+    """Redacted thinking is Anthropic's."""
+    return isinstance(part, Thinking) and part.redacted is not None
+
+
+def _shows(image: Image, _role: Role) -> bool:
+    return image.data is not None or not (image.url or "").startswith("http://")
+
+
+_TAKEN: Final = Taken(bool, _legal_name, _shows)
 
 
 def _parts(turn: Turn) -> list[dict[str, Any]]:

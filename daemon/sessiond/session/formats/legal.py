@@ -11,7 +11,17 @@ from hashlib import sha256
 from typing import Final, TypeAlias
 
 from sessiond.session.formats.agent import IMAGE_LEFT_OUT
-from sessiond.session.formats.conversation import MADE_ID, Call, Part, Result, Text, Thinking, Turn
+from sessiond.session.formats.conversation import (
+    MADE_ID,
+    Call,
+    Image,
+    Part,
+    Result,
+    Role,
+    Text,
+    Thinking,
+    Turn,
+)  # fmt: skip
 from sessiond.session.steps import Steps
 
 NO_RESULT: Final = "No result was recorded for this call."
@@ -80,7 +90,6 @@ def legal(said: Sequence[Turn | Result | None], reasons: Reasons, keeps: KeepsTh
             if each.role == "assistant":
                 _clean(each, reasons, keeps)
                 calls.make(each, len(placed) + (not each.failed))
-            _note_images(each, reasons)
             if each.failed:
                 reasons[each.source] = "abortedTurn"
             elif not each.parts:
@@ -112,7 +121,6 @@ def _take_result(result: Result, calls: _Calls, seen_turns: int, reasons: Reason
             reasons.setdefault(result.source, "resultMoved")
         if not result.name:
             result.name = waiting.call.name
-        _note_images(result, reasons)
         return []
     if candidates:
         reasons[result.source] = "resultOfAbortedTurn" if candidates[0].failed else "duplicateResult"
@@ -156,11 +164,6 @@ def _clean(turn: Turn, reasons: Reasons, keeps: KeepsThinking) -> None:
     turn.parts = kept
 
 
-def _note_images(said: Turn | Result, reasons: Reasons) -> None:
-    if any(isinstance(part, Text) and part.text is IMAGE_LEFT_OUT for part in said.parts):
-        reasons.setdefault(said.source, "imageLeftOut")
-
-
 @dataclass(slots=True)
 class Ids:
     """Ids of calls that a provider takes: `fits` says of one whether it does. Each is given once.
@@ -182,24 +185,61 @@ class Ids:
         return name
 
 
-def fit(turns: Sequence[Turn], ids: Ids, legal_name: Callable[[str], str], reasons: Reasons) -> Steps[None]:
-    """Make the ids of all calls and the names of all tools fit, in the calls and in their results."""
-    given: list[str] = []
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a provider takes: which ids of calls, names of tools, and images in turns of which role."""
+
+    fits_as_id: Callable[[str], object]
+    legal_name: Callable[[str], str]
+    shows: Callable[[Image, Role], bool]
+
+
+def fit(turns: Sequence[Turn], taken: Taken, reasons: Reasons) -> Steps[None]:
+    """Make ids, names and images such as a provider takes them, in the calls and in their results alike."""
+    ids, given = Ids(taken.fits_as_id), list[str]()
     for number, turn in enumerate(turns):
         if turn.role == "assistant":
             given = []
             for part in turn.parts:
                 if isinstance(part, Call):
                     given.append(ids.take(part.id))
-                    name = legal_name(part.name)
+                    name = taken.legal_name(part.name)
                     if given[-1] != part.id or name != part.name:
                         reasons.setdefault(turn.source, "nameChanged")
                     part.id, part.name = given[-1], name
         elif turn.role == "results":
             for result, call_id in zip(turn.results, given, strict=True):
-                name = legal_name(result.name)
+                name = taken.legal_name(result.name)
                 if (result.call_id != call_id or name != result.name) and result.source != turn.source:
                     reasons.setdefault(result.source, "nameChanged")
                 result.call_id, result.name = call_id, name
+        _fit_images(turn, turn.role, taken, reasons)
+        for result in turn.results:
+            _fit_images(result, turn.role, taken, reasons)
         if number % _TURNS_A_STEP == 0:
             yield
+
+
+def _fit_images(said: Turn | Result, role: Role, taken: Taken, reasons: Reasons) -> None:
+    for at, part in enumerate(said.parts):
+        if isinstance(part, Image) and not taken.shows(part, role):
+            said.parts[at] = Text(IMAGE_LEFT_OUT)
+    if any(isinstance(part, Text) and part.text is IMAGE_LEFT_OUT for part in said.parts):
+        reasons.setdefault(said.source, "imageLeftOut")
+
+
+def without(turns: Sequence[Turn], unwanted: Callable[[Part], bool], reasons: Reasons) -> Steps[list[Turn]]:
+    """The turns without some parts, and without the turns that then say nothing."""
+    kept: list[Turn] = []
+    for number, turn in enumerate(turns):
+        parts = [part for part in turn.parts if not unwanted(part)]
+        if len(parts) < len(turn.parts):
+            reasons.setdefault(turn.source, "thinkingLeftOut")
+            turn.parts = parts
+        if parts or turn.results:
+            kept.append(turn)
+        else:
+            reasons[turn.source] = "empty"
+        if number % _TURNS_A_STEP == 0:
+            yield
+    return kept

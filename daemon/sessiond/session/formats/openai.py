@@ -8,15 +8,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sessiond.session.formats.agent import IMAGE_LEFT_OUT
-from sessiond.session.formats.conversation import Call, Image, Part, Result, Text, Turn
-from sessiond.session.formats.legal import Ids, Reasons, fit
+from sessiond.session.formats.conversation import Call, Image, Part, Result, Role, Text, Turn
+from sessiond.session.formats.legal import Reasons, Taken, fit
 from sessiond.session.formats.written import Written
 from sessiond.session.steps import Steps
 
 IMAGES_OF_RESULTS: Final = "The images that the tools answered with:"
 
-_fits_as_id = re.compile(r"[!-~]{1,40}").fullmatch
 _NAME_LENGTH: Final = 64
 _TURNS_A_STEP: Final = 50
 _BYTES_A_STEP: Final = 512 * 1024
@@ -25,13 +23,13 @@ _BYTES_A_STEP: Final = 512 * 1024
 def write(turns: Sequence[Turn], _system: str | None, reasons: Reasons) -> Steps[Written]:
     """Request-ready `messages` of turns in legal order; system messages are among them, where they stand."""
     written = Written(reasons=reasons)
-    yield from fit(turns, Ids(_fits_as_id), _legal_name, reasons)
+    yield from fit(turns, _TAKEN, reasons)
     size = 0
     for number, turn in enumerate(turns):
         if turn.role == "results":
             size += _add_results(written, turn)
         else:
-            size += written.add(_message(turn, reasons), [turn.source])
+            size += written.add(_message(turn), [turn.source])
             if turn.role == "system":
                 reasons.setdefault(turn.source, "systemPrompt")
         if number % _TURNS_A_STEP == 0 or size > _BYTES_A_STEP:
@@ -44,17 +42,17 @@ def _legal_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_NAME_LENGTH]
 
 
-def _message(turn: Turn, reasons: Reasons) -> dict[str, Any]:
+def _shows(image: Image, role: Role) -> bool:
+    return role in ("user", "results") and (image.data is not None or (image.url or "").startswith("http"))
+
+
+_TAKEN: Final = Taken(re.compile(r"[!-~]{1,40}").fullmatch, _legal_name, _shows)
+
+
+def _message(turn: Turn) -> dict[str, Any]:
     if turn.role == "user":
         return {"role": "user", "content": _content(turn)}
     texts = _texts(turn.parts)
-    if len(texts) < sum(isinstance(part, Text | Image) for part in turn.parts):
-        reasons.setdefault(turn.source, "imageLeftOut")
-        texts = [
-            part.text if isinstance(part, Text) else IMAGE_LEFT_OUT
-            for part in turn.parts
-            if isinstance(part, Text | Image)
-        ]
     calls = [_call(part) for part in turn.parts if isinstance(part, Call)]
     content: object = texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]
     message: dict[str, Any] = {"role": turn.role, "content": content or None}
