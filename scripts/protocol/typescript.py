@@ -20,7 +20,9 @@ def render(schema: JsonSchema) -> str:
         f"export const protocolVersion = {schema['protocolVersion']};",
         *(_definition(name, definition) for name, definition in schema["$defs"].items()),
         _messages("Requests", "Every request: what it takes, answers and may fail with.", schema["methods"]),
-        _messages("ClientRequests", "What the daemon asks of a client that declared it.", schema["clientMethods"]),
+        _messages(
+            "ClientRequests", "What the daemon asks of a client that declared it.", schema["clientMethods"]
+        ),
         _messages("Notifications", "What the daemon tells without being asked.", schema["notifications"]),
         _messages("BothWays", "Notifications that either end sends.", schema["bothWays"]),
         _names("methods", "Requests", schema["methods"]),

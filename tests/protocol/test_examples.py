@@ -10,11 +10,20 @@ import pytest
 from sessiond.protocol import types as t
 from sessiond.protocol.advice import ADVICE, GENERAL
 from sessiond.protocol.errors import CODES, ErrorData
-from sessiond.protocol.methods import METHODS, NOTIFICATIONS
-from support.protocol_document import DOCUMENT, Answered, Example, answered, examples, notifications
+from sessiond.protocol.methods import CLIENT_METHODS, METHODS, NOTIFICATIONS, PROGRESS
+from support.protocol_document import (
+    DOCUMENT,
+    Answered,
+    Example,
+    answered,
+    asked_of_clients,
+    examples,
+    notifications,
+)
 
 LSP = {"initialize", "initialized", "shutdown", "exit"}
 
+NOTES = {name: note.params for name, note in NOTIFICATIONS.items()} | {PROGRESS: t.ProgressNote}
 EXCHANGES = [it for it in answered() if it.method in METHODS]
 RESULTS = [it for it in EXCHANGES if "result" in it.reply.message]
 FAILURES = [it for it in answered() if "error" in it.reply.message]
@@ -54,7 +63,14 @@ def test_a_reply_is_made_of_its_methods_result(exchange: Answered) -> None:
 
 @pytest.mark.parametrize("note", notifications(), ids=where)
 def test_a_notification_is_made_of_its_params(note: Example) -> None:
-    assert_exactly(note.message["params"], NOTIFICATIONS[note.message["method"]].params)
+    assert_exactly(note.message["params"], NOTES[note.message["method"]])
+
+
+@pytest.mark.parametrize("exchange", asked_of_clients(), ids=where)
+def test_a_request_to_a_client_and_its_reply_are_made_of_their_types(exchange: Answered) -> None:
+    method = CLIENT_METHODS[exchange.method]
+    assert_exactly(exchange.request.message["params"], method.params)
+    assert_exactly(exchange.reply.message["result"], method.result)
 
 
 @pytest.mark.parametrize("exchange", FAILURES, ids=where)
@@ -85,21 +101,34 @@ def test_a_method_has_an_exchange_in_its_own_section(name: str) -> None:
     assert any("error" in reply for reply in replies) or not METHODS[name].errors
 
 
-@pytest.mark.parametrize("name", NOTIFICATIONS)
+@pytest.mark.parametrize("name", CLIENT_METHODS)
+def test_a_request_to_a_client_has_an_exchange_in_its_own_section(name: str) -> None:
+    assert any(it.method == name and it.request.heading == name for it in asked_of_clients())
+
+
+@pytest.mark.parametrize("name", NOTES)
 def test_a_notification_has_an_example_in_its_own_section(name: str) -> None:
     assert any(note.message["method"] == name and note.heading == name for note in notifications())
 
 
 def test_every_message_is_json_rpc_and_every_request_has_one_reply() -> None:
     assert all(it.message["jsonrpc"] == "2.0" for it in examples())
-    asked = Counter(it.message["id"] for it in examples() if it.from_client and "id" in it.message)
-    told = Counter(it.message["id"] for it in examples() if not it.from_client and "id" in it.message)
-    assert asked == told
-    assert max(asked.values()) == 1
+    for from_client in (True, False):
+        sent = [it for it in examples() if "id" in it.message]
+        asked = Counter(
+            it.message["id"] for it in sent if it.from_client is from_client and "method" in it.message
+        )
+        told = Counter(
+            it.message["id"]
+            for it in sent
+            if it.from_client is not from_client and "method" not in it.message
+        )
+        assert asked == told
+        assert max(asked.values()) == 1
 
 
 def test_a_client_sends_only_methods_that_there_are() -> None:
-    sent = {it.message["method"] for it in examples() if it.from_client}
+    sent = {it.message["method"] for it in examples() if it.from_client and "method" in it.message}
     unknown = sent - METHODS.keys() - LSP
     assert unknown == {"session/apend"}  # the example of methodNotFound
 

@@ -1,5 +1,6 @@
 """The story that protocol.md tells in its examples, played to a real daemon: its answers are the same."""
 
+import asyncio
 import json  # noqa: TID251 - a line is written as another program writes it
 import os
 import re
@@ -12,15 +13,16 @@ import pytest
 
 from support import logs
 from support.daemons import Peer, Refused, running
-from support.protocol_document import Answered, Example, answered, notifications
+from support.protocol_document import Answered, Example, answered, asked_of_clients, notifications
+from support.summarizers import Summarizing
 
-BY_THE_SCRIPT = {7, 8, 9, 27, 28, 29, 30, 31, 32, 33, 40, 41, 42}
+BY_THE_SCRIPT = {7, 8, 9, 27, 28, 29, 30, 31, 32, 33, 40, 41, 42, 100, 101, 108, 110}
 NOT_TO_BE_HAD = {44, "session/lagged"}
 """A disk that is full, and a client that reads too slowly: other tests have them."""
 VARYING = {
     "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptime",
     "rssBytes", "pid", "epoch", "home", "socket", "version", "trashed", "parentSession", "queuedBytes",
-    "lastUpdated", "lastPrunedAt", "firstAt", "lastAt",
+    "lastUpdated", "lastPrunedAt", "firstAt", "lastAt", "prompt",
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""
 MADE = re.compile(
@@ -116,6 +118,7 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
 
 async def test_the_daemon_answers_as_the_document_says(story: Story) -> None:
     wrong: list[str] = []
+    answering = asyncio.create_task(answer_the_daemon(story, wrong))
     for example in answered():
         number = example.request.message["id"]
         if number in NOT_TO_BE_HAD:
@@ -129,10 +132,27 @@ async def test_the_daemon_answers_as_the_document_says(story: Story) -> None:
         said = {name: it for name, it in example.reply.message.items() if name in ("result", "error")}
         reply = await story.ask(example)
         wrong += [f"{example.request.where} {example.method}: {it}" for it in story.differences(said, reply)]
+    answering.cancel()
     for note in notifications():
         if note.message["method"] not in NOT_TO_BE_HAD:
             wrong += [f"{note.where}: {it}" for it in told(story, note)]
     assert not wrong, "\n".join(wrong)
+
+
+async def answer_the_daemon(story: Story, wrong: list[str]) -> None:
+    """Write the summaries that the document shows; the daemon also asks for one that it does not show."""
+    writer = Summarizing(story.nvim)
+    for nth in range(1, 1_000):
+        params = await writer.asked(nth)
+        shown = [
+            it for it in asked_of_clients() if story.nvim.asked[nth - 1]["id"] == it.request.message["id"]
+        ]
+        for it in shown:
+            said = story.differences(it.request.message["params"], params)
+            wrong += [f"{it.request.where} {it.method}: {one}" for one in said]
+            writer.answer_with(it.reply.message["result"], nth=nth)
+        if not shown:
+            writer.answer(nth=nth)
 
 
 async def beside_the_requests(story: Story) -> None:

@@ -46,15 +46,31 @@ def examples() -> list[Example]:
 
 
 def answered() -> list[Answered]:
-    """Every request with its reply. Raises `LookupError` when one has none."""
-    replies = {it.message["id"]: it for it in examples() if not it.from_client and "id" in it.message}
-    requests = [it for it in examples() if it.from_client and "id" in it.message]
-    return [Answered(request, replies[request.message["id"]]) for request in requests]
+    """Every request to the daemon with its reply. Raises `LookupError` when one has none."""
+    return _with_replies(from_client=True)
+
+
+def asked_of_clients() -> list[Answered]:
+    """Every request of the daemon with the client's reply. Raises `LookupError` when one has none."""
+    return _with_replies(from_client=False)
 
 
 def notifications() -> list[Example]:
     """Every notification that the daemon sends."""
-    return [it for it in examples() if not it.from_client and "method" in it.message]
+    return [
+        it for it in examples() if not it.from_client and "method" in it.message and "id" not in it.message
+    ]
+
+
+def _with_replies(*, from_client: bool) -> list[Answered]:
+    messages = [it for it in examples() if "id" in it.message]
+    replies = {
+        it.message["id"]: it
+        for it in messages
+        if it.from_client is not from_client and "method" not in it.message
+    }
+    requests = [it for it in messages if it.from_client is from_client and "method" in it.message]
+    return [Answered(request, replies[request.message["id"]]) for request in requests]
 
 
 def _blocks() -> Iterator[tuple[str, int, str]]:

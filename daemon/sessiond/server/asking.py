@@ -1,8 +1,7 @@
 """Asking a client for a summary: `client/summarize`, its progress, and what counts as a failure of the client."""
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -13,7 +12,6 @@ from sessiond.rpc.connection import ConnectionClosed, RemoteError
 from sessiond.server.client import Client
 
 _decode = msgspec.json.Decoder(t.SummarizeResult).decode
-_numbers: Final = itertools.count(1)
 
 
 class ClientSummarizer:
@@ -27,23 +25,20 @@ class ClientSummarizer:
 
     async def write(self, assignment: Assignment, tell: Tell) -> t.SummarizeResult:
         """Ask it. When this is cancelled the client gets `$/cancelRequest`."""
-        token = f"summary-{next(_numbers)}"
-        params = t.SummarizeParams(
-            session_id=assignment.session_id, purpose=assignment.purpose, prompt=assignment.prompt,
-            entry_ids=list(assignment.entry_ids), models=assignment.models,
-            instructions=assignment.instructions, work_done_token=token,
-        )  # fmt: skip
-        self._client.progress_of[token] = _as_report(tell)
-        try:
-            return _decode(await self._client.connection.call(m.SUMMARIZE.name, params))
-        except RemoteError as error:
-            raise Unwritten(f"{error} (code {error.code})") from None
-        except ConnectionClosed:
-            raise Unwritten("it left") from None
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise Unwritten(f"its answer is no summary: {error}") from None
-        finally:
-            del self._client.progress_of[token]
+        with self._client.progress(_as_report(tell)) as token:
+            params = t.SummarizeParams(
+                session_id=assignment.session_id, purpose=assignment.purpose, prompt=assignment.prompt,
+                entry_ids=list(assignment.entry_ids), models=assignment.models,
+                instructions=assignment.instructions, work_done_token=token,
+            )  # fmt: skip
+            try:
+                return _decode(await self._client.connection.call(m.SUMMARIZE.name, params))
+            except RemoteError as error:
+                raise Unwritten(f"{error} (code {error.code})") from None
+            except ConnectionClosed:
+                raise Unwritten("it left") from None
+            except (msgspec.DecodeError, RecursionError) as error:
+                raise Unwritten(f"its answer is no summary: {error}") from None
 
 
 def summarizers(clients: Iterable[Client], live: LiveSession, asker: str | None) -> Iterator[Summarizer]:

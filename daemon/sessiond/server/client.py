@@ -6,8 +6,9 @@ when it is first needed (the import costs half a second, so most clients never p
 
 import asyncio
 import contextlib
+import itertools
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -87,8 +88,8 @@ class Client(Handler):
         self.connected_at = clock.timestamp()
         self._framing = framing
         self.summarizes = False
-        self.progress_of: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
-        """Who hears of the progress that this client reports on what it was asked."""
+        self._heard: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
+        self._tokens = itertools.count(1)
         self._opt_out: frozenset[str] = frozenset()
         self._waits: dict[RequestId, Pending] = {}  # those that may be given up
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
@@ -307,9 +308,13 @@ class Client(Handler):
     def _hear_of_progress(self, head: Head, body: bytes) -> None:
         try:
             note = _decode_progress(b"{}" if head.params is UNSET else head.params)
-            self.progress_of[note.token](note.value)
-        except (msgspec.DecodeError, RecursionError, KeyError):
-            self._lsp(head, body)  # of something that is not ours
+        except (msgspec.DecodeError, RecursionError):
+            return
+        hear = self._heard.get(note.token)
+        if hear is not None:
+            hear(note.value)
+        else:
+            self._lsp(head, body)  # of something that pygls does
 
     def _lsp(self, head: Head, body: bytes) -> None:
         if head.method == "initialized" and not self._is_bridged:
@@ -357,6 +362,16 @@ class Client(Handler):
     @property
     def queued_bytes(self) -> int:
         return self.connection.queued_bytes
+
+    @contextlib.contextmanager
+    def progress(self, hear: Callable[[t.Progress], None]) -> Iterator[t.ProgressToken]:
+        """A token for what this client is asked; `hear` takes the progress that it reports with it."""
+        token = f"summary-{next(self._tokens)}"
+        self._heard[token] = hear
+        try:
+            yield token
+        finally:
+            del self._heard[token]
 
     @property
     def may_be_asked(self) -> bool:
