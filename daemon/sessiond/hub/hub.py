@@ -11,7 +11,9 @@ import msgspec
 from sessiond import config
 from sessiond.hub import catalogue, clock, placing, recent
 from sessiond.hub.automatic import AutoCompaction
+from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.branching import Branches
+from sessiond.hub.collecting import Tell, collect
 from sessiond.hub.compacting import Compactions
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
 from sessiond.hub.events import Listener
@@ -27,6 +29,7 @@ from sessiond.protocol import types as t
 from sessiond.session import entries, fork, steps
 from sessiond.session.tree import ASSISTANT, NONE
 from sessiond.store.base import Breadcrumb, LogExists, LogNotFound, LogReplaced, StorageFailed, Store
+from sessiond.store.blobs import PutBlob
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +68,7 @@ class Hub:
         self._memory = memory
         self.index = Index(files, index_path, self._open_and_listed)
         self._open = OpenSessions(files, memory, self.index)
+        self.blobs = SessionBlobs(None, kept=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
         self.imports = Imports(self, files)
         self._jobs = Jobs()
@@ -242,6 +246,19 @@ class Hub:
             live.tree, live.read_rows, session_id=live.session_id, path=live.log.path,
             draft=live.is_draft, size=live.tree.end,
             ephemeral=live.ephemeral, read_only=live.read_only is not None,
+        )  # fmt: skip
+
+    # --- blobs -----------------------------------------------------------------------------------------
+
+    async def put_blob(self, data: bytes) -> PutBlob:
+        """Keep bytes, durable when this returns."""
+        return await self._files.blobs.put(data)
+
+    async def collect_blobs(self, *, grace: float | None, dry_run: bool, tell: Tell) -> t.BlobCollectResult:
+        """Put blobs on disk into the trash that no session names; see `collecting`."""
+        return await collect(
+            self._files, self.open_sessions, grace=grace, dry_run=dry_run,
+            tell=tell, goes_on=self.refuse_when_draining,
         )  # fmt: skip
 
     # --- letting go ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Nature, Pending
 from sessiond.server.client import Client
 from sessiond.server.handlers import (
+    blobs,
     branching,
     compacting,
     context,
@@ -91,6 +92,9 @@ ROUTES: dict[str, Route] = dict(
         _on_session(m.SUBSCRIBE, watching.subscribe),
         _route(m.UNSUBSCRIBE, watching.unsubscribe),
         _route(m.FLUSH, watching.flush),
+        _route(m.BLOB_PUT, blobs.put, "write"),
+        _route(m.BLOB_GET, blobs.get, "large"),
+        _route(m.BLOB_COLLECT, blobs.collect),
         _route(m.STATUS, daemon.status),
         _route(m.CLIENTS, daemon.clients),
         _route(m.STOP, daemon.stop),

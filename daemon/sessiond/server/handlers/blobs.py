@@ -1,0 +1,36 @@
+"""Blobs by themselves: put, get, collect."""
+
+import asyncio
+import binascii
+
+from sessiond.hub.errors import InvalidRequest
+from sessiond.protocol import types as t
+from sessiond.server.client import Client
+from sessiond.server.progress import progress
+from sessiond.session import blobs
+
+
+async def put(client: Client, params: t.BlobPutParams) -> t.BlobPutResult:
+    client.hub.refuse_when_draining()
+    try:
+        data = await asyncio.to_thread(binascii.a2b_base64, params.data, strict_mode=True)
+    except (binascii.Error, ValueError) as error:
+        raise InvalidRequest(f"data is not base64: {error}") from None
+    kept = await client.hub.put_blob(data)
+    return t.BlobPutResult(hash=kept.hash, ref=blobs.PREFIX + kept.hash, size=kept.size, created=kept.created)
+
+
+async def get(client: Client, params: t.BlobGetParams) -> t.BlobGetResult:
+    digest = params.hash.removeprefix(blobs.PREFIX)
+    data, size = await asyncio.to_thread(client.hub.blobs.read, digest, params.offset, params.limit)
+    text = await asyncio.to_thread(binascii.b2a_base64, data, newline=False)
+    end = params.offset + len(data)
+    return t.BlobGetResult(data=text.decode(), size=size, next_offset=end if end < size else None)
+
+
+async def collect(client: Client, params: t.BlobCollectParams) -> t.BlobCollectResult:
+    if not params.dry_run:
+        client.hub.refuse_when_draining()
+    grace = client.server.chosen.blobs.grace if params.grace_seconds is None else params.grace_seconds
+    with progress(client, params.work_done_token, "Collecting blobs") as tell:
+        return await client.hub.collect_blobs(grace=grace, dry_run=params.dry_run, tell=tell)
