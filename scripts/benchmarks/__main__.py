@@ -7,7 +7,16 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from scripts.benchmarks import appending, contexts, fanout, listing, opening, request_cost, starting
+from scripts.benchmarks import (
+    appending,
+    contexts,
+    fanout,
+    listing,
+    opening,
+    request_cost,
+    searching,
+    starting,
+)
 from scripts.benchmarks.report import Row, table
 
 
@@ -24,6 +33,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "open": opening.measure,
     "context": contexts.measure,
     "list": listing.measure,
+    "search": searching.measure,
     "start": starting.measure,
 }
 

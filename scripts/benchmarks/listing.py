@@ -1,6 +1,7 @@
-"""The list of many sessions."""
+"""The list of many sessions: without an index, after a restart, and asked again."""
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -11,30 +12,50 @@ from scripts.benchmarks.report import Row, at_most, middle, milliseconds
 from scripts.benchmarks.session_files import session_name, write_session
 
 SESSIONS, ENTRIES = 1_000, 100
+MANY, FEW_ENTRIES = 10_000, 10
+COLD_LIST = 0.290
 WARM_LIST = 0.008
+WARM_PAGE = 0.020
+PAGE = 50
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """A daemon that has just started must look into every file; the next time it knows them."""
-    home = folder / "home"
+    """A daemon without an index must look into every file; the next one, and the next time, it knows them."""
+    rounds = 3 if quick else 7
+    return [*_all_of_some(folder / "some", rounds), *_page_of_many(folder / "many", rounds)]
+
+
+def _all_of_some(home: Path, rounds: int) -> list[Row]:
     for number in range(SESSIONS):
         session = f"bench-list-{number:04}"
         write_session(home / "data/sessions/--tmp--" / session_name(session), session, ENTRIES)
-    cold, warm, walked = [], [], []
-    for _ in range(3 if quick else 7):
+    cold, restarted, warm, walked = [], [], [], []
+    for _ in range(rounds):
         walked.append(_walk(home / "data/sessions"))
+        shutil.rmtree(home / "state", ignore_errors=True)
         with sessiond(home) as daemon:
-            cold.append(_list(daemon))
-            warm.append(middle(_list(daemon) for _ in range(5)))
+            cold.append(_list(daemon, SESSIONS, SESSIONS))
+            warm.append(middle(_list(daemon, SESSIONS, SESSIONS) for _ in range(5)))
+        with sessiond(home) as daemon:
+            restarted.append(_list(daemon, SESSIONS, SESSIONS))
     walk = middle(walked)
     return [
         Row(
-            f"list {SESSIONS:,} sessions of {ENTRIES} entries, cold",
+            f"list {SESSIONS:,} sessions of {ENTRIES} entries, without an index",
             milliseconds(middle(cold)),
             f"{middle(cold) / walk:.1f} x reading the files ({milliseconds(walk)})",
+            f"<= {COLD_LIST * 1e3:.0f} ms",
+            at_most(middle(cold), COLD_LIST),
         ),
         Row(
-            "  warm",
+            "  in a daemon that was started just now",
+            milliseconds(middle(restarted)),
+            f"{middle(restarted) / walk:.2f} x reading the files",
+            f"<= {COLD_LIST * 1e3:.0f} ms",
+            at_most(middle(restarted), COLD_LIST),
+        ),
+        Row(
+            "  again",
             milliseconds(middle(warm)),
             f"{middle(warm) / walk:.2f} x reading the files",
             f"<= {WARM_LIST * 1e3:.0f} ms",
@@ -43,9 +64,38 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
     ]
 
 
-def _list(daemon: Process) -> float:
-    took, reply = exchange(daemon, "session/list", {"all": True, "limit": SESSIONS})
-    if len(msgspec.json.decode(reply)["result"]["sessions"]) != SESSIONS:
+def _page_of_many(home: Path, rounds: int) -> list[Row]:
+    for number in range(MANY):
+        session = f"bench-many-{number:05}"
+        folder = home / f"data/sessions/--project-{number % 100}--"
+        cwd = f"/project-{number % 100}"
+        write_session(folder / session_name(session), session, FEW_ENTRIES, cwd=cwd)
+    with sessiond(home) as daemon:
+        cold = _list(daemon, PAGE, MANY)
+    restarted, warm, filtered = [], [], []
+    for _ in range(min(rounds, 3)):
+        with sessiond(home) as daemon:
+            restarted.append(_list(daemon, PAGE, MANY))
+            warm.append(middle(_list(daemon, PAGE, MANY) for _ in range(9)))
+            filtered.append(middle(_list(daemon, PAGE, MANY, query="line") for _ in range(9)))
+    return [
+        Row(f"list {PAGE} of {MANY:,} sessions, without an index", milliseconds(cold)),
+        Row("  in a daemon that was started just now", milliseconds(middle(restarted))),
+        Row(
+            "  again",
+            milliseconds(middle(warm)),
+            "",
+            f"<= {WARM_PAGE * 1e3:.0f} ms",
+            at_most(middle(warm), WARM_PAGE),
+        ),
+        Row("  of those with a word", milliseconds(middle(filtered))),
+    ]
+
+
+def _list(daemon: Process, count: int, total: int, **params: object) -> float:
+    took, reply = exchange(daemon, "session/list", {"all": True, "limit": count, **params})
+    result = msgspec.json.decode(reply)["result"]
+    if (len(result["sessions"]), result["total"]) != (count, total):
         raise RuntimeError("the list is not complete")
     return took
 

@@ -1,5 +1,6 @@
 """Full-text search as a client meets it: what is found, where, in which order, and what is left out."""
 
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +224,52 @@ async def test_sessions_in_further_folders_are_listed_searched_and_opened_in_pla
         await peer.append(logs.SESSION_ID, user("more topaz"))
     assert path.read_bytes().startswith(before[0])
     assert path.read_bytes().count(b"topaz") == 2
+
+
+WORDS = ["red", "Red", "réd", "redder", "blue", "搜索", "索", "x1", "_", "—", "blue_red", "КЛЮЧ", "ключ"]
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text, by the book: letters and digits; Chinese by the character; no case, no accents."""
+    parted = "".join(f" {it} " if "\u4e00" <= it <= "\u9fff" else it for it in text)
+    plain = "".join(
+        it for it in unicodedata.normalize("NFD", parted.lower()) if not unicodedata.combining(it)
+    )
+    return "".join(it if it.isalnum() else " " for it in plain).split()
+
+
+def says(text: str, question: str) -> bool:
+    """Whether a text has all that a question asks for, read word by word."""
+    said = tokens(text)
+    for word in question.split(" "):
+        asked, begins = tokens(word.strip('"*')), word.endswith("*")
+        places = range(len(said) - len(asked) + 1)
+        if asked and not any(stands(said[at : at + len(asked)], asked, begins=begins) for at in places):
+            return False
+    return True
+
+
+def stands(said: list[str], asked: list[str], *, begins: bool) -> bool:
+    return said[:-1] == asked[:-1] and (said[-1].startswith(asked[-1]) if begins else said[-1] == asked[-1])
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    texts=st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=8),
+    question=st.lists(
+        st.sampled_from(WORDS)
+        .filter(lambda it: it.strip("_—"))
+        .flatmap(lambda it: st.sampled_from([it, f"{it}*"])),
+        min_size=1,
+        max_size=3,
+    ),
+)
+async def test_the_index_finds_what_a_reader_would_find(
+    memory: Running, texts: list[list[str]], question: list[str]
+) -> None:
+    peer, session_id = await started(memory, "/w")
+    said = [" ".join(words) for words in texts]
+    await peer.append(session_id, *(user(text, id=f"t{number}") for number, text in enumerate(said)))
+    asked = " ".join(question)
+    expected = {f"t{number}" for number, text in enumerate(said) if says(text, asked)}
+    assert set(await names(peer, asked, sessionId=session_id, limit=100)) == expected

@@ -34,7 +34,8 @@ def read_facts(store: Store, stored: Stored, tree: Tree) -> Facts:
 
     Raises `LogNotFound`, `StorageFailed`.
     """
-    head, held = b"", b""
+    parts: list[bytes] = []
+    held, kept = b"", 0
     starts_new = not len(tree)
 
     def read(rows: Sequence[int]) -> list[bytes]:
@@ -44,10 +45,12 @@ def read_facts(store: Store, stored: Stored, tree: Tree) -> Facts:
         return held[start:end] if end <= len(held) else bytes_of(store, stored.ref, start, end)
 
     for data in store.scan(stored.ref, tree.end):
-        if starts_new:
-            held += data if len(held) < _SMALL else b""
+        if starts_new and kept < _SMALL:
+            parts.append(data)
+            kept += len(data)
         tree.read(data)
     tree.finish()
+    held = b"".join(parts)
     head = hash_of(held[:HEAD] if starts_new else bytes_of(store, stored.ref, 0, HEAD))
     if tree.damaged:
         return Facts(stored, head, None, (), b"[]")

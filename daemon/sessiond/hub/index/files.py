@@ -66,6 +66,7 @@ class Files:
         self._open: dict[str, Stored] = {}
         self._trees: dict[str, tuple[str, Tree]] = {}
         self._looked = False
+        self._last_id = 0
 
     def load(self) -> None:
         """Take in what the database knows, and forget what we knew of another. All files are looked at again."""
@@ -73,11 +74,13 @@ class Files:
         self._trees.clear()
         self._open.clear()
         self._known.clear()
+        self._last_id = 0
         rows = self._database.connection.execute(
             f"SELECT id, proof, consumed, rows, tail, {_FACTS} FROM files"
         )
         damaged: list[int] = []
         for number, proved, consumed, count, tail, *facts in rows:
+            self._last_id = max(self._last_id, number)
             if proof([number, *facts]) != proved:
                 damaged.append(number)
                 continue
@@ -215,26 +218,27 @@ class Files:
         facts, connection = changed.facts, self._database.connection
         values = _columns(facts)
         before = self.known(facts.stored.ref)
-        number = before.id if before is not None else self._free_id()
+        number = before.id if before is not None else self._next_id()
         connection.execute(_SAVE, (number, *values, proof([number, *values])))
-        connection.execute("DELETE FROM labels WHERE file = ?", (number,))
+        if before is not None:
+            connection.execute("DELETE FROM labels WHERE file = ?", (number,))
         connection.executemany(
             "INSERT INTO labels VALUES(?, ?, ?)",
             [(number, entry_id, text) for entry_id, text in facts.labels],
         )
-        if before is None or not changed.same:
-            self._forget_texts(number)
-            consumed, rows, tail = 0, 0, b""
-        else:
+        consumed, rows, tail = 0, 0, b""
+        if before is not None and changed.same:
             consumed, rows, tail = before.consumed, before.rows, before.tail
+        elif before is not None:
+            self._forget_texts(number)
         stored = facts.stored
         self._known[as_key(stored.ref)] = Known(
             number, _stamp(stored), _identity(stored), facts.head, consumed, rows, tail
         )
 
-    def _free_id(self) -> int:
-        row = self._database.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
-        return int(row[0])
+    def _next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
 
     def _forget_files(self, numbers: Sequence[int]) -> None:
         with self._database.transaction() as connection:

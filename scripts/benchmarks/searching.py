@@ -1,0 +1,100 @@
+"""Full-text search over many entries, and what appends feel of the index being made."""
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+import msgspec
+from scripts.benchmarks.appending import appends, new_session
+from scripts.benchmarks.load import exchange, latencies
+from scripts.benchmarks.processes import Process, sessiond, until
+from scripts.benchmarks.report import Row, at_most, middle, milliseconds
+from scripts.benchmarks.session_files import assistant_message, session_name, write_session
+
+SESSIONS, ENTRIES = 10, 10_000
+QUERY = 0.050
+APPENDS = 400
+QUESTIONS = (
+    ("a word of a few entries", {"query": "needle"}),
+    ("a word of all entries", {"query": "code"}),
+    ("a phrase of all entries", {"query": '"a line of code"'}),
+    ("the beginning of words", {"query": "li*"}),
+    ("a word in one of the sessions", {"query": "code", "sessionId": "bench-search-03"}),
+)
+
+
+def measure(folder: Path, *, quick: bool) -> list[Row]:
+    """Appends are timed while the index is made, and again when it is there."""
+    home = folder / "home"
+    for number in range(SESSIONS):
+        session = f"bench-search-{number:02}"
+        path = home / "data/sessions/--tmp--" / session_name(session)
+        write_session(path, session, ENTRIES)
+        with path.open("ab") as file:
+            file.write(_needle(number))
+    total = SESSIONS * ENTRIES
+    with sessiond(home) as daemon:
+        session = new_session(daemon)
+        index = home / "state/index.db"
+        until(index.exists)
+        began = time.perf_counter()
+        busy: list[float] = []
+        while _waiting(index):
+            busy += latencies(daemon, appends(session, "synced", 50))
+        took = time.perf_counter() - began
+        quiet = latencies(daemon, appends(session, "synced", APPENDS))
+        rows = [
+            Row(f"full-text index of {total:,} entries, made in the background", milliseconds(took)),
+            _undisturbed(busy, quiet),
+        ]
+        for name, params in QUESTIONS:
+            times = middle(_search(daemon, params) for _ in range(5 if quick else 15))
+            rows.append(
+                Row(
+                    f"search {total:,} entries: {name}",
+                    milliseconds(times),
+                    "",
+                    f"<= {QUERY * 1e3:.0f} ms",
+                    at_most(times, QUERY),
+                )
+            )
+    return rows
+
+
+def _undisturbed(busy: list[float], quiet: list[float]) -> Row:
+    (p50, p99), (quiet50, quiet99) = (
+        (quantiles(it, n=100)[49], quantiles(it, n=100)[98]) for it in (busy, quiet)
+    )
+    return Row(
+        "  one client's synced appends meanwhile",
+        f"p50 {milliseconds(p50)}, p99 {milliseconds(p99)}",
+        f"p50 {p50 / quiet50:.2f} x, p99 {p99 / quiet99:.2f} x a daemon at rest",
+    )
+
+
+def _needle(number: int) -> bytes:
+    entry = {
+        "type": "message", "id": f"needle-{number}", "parentId": None, "timestamp": "2026-01-02T00:00:00.000Z",
+        "message": assistant_message(f"the needle {number} in the haystack"),
+    }  # fmt: skip
+    return msgspec.json.encode(entry) + b"\n"
+
+
+def _search(daemon: Process, params: dict[str, Any]) -> float:
+    took, reply = exchange(daemon, "session/search", params)
+    if not msgspec.json.decode(reply)["result"]["hits"]:
+        raise RuntimeError("nothing was found")
+    return took
+
+
+def _waiting(index: Path) -> int:
+    """How many sessions are not in the index yet; 1 before there is one."""
+    with closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as connection:
+        try:
+            known, left = connection.execute("SELECT count(*), sum(searched = 0) FROM files").fetchone()
+        except sqlite3.Error:
+            return 1
+    return int(left) if known >= SESSIONS else 1

@@ -1,0 +1,274 @@
+"""The index is disposable: deleted, damaged or behind, the answers are the same."""
+
+import asyncio
+import json  # noqa: TID251 - files are written as another program writes them
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import logs
+from support.daemons import Peer, Running, assistant, running, user
+from support.shared import started
+
+Answers = dict[str, Any]
+
+
+def write(home: Path, number: int, *more: logs.Line, cwd: str = "/work/clock") -> Path:
+    """A session as another program leaves it."""
+    session_id = f"session-{number:04}"
+    path = home / "data/sessions/--any--" / f"2026-01-01T00-00-00-000Z_{session_id}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(logs.log(logs.header(id=session_id, cwd=cwd), *more))
+    return path
+
+
+def filled(home: Path, count: int = 12) -> list[Path]:
+    return [
+        write(
+            home, number,
+            logs.user(f"prompt {number} about garnet"),
+            logs.assistant(f"answer {number} with beryl", provider="acme", model=f"m{number % 3}"),
+            logs.label("e1", f"label {number % 2}"),
+            cwd=f"/work/{number % 2}",
+        )
+        for number in range(count)
+    ]  # fmt: skip
+
+
+async def answers(peer: Peer) -> Answers:
+    """What the index answers, in all its ways."""
+    return {
+        "all": await peer.call("session/list", limit=1_000),
+        "one folder": await peer.call("session/list", cwd="/work/1", sort="title"),
+        "query": await peer.call("session/list", query="PROMPT 3"),
+        "words": by_place(await peer.call("session/search", query="garnet", limit=1_000)),
+        "labelled": by_place(await peer.call("session/search", query="ber*", label="label 1", limit=1_000)),
+        "titles": by_place(await peer.call("session/search", query="label", limit=1_000)),
+    }
+
+
+def by_place(found: dict[str, Any]) -> list[Any]:
+    """Hits without their order, which depends on the order in which they were read."""
+    assert found["unsearched"] == 0
+    return sorted(json.dumps(hit) for hit in found["hits"])
+
+
+async def fresh(home: Path) -> Answers:
+    """What a daemon answers that has never had an index."""
+    shutil.rmtree(home / "state", ignore_errors=True)
+    async with running(home) as daemon:
+        return await answers(await daemon.attach())
+
+
+def index_of(home: Path) -> Path:
+    return home / "state/index.db"
+
+
+async def test_a_new_daemon_answers_from_the_index_as_one_without_it(tmp_path: Path) -> None:
+    filled(tmp_path)
+    expected = await fresh(tmp_path)
+    assert expected["all"]["total"] == 12
+    inode = index_of(tmp_path).stat().st_ino
+    async with running(tmp_path) as daemon:
+        assert await answers(await daemon.attach()) == expected
+    assert index_of(tmp_path).stat().st_ino == inode
+
+
+async def test_an_index_that_is_deleted_in_mid_use_is_made_anew(tmp_path: Path, caplog: Any) -> None:
+    filled(tmp_path)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        expected = await answers(peer)
+        for path in index_of(tmp_path).parent.glob("index.db*"):
+            path.unlink()
+        assert await answers(peer) == expected
+        assert index_of(tmp_path).exists()
+    assert "index" in caplog.text
+
+
+async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
+    filled(tmp_path)
+    expected = await fresh(tmp_path)
+    import sqlite3
+
+    with sqlite3.connect(index_of(tmp_path)) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    async with running(tmp_path) as daemon:
+        assert await answers(await daemon.attach()) == expected
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"SQLite format 3\0" + b"\xff" * 5_000, os.urandom(20_000)])
+async def test_a_file_that_is_no_index_is_replaced(tmp_path: Path, content: bytes) -> None:
+    filled(tmp_path)
+    expected = await fresh(tmp_path)
+    for path in index_of(tmp_path).parent.glob("index.db-*"):
+        path.unlink()
+    index_of(tmp_path).write_bytes(content)
+    async with running(tmp_path) as daemon:
+        assert await answers(await daemon.attach()) == expected
+
+
+async def test_where_no_index_can_be_kept_the_answers_are_the_same(tmp_path: Path) -> None:
+    filled(tmp_path)
+    expected = await fresh(tmp_path)
+    for path in index_of(tmp_path).parent.glob("index.db*"):
+        path.unlink()
+    index_of(tmp_path).mkdir()
+    (index_of(tmp_path) / "something").write_bytes(b"")
+    async with running(tmp_path) as daemon:
+        assert await answers(await daemon.attach()) == expected
+
+
+async def test_a_damaged_index_lists_and_finds_the_same_wherever_it_is_cut_or_overwritten(
+    tmp_path: Path,
+) -> None:
+    filled(tmp_path)
+    expected = await fresh(tmp_path)
+    sound = index_of(tmp_path).read_bytes()
+    chance = random.Random(5)
+    for offset in range(0, len(sound), 4096):
+        damaged = bytearray(sound)
+        at = offset + chance.randrange(0, 4096 - 64)
+        damaged[at : at + 64] = bytes(chance.randrange(256) for _ in range(64))
+        index_of(tmp_path).write_bytes(damaged)
+        async with running(tmp_path) as daemon:
+            listed = await answers(await daemon.attach())
+        for which in ("all", "one folder", "query"):
+            assert listed[which] == expected[which], (at, which)
+    for size in range(0, len(sound), len(sound) // 7):
+        index_of(tmp_path).write_bytes(sound[:size])
+        async with running(tmp_path) as daemon:
+            assert await answers(await daemon.attach()) == expected, size
+
+
+async def test_what_happens_to_files_behind_the_daemons_back_is_seen_by_the_next_question(
+    tmp_path: Path,
+) -> None:
+    paths = filled(tmp_path, 6)
+    chance = random.Random(3)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        for turn in range(25):
+            path = chance.choice(paths)
+            match turn % 5:
+                case 0:
+                    paths.append(write(tmp_path, 100 + turn, logs.user("new garnet"), logs.assistant("ok")))
+                case 1:
+                    with path.open("ab") as file:
+                        line = {"type": "message", "id": f"t{turn}", "parentId": "e1",
+                                "timestamp": "2026-03-01T00:00:00Z",
+                                "message": {"role": "user", "content": f"grown garnet {turn}"}}  # fmt: skip
+                        file.write(json.dumps(line).encode() + b"\n")
+                case 2:
+                    paths.remove(path)
+                    moved = path.with_name(f"2026-01-01T00-00-00-000Z_moved-{turn:04}.jsonl")
+                    paths.append(path.rename(moved))
+                case 3:
+                    write(tmp_path, 50 + turn, logs.user("garnet once"), logs.assistant("ok")).replace(path)
+                case 4:
+                    paths.remove(path)
+                    path.unlink()
+            seen = await answers(peer)
+            shutil.copytree(tmp_path / "data", tmp_path / f"copy-{turn}/data")
+            brute = await fresh(tmp_path / f"copy-{turn}")
+            assert scrubbed(seen) == scrubbed(brute), turn
+
+
+def scrubbed(answer: Answers) -> str:
+    """An answer without what tells two homes apart."""
+    text = json.dumps(answer)
+    import re
+
+    return re.sub(r"/[^\" ]*/data/", "/data/", text)
+
+
+async def test_open_sessions_answer_for_themselves_while_they_grow(memory: Running) -> None:
+    peer, session_id = await started(memory, "/w")
+    await peer.append(session_id, user("first"), assistant("ok"))
+    for number in range(20):
+        await peer.append(session_id, user(f"more zircon {number}", id=f"z{number}"))
+        listed, found = await asyncio.gather(
+            peer.call("session/list"), peer.call("session/search", query="zircon", limit=100)
+        )
+        assert listed["sessions"][0]["entryCount"] == number + 3
+        assert len(found["hits"]) == number + 1
+
+
+async def test_a_draft_that_becomes_a_session_is_there_once(memory: Running) -> None:
+    peer, session_id = await started(memory, "/w")
+    await peer.append(session_id, user("spinel"))
+    assert (await peer.call("session/list", drafts=True))["total"] == 1
+    assert len((await peer.call("session/search", query="spinel"))["hits"]) == 1
+    await peer.append(session_id, assistant("spinel, too"))
+    assert (await peer.call("session/list", drafts=True))["total"] == 1
+    assert len((await peer.call("session/search", query="spinel"))["hits"]) == 2
+
+
+@pytest.mark.parametrize("sort", ["updated", "created", "title"])
+async def test_pages_lead_forth_and_back_to_the_same_sessions(tmp_path: Path, sort: str) -> None:
+    filled(tmp_path, 10)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        await peer.call("session/open", sessionId="session-0004")  # one of them answers for itself
+        forth = [await peer.call("session/list", sort=sort, limit=3)]
+        while (cursor := forth[-1]["nextCursor"]) is not None:
+            forth.append(await peer.call("session/list", sort=sort, limit=3, cursor=cursor))
+        back = [forth[-1]]
+        while (cursor := back[-1]["previousCursor"]) is not None:
+            page = await peer.call("session/list", sort=sort, limit=3, cursor=cursor)
+            if not page["sessions"]:
+                break
+            back.append(page)
+    ids = [it["sessionId"] for page in forth for it in page["sessions"]]
+    assert len(set(ids)) == len(ids) == 10
+    assert [it["sessionId"] for page in reversed(back) for it in page["sessions"]] == ids
+    assert {page["total"] for page in forth} == {10}
+
+
+@pytest.mark.parametrize(
+    ("lines", "lifecycle"),
+    [
+        ([], "empty"),
+        ([logs.user("x")], "interrupted"),
+        ([logs.user("x"), logs.assistant("y", stopReason="stop")], "complete"),
+        ([logs.user("x"), logs.assistant("y", stopReason="aborted")], "aborted"),
+        ([logs.user("x"), logs.assistant("y", stopReason="error")], "error"),
+        ([logs.user("x"), logs.assistant("y", stopReason="length")], "interrupted"),
+        ([logs.user("x"), logs.assistant([logs.tool_call("read", {})])], "interrupted"),
+        (
+            [logs.user("x"), logs.assistant([logs.tool_call("read", {})]), logs.tool_result("z")],
+            "interrupted",
+        ),
+        ([logs.user("x"), logs.assistant("y"), logs.label("e1", "z")], "complete"),
+        (
+            [logs.user("x"), logs.assistant("y"), logs.user("z"), logs.entry("leaf", targetId="e2")],
+            "complete",
+        ),
+    ],
+)
+async def test_a_list_says_how_the_last_turn_ended(
+    tmp_path: Path, lines: list[logs.Line], lifecycle: str
+) -> None:
+    write(tmp_path, 1, *lines)
+    async with running(tmp_path) as daemon:
+        [listed] = (await (await daemon.attach()).call("session/list", drafts=True))["sessions"]
+        assert listed["lifecycle"] == lifecycle
+
+
+async def test_a_list_says_which_model_goes_on(tmp_path: Path) -> None:
+    said = logs.assistant("y", provider="acme", model="one")
+    write(tmp_path, 1, logs.user("x"), said)
+    write(tmp_path, 2, logs.user("x"), said, logs.entry("model_change", model="acme/two"))
+    write(tmp_path, 3, logs.user("x"), said, logs.entry("model_change", model="acme/two", role="fast"))
+    write(tmp_path, 4, logs.user("x"), logs.entry("model_change", provider="acme", modelId="three"))
+    write(tmp_path, 5, logs.user("x"))
+    async with running(tmp_path) as daemon:
+        listed = (await (await daemon.attach()).call("session/list"))["sessions"]
+    assert {it["sessionId"][-1]: it["model"] for it in listed} == {
+        "1": "acme/one", "2": "acme/two", "3": "acme/one", "4": "acme/three", "5": None,
+    }  # fmt: skip
