@@ -5,7 +5,6 @@ branch summaries, entries of their own (`usage` of pi, `model_usage` of oh-my-pi
 task tool. All count, each once. A number that cannot be one, as NaN, less than nothing or 1e300, counts as 0.
 """
 
-import math
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -41,6 +40,13 @@ class Tokens:
     cache_write: int = 0
     total: int = 0
 
+    def add(self, other: "Tokens") -> None:
+        self.input += other.input
+        self.output += other.output
+        self.cache_read += other.cache_read
+        self.cache_write += other.cache_write
+        self.total += other.total
+
 
 @dataclass(slots=True)
 class Cost:
@@ -51,6 +57,13 @@ class Cost:
     cache_read: float = 0.0
     cache_write: float = 0.0
     total: float = 0.0
+
+    def add(self, other: "Cost") -> None:
+        self.input += other.input
+        self.output += other.output
+        self.cache_read += other.cache_read
+        self.cache_write += other.cache_write
+        self.total += other.total
 
 
 @dataclass(slots=True)
@@ -158,25 +171,34 @@ def _take_message(tally: Tally, role: int, entry: bytes) -> None:
 def _spend(tally: Tally, model: str | None, usage: Any) -> None:
     if not isinstance(usage, dict):
         return
-    tokens = [_whole(usage.get(name)) for name in _PARTS]
-    money = usage.get("cost")
-    cost = [_money(money.get(name)) for name in _PARTS] if isinstance(money, dict) else [0.0] * len(_PARTS)
-    tokens.append(_whole(usage.get("totalTokens")) or sum(tokens))
-    cost.append(_money(money.get("total") if isinstance(money, dict) else money) or sum(cost))
-    if any(tokens) or any(cost):
-        share = _share(tally, model)
-        for place in (tally, share):
-            _add(place.tokens, tokens)
-            _add(place.cost, cost)
+    tokens, cost = _tokens(usage), _cost(usage.get("cost"))
+    if tokens == _NO_TOKENS and cost == _NO_COST:
+        return
+    share = _share(tally, model)
+    for place in (tally, share):
+        place.tokens.add(tokens)
+        place.cost.add(cost)
 
 
-def _add(to: Tokens | Cost, amounts: Sequence[float]) -> None:
-    for name, amount in zip(_FIELDS, amounts, strict=True):
-        setattr(to, name, getattr(to, name) + amount)
+def _tokens(usage: dict[str, Any]) -> Tokens:
+    fresh, out, read, written = (_whole(usage.get(name)) for name in _PARTS)
+    total = _whole(usage.get("totalTokens")) or fresh + out + read + written
+    return Tokens(fresh, out, read, written, total)
+
+
+def _cost(told: Any) -> Cost:
+    if not isinstance(told, dict):
+        return Cost(total=_money(told))
+    fresh, out, read, written = (_money(told.get(name)) for name in _PARTS)
+    total = _money(told.get("total")) or fresh + out + read + written
+    return Cost(fresh, out, read, written, total)
 
 
 def _share(tally: Tally, model: str | None) -> Share:
-    return tally.models.setdefault(model, Share())
+    share = tally.models.get(model)
+    if share is None:
+        share = tally.models[model] = Share()
+    return share
 
 
 def _count(counts: dict[str, int], name: str, amount: int = 1) -> None:
@@ -200,20 +222,11 @@ def _calls(content: Raw) -> list[str]:
 
 
 def _whole(value: Any) -> int:
-    return int(value) if _is_amount(value, MOST_TOKENS) else 0
+    return int(value) if type(value) in _NUMBERS and 0 <= value <= MOST_TOKENS else 0
 
 
 def _money(value: Any) -> float:
-    return float(value) if _is_amount(value, MOST_COST) else 0.0
-
-
-def _is_amount(value: Any, most: float) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and 0 <= value <= most
-    )
+    return float(value) if type(value) in _NUMBERS and 0 <= value <= MOST_COST else 0.0
 
 
 class _Block(msgspec.Struct, gc=False):
@@ -256,7 +269,9 @@ class _Time(msgspec.Struct):
 
 
 _PARTS: Final = ("input", "output", "cacheRead", "cacheWrite")
-_FIELDS: Final = Tokens.__slots__
+_NUMBERS: Final = (int, float)  # as types: true is no number; and NaN is not between any two
+_NO_TOKENS: Final = Tokens()
+_NO_COST: Final = Cost()
 _entry = msgspec.json.Decoder(_Entry)
 _spending = msgspec.json.Decoder(_Spending)
 _details = msgspec.json.Decoder(_Details)
