@@ -421,6 +421,16 @@ def test_google_answers_without_ids_find_their_calls_also_one_by_one() -> None:
     assert messages[2] == {"role": "user", "parts": answers}
 
 
+def test_google_calls_without_ids_stay_so_in_every_turn() -> None:
+    turns = [
+        {"role": "user", "parts": [{"text": "Go"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": "x"}}}]},
+    ]
+    again = [{"role": "model", "parts": [{"text": "Once more."}, *turns[1]["parts"]]}, turns[2]]
+    assert there_and_back("google", *turns, *again) == [*turns, *again]
+
+
 def test_a_call_of_the_old_openai_functions_comes_back_as_a_tool_call() -> None:
     messages = there_and_back(
         "openai",

@@ -12,8 +12,18 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from sessiond.session.formats.conversation import Call, Image, Part, Result, Role, Text, Thinking, Turn
-from sessiond.session.formats.legal import Reasons, Taken, fit, without
+from sessiond.session.formats.conversation import (
+    Call,
+    Image,
+    Part,
+    Reasons,
+    Result,
+    Role,
+    Text,
+    Thinking,
+    Turn,
+)
+from sessiond.session.formats.fitting import Taken, fit, without
 from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
 from sessiond.session.steps import Steps
 

@@ -60,6 +60,12 @@ class Result(msgspec.Struct):
     response: Raw | None = None
 
 
+Reasons: TypeAlias = dict[int, str]
+"""By the number of an agent's message, why it is not as it was, or is out (`session.reasons`).
+
+The first change counts; leaving out counts more.
+"""
+
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "results"]
 
 

@@ -16,6 +16,7 @@ from sessiond.session.formats.conversation import (
     Call,
     Image,
     Part,
+    Reasons,
     Result,
     Role,
     Text,
@@ -23,7 +24,7 @@ from sessiond.session.formats.conversation import (
     Turn,
 )
 from sessiond.session.formats.families import made_in
-from sessiond.session.formats.legal import Reasons, Taken, fit, without
+from sessiond.session.formats.fitting import Taken, fit, without
 from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
 from sessiond.session.steps import Steps
 
@@ -64,7 +65,7 @@ def _shows(image: Image, _role: Role) -> bool:
     return image.data is not None or not (image.url or "").startswith("http://")
 
 
-_TAKEN: Final = Taken(bool, _legal_name, _shows)
+_TAKEN: Final = Taken(bool, _legal_name, _shows, unwritten=MADE_ID)
 
 
 def _parts(turn: Turn) -> list[dict[str, Any]]:

@@ -1,33 +1,18 @@
 """Turns put in an order that every provider takes: each call with its result right behind it.
 
 Failed turns go, with their results. A call without a result gets one that says so; a result without a call
-becomes words. What one provider alone wants (roles that alternate, images only here or there) is the affair of
-its own module.
+becomes words. What only some providers want (roles that alternate, other ids, images only here or there) is the
+affair of `fitting` and of their own modules.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Final, TypeAlias
 
-from sessiond.session.formats.agent import IMAGE_LEFT_OUT
-from sessiond.session.formats.conversation import (
-    MADE_ID,
-    Call,
-    Image,
-    Part,
-    Result,
-    Role,
-    Text,
-    Thinking,
-    Turn,
-)  # fmt: skip
+from sessiond.session.formats.conversation import MADE_ID, Call, Part, Reasons, Result, Text, Thinking, Turn
 from sessiond.session.steps import Steps
 
 NO_RESULT: Final = "No result was recorded for this call."
-
-Reasons: TypeAlias = dict[int, str]
-"""Why a message is not as it was, or is out; by its number. The first change counts, leaving out counts more."""
 
 KeepsThinking: TypeAlias = Callable[[Turn], bool]
 """Whether a provider would take back the thinking and the signatures of a turn."""
@@ -162,84 +147,3 @@ def _clean(turn: Turn, reasons: Reasons, keeps: KeepsThinking) -> None:
             part.signature = None
         kept.append(part)
     turn.parts = kept
-
-
-@dataclass(slots=True)
-class Ids:
-    """Ids of calls that a provider takes: `fits` says of one whether it does. Each is given once.
-
-    One that does not fit, or was given before, becomes another: always the same for the same conversation up to
-    there, so that a prompt that a provider has cached stays the same.
-    """
-
-    fits: Callable[[str], object]
-    given: set[str] = field(default_factory=set)
-
-    def take(self, call_id: str) -> str:
-        """The id for a call whose own is `call_id`."""
-        name, again = call_id, 0
-        while name in self.given or not self.fits(name):
-            digest = sha256(f"{again} {call_id}".encode("utf-8", "surrogatepass")).hexdigest()
-            name, again = f"call_{digest[:24]}", again + 1
-        self.given.add(name)
-        return name
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """What a provider takes: which ids of calls, names of tools, and images in turns of which role."""
-
-    fits_as_id: Callable[[str], object]
-    legal_name: Callable[[str], str]
-    shows: Callable[[Image, Role], bool]
-
-
-def fit(turns: Sequence[Turn], taken: Taken, reasons: Reasons) -> Steps[None]:
-    """Make ids, names and images such as a provider takes them, in the calls and in their results alike."""
-    ids, given = Ids(taken.fits_as_id), list[str]()
-    for number, turn in enumerate(turns):
-        if turn.role == "assistant":
-            given = []
-            for part in turn.parts:
-                if isinstance(part, Call):
-                    given.append(ids.take(part.id))
-                    name = taken.legal_name(part.name)
-                    if given[-1] != part.id or name != part.name:
-                        reasons.setdefault(turn.source, "nameChanged")
-                    part.id, part.name = given[-1], name
-        elif turn.role == "results":
-            for result, call_id in zip(turn.results, given, strict=True):
-                name = taken.legal_name(result.name)
-                if (result.call_id != call_id or name != result.name) and result.source != turn.source:
-                    reasons.setdefault(result.source, "nameChanged")
-                result.call_id, result.name = call_id, name
-        _fit_images(turn, turn.role, taken, reasons)
-        for result in turn.results:
-            _fit_images(result, turn.role, taken, reasons)
-        if number % _TURNS_A_STEP == 0:
-            yield
-
-
-def _fit_images(said: Turn | Result, role: Role, taken: Taken, reasons: Reasons) -> None:
-    for at, part in enumerate(said.parts):
-        if isinstance(part, Image) and not taken.shows(part, role):
-            said.parts[at] = Text(IMAGE_LEFT_OUT)
-    if any(isinstance(part, Text) and part.text is IMAGE_LEFT_OUT for part in said.parts):
-        reasons.setdefault(said.source, "imageLeftOut")
-
-
-def without(turns: Sequence[Turn], unwanted: Callable[[Part], bool], reasons: Reasons) -> Steps[list[Turn]]:
-    """The turns without some parts, and without the turns that then say nothing."""
-    kept: list[Turn] = []
-    for number, turn in enumerate(turns):
-        parts = [part for part in turn.parts if not unwanted(part)]
-        if len(parts) < len(turn.parts):
-            reasons.setdefault(turn.source, "thinkingLeftOut")
-            turn.parts = parts
-        if parts or turn.results:
-            kept.append(turn)
-        else:
-            reasons[turn.source] = "empty"
-        if number % _TURNS_A_STEP == 0:
-            yield
-    return kept

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sessiond.session.formats.conversation import Call, Image, Part, Result, Role, Text, Turn
-from sessiond.session.formats.legal import Reasons, Taken, fit
+from sessiond.session.formats.conversation import Call, Image, Part, Reasons, Result, Role, Text, Turn
+from sessiond.session.formats.fitting import Taken, fit
 from sessiond.session.formats.written import Written
 from sessiond.session.steps import Steps
 

@@ -9,9 +9,9 @@ from msgspec import Raw
 from sessiond.session import system
 from sessiond.session.formats import anthropic, google, openai
 from sessiond.session.formats.agent import said
-from sessiond.session.formats.conversation import Result, Text, Turn
+from sessiond.session.formats.conversation import Reasons, Result, Text, Turn
 from sessiond.session.formats.families import keeps_thinking
-from sessiond.session.formats.legal import Reasons, legal
+from sessiond.session.formats.legal import legal
 from sessiond.session.formats.written import Written
 from sessiond.session.steps import Steps
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from sessiond.session.formats.conversation import Text, Turn
-from sessiond.session.formats.legal import Reasons
+from sessiond.session.formats.conversation import Reasons, Text, Turn
 from sessiond.session.steps import Steps
 
 OPENING: Final = "(The conversation began earlier; what was said first is not shown.)"
