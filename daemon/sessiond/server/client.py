@@ -26,6 +26,7 @@ from sessiond.rpc.message import BadMessage, Head, RequestId
 from sessiond.server import errors
 from sessiond.server.answers import Nature, Pending
 from sessiond.server.greeting import read_greeting
+from sessiond.server.intake import MAX_IN_FLIGHT, Intake
 
 if TYPE_CHECKING:
     from sessiond.server.server import Server
@@ -33,14 +34,7 @@ if TYPE_CHECKING:
 MAX_FRAME: Final = 64 * 1024 * 1024
 MOST_IN_A_REPLY: Final = MAX_FRAME - 1024 * 1024
 """Bytes of entries or messages that a reply may hold: the rest is for what stands beside them."""
-MAX_IN_FLIGHT: Final = 512
-"""Requests of one client in work; above this its socket is not read (fact: daemons B5)."""
-QUEUE_SOFT: Final = 8 * 1024 * 1024
-"""Bytes a client has not taken, above which it is not read either: it must take its answers first."""
 QUEUE_LITTLE: Final = 1024 * 1024
-LEAVING_SECONDS: Final = 10.0
-"""How long `exit` waits for the answers to what was asked before it."""
-
 
 _LSP: Final = (
     "textDocument/", "workspace/", "window/", "notebookDocument/", "completionItem/", "codeAction/",
@@ -75,6 +69,7 @@ class Client(Handler):
     """A connection and what the daemon knows of who is behind it."""
 
     connection: Connection
+    _intake: Intake
 
     def __init__(self, server: "Server", *, framing: str | None = None) -> None:
         self.server = server
@@ -98,13 +93,12 @@ class Client(Handler):
         self._shut_down = False
         self._bridge: Bridge | None = None
         self._for_bridge: list[bytes] | None = None  # what waits for the bridge to be built
-        self._held = False
-        self._has_answered = asyncio.Event()
 
     # --- what comes in ---------------------------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
         self.connection = connection
+        self._intake = Intake(connection, self.server.spawn)
         self.server.attached(self)
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
@@ -133,8 +127,7 @@ class Client(Handler):
                     self._answer_when_there(request_id, answer)
                 else:
                     self._answer_later(request_id, answer, route.nature)
-        if connection.unanswered > MAX_IN_FLIGHT or connection.holds_more_than(QUEUE_SOFT):
-            self._hold_back()
+        self._intake.look()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
         kind = "parse" if error.code == CODES["parse"] else "invalidRequest"
@@ -226,8 +219,7 @@ class Client(Handler):
         """Large answers are made one at a time, each when this client has room for it."""
         try:
             async with self._turn:
-                while self.connection.queued_bytes > QUEUE_SOFT:
-                    await self.connection.drain()
+                await self._intake.until_room()
                 return await work
         finally:
             work.close()
@@ -244,7 +236,7 @@ class Client(Handler):
                 self._hear_of_progress(head, body)
             case "exit":
                 self.connection.pause()
-                self.server.spawn(self._leave())
+                self.server.spawn(self._intake.leave())
             case "shutdown" if head.id is not UNSET and self._initialized and not self._is_bridged:
                 self._shut_down = True
                 self.connection.reply(head.id, None)  # type: ignore[arg-type]
@@ -355,7 +347,7 @@ class Client(Handler):
 
     def answered(self) -> None:
         """A request has got its answer, or will never get one."""
-        self._has_answered.set()
+        self._intake.answered()
 
     # --- what goes out ---------------------------------------------------------------------------------
 
@@ -392,39 +384,6 @@ class Client(Handler):
                 return
         else:
             await asyncio.sleep(0)
-
-    def _hold_back(self) -> None:
-        """Read no more of this client until it has taken its answers."""
-        if self._held:
-            return
-        self._held = True
-        self.connection.pause()
-        self.server.spawn(self._let_go_on())
-
-    async def _let_go_on(self) -> None:
-        connection = self.connection
-        try:
-            while not connection.closing:
-                if connection.queued_bytes > QUEUE_SOFT // 2:
-                    await connection.drain()
-                elif connection.unanswered > MAX_IN_FLIGHT // 2:
-                    self._has_answered.clear()
-                    await self._has_answered.wait()
-                else:
-                    connection.resume()
-                    break
-        except ConnectionClosed:
-            pass
-        self._held = False
-
-    async def _leave(self) -> None:
-        """Close, but not before what was asked until then is answered."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LEAVING_SECONDS):
-                while self.connection.unanswered:
-                    self._has_answered.clear()
-                    await self._has_answered.wait()
-        self.connection.close()
 
     def info(self) -> t.ClientInfo:
         """What `server/clients` says."""
