@@ -15,7 +15,7 @@ from sessiond.session import entries, payloads, steps
 from sessiond.session.settings import Settings, take_settings
 from sessiond.session.state import KEPT_DECISIONS, Decision, Limits, State
 from sessiond.session.steps import Read, Steps
-from sessiond.session.tree import Tree
+from sessiond.session.tree import NONE, Tree
 
 _Text = Annotated[str, Meta(min_length=1)]
 _Number = Annotated[int, Meta(ge=-1_000_000_000, le=1_000_000_000)]
@@ -85,13 +85,12 @@ def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> St
     Tags are those that the path says, or the header: the last word on this path, where lists of sessions
     have the last word of all branches.
     """
-    if known is None or tree.irregular:
-        rows = yield from steps.path(tree, row)
-    else:
-        if known.row == row:
-            return known
-        rows = yield from steps.path(tree, row, below=known.row)
-    if known is not None and not tree.irregular and rows and tree.parent(rows[0]) == known.row:
+    if tree.irregular:
+        known = None  # parents may have changed since
+    if known is not None and known.row == row:
+        return known
+    rows = yield from steps.path(tree, row, below=NONE if known is None else known.row)
+    if known is not None and rows and tree.parent(rows[0]) == known.row:
         state, settings = known.state.copy(), _copied(known.settings)
     else:
         tags = tree.header.tags if tree.header is not None else None
