@@ -73,8 +73,10 @@ def _counts(path: dict[str, Any], tree: dict[str, Any], style: Style) -> Iterato
     for number, row in enumerate(rows):
         name, *counts = row
         cells = [count.rjust(width) for count, width in zip(counts, widths[1:], strict=True)]
-        line = "  ".join([style(name.ljust(widths[0]), "dim"), *cells])
-        yield style(line, "bold") if number == 0 else line
+        if number == 0:
+            yield style("  ".join([name.ljust(widths[0]), *cells]), "bold")
+        else:
+            yield "  ".join([style(name.ljust(widths[0]), "dim"), *cells])
 
 
 def _named(stats: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -104,15 +106,22 @@ def _models(tree: dict[str, Any], style: Style) -> Iterator[str]:
     rows = [
         [
             percent(share),
-            human.money(it["cost"]["total"]) if measure == "cost" else "",
-            f"{human.amount(it['tokens']['total'])} tokens",
-            human.count(it["messages"], "answer") if it["messages"] else "",
+            *([human.money(it["cost"]["total"])] if measure == "cost" else []),
             one_line(it.get("model") or "") or "tools and summaries",
+            _spent(it),
         ]
         for it, share in zip(tree["models"], shares, strict=True)
     ]
+    numbers = range(len(rows[0]) - 2)
     yield style(f"models, by {measure}", "bold")
-    yield from _with_bars(shares, _to_the_right(rows, 0, 1, 2, 3), style, ["", "", "dim", "dim", "cyan"])
+    yield from _with_bars(
+        shares, _to_the_right(rows, *numbers), style, [*("" for _ in numbers), "cyan", "dim"]
+    )
+
+
+def _spent(model: dict[str, Any]) -> str:
+    tokens = f"{human.amount(model['tokens']['total'])} tokens"
+    return f"{tokens}, {human.count(model['messages'], 'answer')}" if model["messages"] else tokens
 
 
 def _tools(tools: dict[str, int], style: Style) -> Iterator[str]:
