@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from support import peers
 
 DEPTH = 10_000
+FORMATS = ("openai", "anthropic", "google")
 PROGRAM = Path(__file__).parent / "peer_programs" / "context.mjs"
 
 
@@ -48,12 +49,16 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
     write_session(path, session, DEPTH, branch_every=0)
     rounds = 5 if quick else 15
     took, decoded = [], []
+    shaped: dict[str, list[float]] = {format: [] for format in FORMATS}
     with sessiond(folder / "home") as daemon, daemon.connect() as client:
         client.call("session/open", {"path": str(path)})
         for _ in range(rounds):
             decoded.append(_decode(path))
             seconds, reply = exchange(daemon, "session/context", {"sessionId": session})
             took.append(seconds)
+            for format, times in shaped.items():
+                params: dict[str, object] = {"sessionId": session, "format": format}
+                times.append(exchange(daemon, "session/context", params)[0])
     _expect(len(msgspec.json.decode(reply)["result"]["messages"]))
     asked, own = middle(took), asyncio.run(_in_process(path, rounds))
     others = {it: _peer(it, path, rounds) for it in peers.BOTH} if peers.available() else {}
@@ -63,12 +68,17 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             milliseconds(asked),
             f"{asked / middle(decoded):.1f} x msgspec decoding it ({milliseconds(middle(decoded))})",
         ),
+        *(_shaped(format, middle(times), asked) for format, times in shaped.items()),
         *(_against_a_new_process(asked, str(peer), figures) for peer, figures in others.items()),
         Row("  in one process: open the file, first context", milliseconds(own.opened)),
         *(_against(own.opened, str(peer), (it.open + it.first) / 1e3) for peer, it in others.items()),
         Row("  in one process: context of an open session, again", milliseconds(own.warm)),
         *(_against(own.warm, str(peer), it.warm / 1e3) for peer, it in others.items()),
     ]
+
+
+def _shaped(format: str, took: float, asked: float) -> Row:
+    return Row(f"    in the format of {format}", milliseconds(took), f"{took / asked:.1f} x the agents' own")
 
 
 def _against_a_new_process(asked: float, peer: str, figures: Figures) -> Row:
