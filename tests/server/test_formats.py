@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import msgspec
 import pytest
 
+from sessiond.hub.errors import InvalidEntry
+from sessiond.protocol.types import AppendParams
+from sessiond.server.handlers.formatted import in_agents_format
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.formats import PNG
 from support.providers import PROVIDERS, Provider, check
@@ -128,19 +132,12 @@ async def test_an_answer_makes_the_session_one_that_is_listed_with_model_and_tok
     assert not (await peer.call("session/info", sessionId=session))["session"]["draft"]
 
 
-async def test_content_that_is_nested_too_deeply_is_refused(daemon: Running) -> None:
-    peer = await daemon.attach()
-    session = await a_session(peer)
-    nest: Any = {}
-    for _ in range(600):
-        nest = {"a": nest}
-    call = {"type": "tool_use", "id": "c", "name": "f", "input": nest}
-    added = peer.append(session, {"role": "assistant", "content": [call]}, format="anthropic")
-    try:
-        await added
-    except Exception as refused:  # noqa: BLE001 - how deep is too deep depends on the stack
-        assert getattr(refused, "kind", "") in ("invalidEntry", "invalidParams", "parse")  # noqa: PT017
-    await asked(peer, session, "anthropic")
+@pytest.mark.parametrize("depth", [1_500, 100_000])
+@pytest.mark.parametrize("format", PROVIDERS)
+def test_content_that_is_nested_too_deeply_is_refused(format: Provider, depth: int) -> None:
+    nest = '{"role":"user","content":' * depth + "1" + "}" * depth
+    with pytest.raises(InvalidEntry):
+        in_agents_format(AppendParams(session_id="s", format=format, entries=[msgspec.Raw(nest.encode())]))
 
 
 # --- context --------------------------------------------------------------------------------------------------------
