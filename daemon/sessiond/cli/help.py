@@ -25,6 +25,7 @@ _GROUPS = (
     ("Sessions", ("new", "continue", "list", "search", "show", "stats", "fork", "rename", "tag")),
     ("Entries", ("tree", "append", "branch", "label", "context", "state", "watch")),
     ("Other programs", ("import",)),
+    ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "serve", "attach")),
     ("The protocol", ("rpc", "schema")),
 )

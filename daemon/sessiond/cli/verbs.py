@@ -206,6 +206,17 @@ VERBS: dict[str, Verb] = {
         ),
         "Goes on when the daemon was restarted, without losing or repeating an entry. Ctrl-C ends it.",
     ),
+    "blobs": Verb(
+        "Show how much lies in blobs, or collect those that no session names",
+        "blobs:blobs",
+        ("[collect]",),
+        (
+            Option("really", "", "move them to the trash; without it, collect says what it would do"),
+            Option("days", "N", "those that are older than N days (default: as configured, 7)"),
+            JSON,
+        ),
+        "Images and long texts of sessions lie in blobs. What is collected goes to the trash, with a note.",
+    ),
     "status": Verb("Say how the daemon is, without starting it", "process:status", (), (JSON,)),
     "clients": Verb("List who is attached to the daemon", "process:clients", (), (JSON,)),
     "stop": Verb("Stop the daemon once everything is on disk", "process:stop", (), (JSON,)),
