@@ -16,7 +16,7 @@ from sessiond.session.formats.made import NotReadable
 from sessiond.session.formats.write import Beside, write
 from sessiond.session.reasons import REASONS
 from support import logs
-from support.formats import PNG, Sent, sent
+from support.formats import PNG, Sent, sent, there_and_back
 from support.histories import histories, hostile_logs
 from support.logs import Loaded
 from support.providers import PROVIDERS, Provider
@@ -96,6 +96,15 @@ def test_after_any_cut_that_is_proposed_no_call_has_lost_its_result(
             assert before.reasons[entry_id] in ("resultWithoutCall", "duplicateResult", "resultOfAbortedTurn")
 
 
+@given(histories(), FORMATS, st.data())
+@settings(max_examples=100, deadline=None)
+def test_what_was_sent_can_be_appended_and_is_sent_the_same(
+    log: Loaded, format: Provider, data: st.DataObject
+) -> None:
+    messages = sent(log, format, a_leaf(data, log)).messages
+    assert there_and_back(format, *messages) == messages
+
+
 # --- hostile content ------------------------------------------------------------------------------------------------
 
 _ANYTHING = st.recursive(
@@ -161,6 +170,15 @@ MESSAGES = st.builds(
 @settings(max_examples=200, deadline=None)
 def test_no_content_is_too_odd_to_be_sent(messages: list[dict[str, Any]], format: Provider) -> None:
     sent(logs.loaded(logs.header(), *(logs.entry("message", message=it) for it in messages)), format)
+
+
+@given(st.lists(MESSAGES, max_size=8), FORMATS)
+@settings(max_examples=200, deadline=None)
+def test_whatever_was_sent_can_be_appended_and_is_sent_the_same(
+    messages: list[dict[str, Any]], format: Provider
+) -> None:
+    it = sent(logs.loaded(logs.header(), *(logs.entry("message", message=it) for it in messages)), format)
+    assert there_and_back(format, *it.messages) == it.messages
 
 
 @given(hostile_logs(), FORMATS)
