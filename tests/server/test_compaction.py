@@ -58,6 +58,23 @@ async def test_settings_that_leave_no_room_are_refused(memory: Running, cwd: str
     assert refused.kind == "invalidParams"
 
 
+async def test_a_prompt_that_nobody_could_take_is_not_sent(
+    memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("hub.summarizing", "server.handlers.compacting"):
+        monkeypatch.setattr(f"sessiond.{module}.MOST_IN_A_PROMPT", 1_000)
+    peer, session_id = await talk(memory, cwd)
+    writer = await summarizing(memory)
+    for method, params in (
+        ("session/prepareCompaction", {"settings": SMALL}),
+        ("session/prepareBranch", {"targetId": "q0"}),
+    ):
+        assert (await refusal(peer.call(method, sessionId=session_id, **params))).kind == "tooLarge"
+    refused = await refusal(peer.call("session/compact", sessionId=session_id, settings=SMALL))
+    assert refused.kind == "summarizerFailed"
+    assert writer.peer.asked == []
+
+
 # --- a given summary ---------------------------------------------------------------------------------------
 
 

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from sessiond import config
 from sessiond.hub import limits, safety
 from sessiond.hub.errors import InvalidRequest, LeafConflict, NothingToCompact, WouldBreakTree
 from sessiond.hub.jobs import Job, Jobs, Leave, Result, Waiter, until_stored
-from sessiond.hub.landing import Landings
+from sessiond.hub.landing import Landings, land_now
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import Placement
 from sessiond.hub.summarizer import Assignment
@@ -61,9 +61,11 @@ class Compactions:
     def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:
         """Begin, or wait for what is under way. Raises `InvalidRequest`, `LeafConflict`, `EntryNotFound`."""
         settings = limits.in_force(self._configured, live.tree, request.params.settings)
+        _refuse_unless_at_the_leaf(live, request.params.expected_leaf)
         if request.params.summary is not None:
             return self._jobs.begin(live, lambda job: _with_given(job, live, request, settings)).join(waiter)
-        _refuse_unless_asked_well(live, request.params)
+        if request.params.first_kept_entry_id is not None:
+            raise InvalidRequest("firstKeptEntryId goes with summary: without one the daemon finds the cut")
         job = self._asked.get(live)
         if job is None or not job.open:
             job = self._jobs.begin(live, lambda new: self._with_asked(new, live, request, settings))
@@ -115,8 +117,11 @@ async def _with_given(job: Job, live: LiveSession, request: Request, settings: t
     else:
         prepared = await _at_a_given_cut(live, row, params.first_kept_entry_id)
     draft, result = _compaction(params, said, "given", prepared)
-    placement = Placement(expected_leaf=params.expected_leaf)
-    refusal = await job.append(live, draft, placement, request.origin, result)
+    if params.first_kept_entry_id is None and params.expected_leaf is UNSET:
+        refusal: Exception | None = await land_now(job, live, row, draft, request.origin, result)
+    else:
+        placement = Placement(expected_leaf=params.expected_leaf)
+        refusal = await job.append(live, draft, placement, request.origin, result)
     if refusal is not None:
         raise refusal
 
@@ -193,13 +198,11 @@ def _compaction(
     return msgspec.json.encode(fields), result
 
 
-def _refuse_unless_asked_well(live: LiveSession, params: t.CompactParams) -> None:
-    if params.first_kept_entry_id is not None:
-        raise InvalidRequest("firstKeptEntryId goes with summary: without one the daemon finds the cut")
-    expected, leaf = params.expected_leaf, live.tree.pending_leaf_id
+def _refuse_unless_at_the_leaf(live: LiveSession, expected: str | UnsetType | None) -> None:
+    leaf, last = live.tree.pending_leaf_id, live.tree.seq
     if expected is not UNSET and expected != leaf:
-        row = -1 if expected is None else live.row(expected)
-        raise LeafConflict(expected, leaf, seq=live.tree.seq, missing=live.tree.seq - max(row, 0))
+        row = 0 if expected is None else live.row(expected)
+        raise LeafConflict(expected, leaf, seq=last, missing=last - row)
 
 
 def _refuse_if_idle(prepared: Preparation) -> None:

@@ -44,26 +44,34 @@ class Landings:
         """
         deadline = asyncio.get_running_loop().time() + SAFE_MOMENT_SECONDS
         moved = self._moved[live] = asyncio.Event()
-        refusal: Exception | None = None
         try:
-            for _ in range(ATTEMPTS):
-                moved.clear()
-                leaf_id = live.tree.pending_leaf_id
-                await live.drive(_check(live.tree, prepared_row, leaf_id))
-                placement = Placement(expected_leaf=leaf_id)
-                refusal = await job.append(live, draft, placement, origin, result)
-                if refusal is None:
-                    return
-                if isinstance(refusal, WouldBreakTree):
-                    job.tell(t.Progress(kind="report", message="The summary waits for the result of a tool"))
+            while (refusal := await land_now(job, live, prepared_row, draft, origin, result)) is not None:
+                job.tell(t.Progress(kind="report", message="The summary waits for the result of a tool"))
+                try:
                     async with asyncio.timeout_at(deadline):
                         await moved.wait()
-        except TimeoutError:
-            pass
+                except TimeoutError:
+                    raise refusal from None
+                moved.clear()
         finally:
             del self._moved[live]
-        assert refusal is not None
-        raise refusal
+
+
+async def land_now(
+    job: Job, live: LiveSession, prepared_row: int, draft: bytes, origin: t.Origin, result: Result
+) -> WouldBreakTree | None:
+    """Append a compaction at the present leaf; whoever waits for the job is told, unless it would part a call.
+
+    Raises `LeafConflict` when the leaf went elsewhere, `NothingToCompact` after another compaction.
+    """
+    refusal: LeafConflict | WouldBreakTree | None = None
+    for _ in range(ATTEMPTS):
+        leaf_id = live.tree.pending_leaf_id
+        await live.drive(_check(live.tree, prepared_row, leaf_id))
+        refusal = await job.append(live, draft, Placement(expected_leaf=leaf_id), origin, result)
+        if not isinstance(refusal, LeafConflict):
+            return refusal
+    raise refusal or AssertionError("it was tried at least once")
 
 
 def _check(tree: Tree, prepared_row: int, leaf_id: str | None) -> Steps[None]:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_CHARACTERS: Final = 1_000_000
-"""A longer summary is none; it would be cut when it is stored."""
+"""A longer summary is none."""
+MOST_IN_A_PROMPT: Final = 16 * 1024 * 1024
+"""Characters. No model takes as much, and a client's connection might not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,9 @@ class Summarizers:
         self, assignment: Assignment, live: "LiveSession", asker: str | None, tell: Tell
     ) -> Summary:
         """A summary. Raises `NoSummarizer`, or `SummarizerFailed` with the last one's reason."""
+        size = len(assignment.prompt)
+        if size > MOST_IN_A_PROMPT:
+            raise SummarizerFailed(f"what is to be summarised has {size:,} characters, which nobody can take")
         asked: set[str] = set()
         reason: str | None = None
         # Looked up anew after each failure: some have left meanwhile, and others come.

@@ -9,7 +9,7 @@ from sessiond.hub.placing import Placement
 from sessiond.protocol import types as t
 from sessiond.server.answers import Pending
 from sessiond.server.client import Client
-from sessiond.server.handlers.compacting import files
+from sessiond.server.handlers.compacting import files, refuse_too_large
 from sessiond.server.handlers.writing import write
 from sessiond.server.waiting import Waiting
 from sessiond.session.branching import prepare_branch
@@ -21,6 +21,7 @@ async def prepare(client: Client, live: LiveSession, params: t.PrepareBranchPara
     prepared = await live.drive(
         prepare_branch(live.tree, leaf, target, live.read_rows, params.max_tokens, params.instructions)
     )
+    refuse_too_large(prepared.prompt)
     return t.PrepareBranchResult(
         target_id=prepared.target_id, old_leaf_id=prepared.old_leaf_id,
         common_ancestor_id=prepared.common_ancestor_id,

@@ -4,8 +4,10 @@ from msgspec import UNSET
 
 from sessiond.hub import limits
 from sessiond.hub.compacting import Request
+from sessiond.hub.errors import TooLarge
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import AT_THE_LEAF
+from sessiond.hub.summarizing import MOST_IN_A_PROMPT
 from sessiond.protocol import types as t
 from sessiond.server.answers import Pending
 from sessiond.server.client import Client
@@ -19,6 +21,7 @@ async def prepare(
     client: Client, live: LiveSession, params: t.PrepareCompactionParams
 ) -> t.PrepareCompactionResult:
     prepared, settings = await client.hub.compactions.prepare(live, params)
+    refuse_too_large(prepared.prompt)
     return t.PrepareCompactionResult(
         leaf_id=prepared.leaf_id, needed=prepared.needed, reason=prepared.reason,
         first_kept_entry_id=prepared.first_kept_entry_id,
@@ -63,6 +66,12 @@ async def configure(
         raise
     pending.then(lambda _answer: live.changing.release())
     return pending
+
+
+def refuse_too_large(prompt: str | None) -> None:
+    """Raise `TooLarge` for a prompt that would make a reply which the client's connection might not take."""
+    if prompt is not None and len(prompt) > MOST_IN_A_PROMPT:
+        raise TooLarge("the prompt", len(prompt), MOST_IN_A_PROMPT)
 
 
 def files(operations: FileOperations) -> t.FileOperations:
