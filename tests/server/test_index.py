@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from support import logs
-from support.daemons import Peer, Running, assistant, running, user
+from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import started
 
 Answers = dict[str, Any]
@@ -272,3 +272,23 @@ async def test_a_list_says_which_model_goes_on(tmp_path: Path) -> None:
     assert {it["sessionId"][-1]: it["model"] for it in listed} == {
         "1": "acme/one", "2": "acme/two", "3": "acme/one", "4": "acme/three", "5": None,
     }  # fmt: skip
+
+
+async def test_a_closed_session_is_found_by_the_beginning_of_its_id_and_a_near_miss_is_named(
+    tmp_path: Path,
+) -> None:
+    filled(tmp_path, 3)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        unlike = await refusal(peer.call("session/info", sessionId="something else"))
+        assert (unlike.kind, unlike.data.get("didYouMean")) == ("sessionNotFound", None)
+        several = await refusal(peer.call("session/info", sessionId="session-000"))
+        assert several.data["didYouMean"] == ["session-0000", "session-0001", "session-0002"]
+        mistyped = await refusal(peer.call("session/info", sessionId="sesion-0001"))
+        assert "session-0001" in mistyped.data["didYouMean"]
+        for name in ("session-0002", "session-0001"):
+            assert (await peer.call("session/info", sessionId=name))["session"]["sessionId"] == name
+        write(tmp_path, 7777)
+        assert (await peer.call("session/info", sessionId="session-7"))["session"][
+            "sessionId"
+        ] == "session-7777"

@@ -29,7 +29,8 @@ _TOKEN: Final = re.compile(f"[{_SINGLE}]|[^\\W_{_SINGLE}]+")
 _PART: Final = re.compile(r'"([^"]*)(?:"(\*?)|$)|([^\s"]+)')
 _SNIPPET: Final = 160
 _LEAD: Final = 40
-_MOST_MATCHES: Final = 100
+_MOST_MATCHES: Final = 40
+_MOST_OF_ONE: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,13 @@ def fold(word: str) -> str:
 
 def snippet(text: str, asked: Sequence[Phrase]) -> Snippet:
     """The part of a text where most of what was asked for stands together."""
-    matches = list(islice(_matches(text, asked), _MOST_MATCHES))
+    most = _MOST_MATCHES if len(asked) > 1 else _MOST_OF_ONE
+    matches = list(islice(_matches(text, asked), most))
     start = 0
     if matches:
-        best = max(matches, key=lambda match: (_kinds_from(matches, match[0]), -match[0]))
+        best = matches[0]
+        if len(asked) > 1:
+            best = max(matches, key=lambda match: (_kinds_from(matches, match[0]), -match[0]))
         start = best[0] - _LEAD if best[0] > _LEAD else 0
         if start and (gap := text.find(" ", start, best[0])) >= 0:
             start = gap + 1
@@ -106,20 +110,18 @@ def snippet(text: str, asked: Sequence[Phrase]) -> Snippet:
 
 def _matches(text: str, asked: Sequence[Phrase]) -> Iterator[tuple[int, int, int]]:
     """Where phrases stand in a text: start, end, and which phrase it is."""
-    recent: list[tuple[str, int]] = []
-    folded = [Phrase(tuple(map(fold, phrase.words)), phrase.prefix) for phrase in asked]
-    longest = max((len(phrase.words) for phrase in asked), default=0)
+    folded = [(tuple(map(fold, phrase.words)), phrase.prefix) for phrase in asked]
+    said: list[str] = []
+    starts: list[int] = []
     for token in _TOKEN.finditer(text):
-        recent = [*recent[max(0, len(recent) - longest + 1) :], (fold(token[0]), token.start())]
-        for number, phrase in enumerate(folded):
-            length = len(phrase.words)
-            if length <= len(recent) and _fits([word for word, _ in recent[-length:]], phrase):
-                yield recent[-length][1], token.end(), number
-
-
-def _fits(said: Sequence[str], phrase: Phrase) -> bool:
-    *before, last = phrase.words
-    return said[:-1] == before and (said[-1].startswith(last) if phrase.prefix else said[-1] == last)
+        word = fold(token[0])
+        said.append(word)
+        starts.append(token.start())
+        for number, ((*before, last), prefix) in enumerate(folded):
+            if word == last or (prefix and word.startswith(last)):
+                first = len(said) - 1 - len(before)
+                if first >= 0 and said[first:-1] == before:
+                    yield starts[first], token.end(), number
 
 
 def _kinds_from(matches: Sequence[tuple[int, int, int]], start: int) -> int:

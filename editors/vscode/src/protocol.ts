@@ -205,8 +205,8 @@ export interface ListedSession {
  * text can be asked for. Searched are messages, tool calls and results (the first 16,000 characters), summaries,
  * titles and labels; not reasoning, not ephemeral sessions. The filters come before the limit: `cwd` and `tag` are
  * the session's, `label` is on the entry, `role` is the message's, `since` and `until` are ISO 8601 times. The best
- * hits come first: rare words count more than common ones, new entries more than old ones, what was said more than
- * what tools answered.
+ * hits come first: those that say it often and briefly, new entries before old ones, what was said before what tools
+ * answered.
  */
 export interface SearchParams {
   /** 1 to 1000 characters. */
@@ -1679,8 +1679,8 @@ export interface Requests {
    * text can be asked for. Searched are messages, tool calls and results (the first 16,000 characters), summaries,
    * titles and labels; not reasoning, not ephemeral sessions. The filters come before the limit: `cwd` and `tag` are
    * the session's, `label` is on the entry, `role` is the message's, `since` and `until` are ISO 8601 times. The best
-   * hits come first: rare words count more than common ones, new entries more than old ones, what was said more than
-   * what tools answered.
+   * hits come first: those that say it often and briefly, new entries before old ones, what was said before what tools
+   * answered.
    */
   "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "cursorExpired" | "storageFailed" };
   /** What is known of a session, with the problems of its file. Does not open or subscribe. */

@@ -64,7 +64,7 @@ CREATE TABLE entries(
 CREATE INDEX entries_file ON entries(file);
 CREATE TABLE texts(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5(
-    text, content='texts', content_rowid='id', tokenize="unicode61 remove_diacritics 2", prefix='2 3'
+    text, content='texts', content_rowid='id', tokenize="unicode61 remove_diacritics 2"
 );
 """
 

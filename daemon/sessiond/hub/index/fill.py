@@ -3,6 +3,7 @@
 A log that is not open is read from its file; of one that is open the hub hands in the committed entries.
 """
 
+import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,6 +18,9 @@ from sessiond.store.base import LogNotFound, StorageFailed, Store
 
 _BATCH_ROWS: Final = 256
 _BATCH_BYTES: Final = 256 * 1024
+_ROWS_A_TURN: Final = 8
+_TURN: Final = 50e-6
+"""Every few rows the loop's thread gets a chance to take its turn: it would have to wait for a millisecond else."""
 HEADER_TYPE: Final = "session"
 """The `type` of the text of a header: the title that the session was made with."""
 
@@ -146,6 +150,8 @@ class Filler:
             text = title_of(tree) if tree.kind(each) == HEADER else text_of_entry(tree.entry(each, raw))
             if text is not None:
                 texts.append((each, text))
+            if each % _ROWS_A_TURN == 0:
+                time.sleep(_TURN)
         tail = bytes_of(self._store, ref, max(0, end - TAIL), end)
         now = known._replace(consumed=end, rows=row, tail=hash_of(tail))
         self._save(ref, now, texts)

@@ -37,7 +37,7 @@ QUIET_SECONDS: Final = 10.0
 WAIT_SECONDS: Final = 2.0
 """How long a search waits for texts that are not in the index yet."""
 _FEED_BYTES: Final = 256 * 1024
-_PAUSE: Final = 2.0
+_PAUSE: Final = 1.0
 """The background rests for so many times as long as it worked, and gives way to every question."""
 
 

@@ -1,7 +1,7 @@
 """Answering a search from the words of the index.
 
-Of the entries that match, the newest thousand of the index are ranked among themselves; then, for whoever goes
-on, the thousand before them. So a word that stands everywhere costs no more than one that does not.
+Of the entries that match, the newest 400 of the index are ranked among themselves; then, for whoever goes on, the
+400 before them. So a word that stands everywhere costs no more than one that does not.
 """
 
 import base64
@@ -23,10 +23,13 @@ from sessiond.protocol import types as t
 from sessiond.session import words
 from sessiond.session.texts import milliseconds
 
-WINDOW: Final = 1_000
+WINDOW: Final = 400
 _HALF_LIFE_MS: Final = 30 * 86_400_000.0
-_NEWEST_WEIGHT: Final = 1.0
-"""How much more an entry of today counts than one of long ago: so much of its own weight."""
+"""An entry of today counts twice as much as one of long ago; in so much time half of that is gone."""
+_SATURATION: Final = 1.2
+_USUAL_LENGTH: Final = 800
+_COUNTED: Final = 4
+_WEIGHED: Final = 20_000
 _WEIGHTS: Final = {"user": 1.3, "assistant": 1.0, "toolResult": 0.6}
 _MARKED: Final = ("label", "session_info", "title_change", "session")
 
@@ -91,7 +94,7 @@ def search(
         if len(left) > room:
             following = _Cursor(question, at.now, at.below, *left[room - 1])
         elif len(window) == WINDOW:
-            following = _Cursor(question, at.now, window[-1][0], 0.0, 0)
+            following = _Cursor(question, at.now, window[-1].entry, 0.0, 0)
         else:
             following = None
     more = None if following is None else base64.urlsafe_b64encode(msgspec.json.encode(following)).decode()
@@ -99,17 +102,36 @@ def search(
     return Hits(hits, refs, more)
 
 
+class _Match(NamedTuple):
+    """An entry that matches; `said` counts how often it says each of the first things that were asked for."""
+
+    entry: int
+    at: int | None
+    role: str | None
+    type: str
+    length: int
+    said: tuple[int, ...]
+
+
 def _window(
     connection: sqlite3.Connection, params: t.SearchParams, asked: Sequence[words.Phrase],
     live: Mapping[str, LiveView], file: str | None, cursor: _Cursor,
-) -> list[tuple[int, float, int | None, str | None, str]]:  # fmt: skip
+) -> list[_Match]:  # fmt: skip
+    # FTS5's own bm25 reads all of the index to weigh a phrase. Here only the window is looked at, and in it only
+    # the beginning of long texts; a word that is spelt with other accents than the text counts once.
+    counted = [" ".join(phrase.words).lower() for phrase in asked[:_COUNTED]]
+    text = f"lower(substr(texts.text, 1, {_WEIGHED}))"
+    counts = "".join(f", (length({text}) - length(replace({text}, ?, ''))) / {len(it)}" for it in counted)
     sql, values = _filters(connection, params, live, file)
-    return connection.execute(
-        "SELECT words.rowid, bm25(words), entries.at, entries.role, entries.type FROM words"
-        " JOIN entries ON entries.id = words.rowid"
+    found = connection.execute(
+        f"SELECT words.rowid, entries.at, entries.role, entries.type, length(texts.text){counts} FROM words"
+        " JOIN entries ON entries.id = words.rowid JOIN texts ON texts.id = words.rowid"
         f" WHERE words MATCH ? AND words.rowid < ?{sql} ORDER BY words.rowid DESC LIMIT {WINDOW}",
-        [_match(asked), cursor.below, *values],
-    ).fetchall()
+        [*counted, _match(asked), cursor.below, *values],
+    )
+    return [
+        _Match(entry, at, role, kind, length, tuple(said)) for entry, at, role, kind, length, *said in found
+    ]
 
 
 def _match(asked: Sequence[words.Phrase]) -> str:
@@ -132,8 +154,13 @@ def _filters(
             sql += f" AND entries.at {sign} ?"
             values.append(_moment(moment))
     if file is not None:
-        sql += " AND entries.file = (SELECT id FROM files WHERE ref = ?)"
-        values.append(as_key(file))
+        number = connection.execute("SELECT id FROM files WHERE ref = ?", (as_key(file),)).fetchone()
+        first, last = connection.execute(
+            "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM entries WHERE file = ?", number or (0,)
+        ).fetchone()
+        # The entries of a file lie together, for the most part: so the others need not even be looked at.
+        sql += " AND words.rowid BETWEEN ? AND ? AND entries.file = ?"
+        values += [first, last, *(number or (0,))]
     if params.cwd is not None or params.tag is not None:
         sql += f" AND entries.file IN ({_ids(_files_of(connection, params, live))})"
     if params.label is not None:
@@ -185,17 +212,15 @@ def _ids(numbers: Collection[int]) -> str:
     return ",".join(map(str, sorted(numbers)))
 
 
-def _ranked(
-    window: Sequence[tuple[int, float, int | None, str | None, str]], now: int
-) -> list[_Found]:  # fmt: skip
+def _ranked(window: Sequence[_Match], now: int) -> list[_Found]:
+    """Scores as those of BM25 within an entry, times who said it, times how new it is."""
     found = []
-    for entry, score, at, role, kind in window:
-        weight = 1.5 if kind in _MARKED else _WEIGHTS.get(role or "", 1.0)
-        age = max(0, now - at) if at is not None else 10 * _HALF_LIFE_MS
-        # SQLite's score is the lower the better the match; a word that stands in every entry has nearly none.
-        found.append(
-            _Found((0.05 - score) * weight * (1.0 + _NEWEST_WEIGHT * 2.0 ** (-age / _HALF_LIFE_MS)), entry)
-        )
+    for it in window:
+        rest = _SATURATION * (0.25 + 0.75 * it.length / _USUAL_LENGTH)
+        matter = sum(max(1, said) / (max(1, said) + rest) for said in it.said)
+        weight = 1.5 if it.type in _MARKED else _WEIGHTS.get(it.role or "", 1.0)
+        age = max(0, now - it.at) if it.at is not None else 10 * _HALF_LIFE_MS
+        found.append(_Found(matter * weight * (1.0 + 2.0 ** (-age / _HALF_LIFE_MS)), it.entry))
     return found
 
 

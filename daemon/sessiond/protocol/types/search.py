@@ -15,8 +15,8 @@ class SearchParams(Wire, frozen=True):
     text can be asked for. Searched are messages, tool calls and results (the first 16,000 characters), summaries,
     titles and labels; not reasoning, not ephemeral sessions. The filters come before the limit: `cwd` and `tag` are
     the session's, `label` is on the entry, `role` is the message's, `since` and `until` are ISO 8601 times. The best
-    hits come first: rare words count more than common ones, new entries more than old ones, what was said more than
-    what tools answered.
+    hits come first: those that say it often and briefly, new entries before old ones, what was said before what tools
+    answered.
     """
 
     query: Annotated[str, Meta(min_length=1, max_length=1_000)]
