@@ -129,7 +129,8 @@ async def check(peer: Peer, session_id: str, entry: dict[str, Any]) -> None:
     before = [index for index, it in enumerate(above) if it["type"] == "compaction"]
     since = above[before[-1] + 1 :] if before else above
     assert any(it["type"] == "message" for it in since)
-    calls, results = set(), set()
+    calls: set[str] = set()
+    results: set[str] = set()
     for it in above:
         message = it.get("message", {})
         if message.get("role") == "user":
