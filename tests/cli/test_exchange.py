@@ -58,3 +58,27 @@ def test_what_cannot_be_imported_is_named_and_fails(shell: Shell, tmp_path: Path
 def test_json_is_the_report_as_the_daemon_sent_it(shell: Shell, tmp_path: Path) -> None:
     result = shell("import", source(tmp_path), "--json").json
     assert result["sessions"][0]["status"] == "created"
+
+
+def told(shell: Shell) -> str:
+    session = shell("new", "--title", "Flaky").lines[0]
+    shell("append", session, "--user", "Why?", "--assistant", "A race", "--model", "acme/one")
+    return session
+
+
+def test_a_session_is_exported_as_a_transcript(shell: Shell) -> None:
+    assert shell("export", told(shell)).out.startswith("# Flaky\n")
+
+
+def test_what_is_exported_can_be_imported_again(shell: Shell, tmp_path: Path) -> None:
+    session, target = told(shell), str(tmp_path / "out.jsonl")
+    shell("export", session, "--format", "go", "-o", target)
+    assert shell.run("export", session, "--format", "go", "-o", target).code == 1
+    assert "cannot be held there" in shell("export", session, "--format", "go", "-o", target, "--force").err
+    [back] = shell("import", target).lines
+    assert back != session
+    assert "A race" in shell("context", back).out
+
+
+def test_json_of_an_export_is_the_result(shell: Shell) -> None:
+    assert shell("export", told(shell), "--format", "nova", "--json").json["format"] == "nova"

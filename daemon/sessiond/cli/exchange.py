@@ -1,7 +1,7 @@
-"""Commands about sessions of other programs: import.
+"""Commands about sessions of other programs: import, export.
 
-The id of each session that has come or grown stands alone on a line of standard output, for scripts; what became
-of the files goes to standard error.
+What scripts want goes to standard output: the id of each session that has come or grown, the exported text. What
+became of the lines goes to standard error.
 """
 # Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
 # ruff: noqa: PTH100
@@ -12,6 +12,7 @@ import os
 import sys
 
 from sessiond.cli import human
+from sessiond.cli.chosen import session_id
 from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
 
@@ -45,6 +46,34 @@ def import_(given: Given) -> int:
             print(session["sessionId"])
     _say(sessions, result["skipped"], result["skippedCount"])
     return 0 if sessions else _NOTHING_IMPORTED
+
+
+def export(given: Given) -> int:
+    """Send `session/export`."""
+    params: dict[str, Any] = {"format": given.text("format") or "markdown"}
+    if (leaf := given.text("leaf")) is not None:
+        params["leafId"] = leaf
+    if (path := given.text("output")) is not None:
+        params["path"] = os.path.abspath(path)
+    if given.flag("force"):
+        params["overwrite"] = True
+    with connect() as daemon:
+        params["sessionId"] = session_id(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/export", params))
+            return 0
+        result = daemon.call("session/export", params)
+    if result["path"] is None:
+        sys.stdout.write(result["text"])
+    else:
+        print(f"{human.size(result['sizeBytes'])} in {one_line(result['path'])}", file=sys.stderr)
+    for heading, what in (("cannot be held there", "lost"), ("carried as custom entries", "carried")):
+        if counts := result[what]:
+            named = ", ".join(f"{it['count']} {one_line(it['what'])}" for it in counts)
+            print(f"{heading}: {named}", file=sys.stderr)
+    if missing := result["missingBlobs"]:
+        print(f"{human.count(len(missing), 'blob')} could not be found: see --json", file=sys.stderr)
+    return 0
 
 
 def _tell(method: str, params: Any) -> None:

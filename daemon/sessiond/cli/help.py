@@ -24,7 +24,7 @@ usage: sessiond COMMAND [...]        sessiond COMMAND --help says more
 _GROUPS = (
     ("Sessions", ("new", "continue", "list", "search", "show", "stats", "fork", "rename", "tag")),
     ("Entries", ("tree", "append", "branch", "label", "context", "state", "watch")),
-    ("Other programs", ("import",)),
+    ("Other programs", ("import", "export")),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "serve", "attach")),
     ("The protocol", ("rpc", "schema")),

@@ -17,6 +17,7 @@ from sessiond.hub.collecting import Tell, collect
 from sessiond.hub.compacting import Compactions
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
 from sessiond.hub.events import Listener
+from sessiond.hub.exporting import Exports
 from sessiond.hub.importing import Imports
 from sessiond.hub.index.index import Index
 from sessiond.hub.jobs import Jobs
@@ -71,6 +72,7 @@ class Hub:
         self.blobs = SessionBlobs(None, kept=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
         self.imports = Imports(self, files)
+        self.exports = Exports(files)
         self._jobs = Jobs()
         self.compactions = Compactions(chosen.compaction, self.summarizers, self._jobs)
         self.branches = Branches(chosen.compaction, self.summarizers, self._jobs)

@@ -88,6 +88,9 @@ FORK: Final = Method("session/fork", t.ForkParams, t.SessionResult, (*_WRITE, "e
 IMPORT: Final = Method(
     "session/import", t.ImportParams, t.ImportResult, ("storageFull", "storageFailed", "draining")
 )
+EXPORT: Final = Method(
+    "session/export", t.ExportParams, t.ExportResult, (*_READ, "entryNotFound", "tooLarge", "storageFull")
+)
 LABEL: Final = Method("session/label", t.LabelParams, t.ChangeResult, (*_WRITE, "entryNotFound"))
 RENAME: Final = Method("session/rename", t.RenameParams, t.ChangeResult, _WRITE)
 TAG: Final = Method("session/tag", t.TagParams, t.ChangeResult, _WRITE)
@@ -113,7 +116,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
         CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
-        PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, LABEL, RENAME, TAG,
+        PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
         STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         STATUS, CLIENTS, STOP,
     )

@@ -838,6 +838,45 @@ export interface SkippedFile {
   reason: string;
 }
 
+/**
+ * Write a session in the format of another program, or as a transcript.
+ *
+ * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
+ * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
+ * there is replaced only with `overwrite`. The answer names what the format cannot hold.
+ */
+export interface ExportParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  format: "go" | "jsonl" | "markdown" | "nova" | "operator";
+  /** 1 to 64 characters. */
+  leafId?: string | null;
+  /** 1 to 4096 characters. */
+  path?: string | null;
+  /** Default `false`. */
+  overwrite?: boolean;
+}
+
+/** What was written. `carried` counts entries that went along where their program does not look for them. */
+export interface ExportResult {
+  format: string;
+  /** Without `path`. */
+  text: string | null;
+  path: string | null;
+  sizeBytes: number;
+  entries: number;
+  lost: Loss[];
+  carried: Loss[];
+  /** Hashes of blobs that are not to be had: what names them went out as it is. */
+  missingBlobs: string[];
+}
+
+/** Something that did not go along, and how often: a field, a block, an entry. */
+export interface Loss {
+  what: string;
+  count: number;
+}
+
 /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
 export interface LabelParams {
   /** 1 to 128 characters. */
@@ -1778,6 +1817,14 @@ export interface Requests {
    * With `workDoneToken` the client hears of progress.
    */
   "session/import": { params: ImportParams; result: ImportResult; errors: "storageFull" | "storageFailed" | "draining" };
+  /**
+   * Write a session in the format of another program, or as a transcript.
+   *
+   * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
+   * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
+   * there is replaced only with `overwrite`. The answer names what the format cannot hold.
+   */
+  "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" | "tooLarge" | "storageFull" };
   /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
   "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" };
   /** Give the session a title; an empty one takes it away. The title is a line of the log. */
@@ -1890,6 +1937,7 @@ export const methods = {
   sessionBranch: "session/branch",
   sessionFork: "session/fork",
   sessionImport: "session/import",
+  sessionExport: "session/export",
   sessionLabel: "session/label",
   sessionRename: "session/rename",
   sessionTag: "session/tag",

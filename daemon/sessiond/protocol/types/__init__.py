@@ -42,10 +42,13 @@ from sessiond.protocol.types.context import (
 )
 from sessiond.protocol.types.exchange import (
     Dialect as Dialect,
+    ExportParams as ExportParams,
+    ExportResult as ExportResult,
     ImportedSession as ImportedSession,
     ImportParams as ImportParams,
     ImportProblem as ImportProblem,
     ImportResult as ImportResult,
+    Loss as Loss,
     SkippedFile as SkippedFile,
 )
 from sessiond.protocol.types.handshake import (

@@ -1,10 +1,10 @@
-"""Sessions of other programs: import."""
+"""Sessions of other programs: import and export."""
 
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import ProgressToken, Wire
+from sessiond.protocol.types.shared import EntryId, ProgressToken, SessionId, Wire
 
 Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex"]
 """Whose session files are read; `pi` is the home format, oh-my-pi's too."""
@@ -68,3 +68,38 @@ class ImportResult(Wire, frozen=True):
     sessions: list[ImportedSession]
     skipped: list[SkippedFile]
     skipped_count: int
+
+
+class ExportParams(Wire, frozen=True):
+    """Write a session in the format of another program, or as a transcript.
+
+    With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
+    path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
+    there is replaced only with `overwrite`. The answer names what the format cannot hold.
+    """
+
+    session_id: SessionId
+    format: Literal["jsonl", "markdown", "operator", "go", "nova"]
+    leaf_id: EntryId | None = None
+    path: Path | None = None
+    overwrite: bool = False
+
+
+class Loss(Wire, frozen=True):
+    """Something that did not go along, and how often: a field, a block, an entry."""
+
+    what: str
+    count: int
+
+
+class ExportResult(Wire, frozen=True):
+    """What was written. `carried` counts entries that went along where their program does not look for them."""
+
+    format: str
+    text: str | None  # without `path`
+    path: str | None
+    size_bytes: int
+    entries: int
+    lost: list[Loss]
+    carried: list[Loss]
+    missing_blobs: list[str]  # hashes of blobs that are not to be had: what names them went out as it is

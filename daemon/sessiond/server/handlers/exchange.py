@@ -1,6 +1,8 @@
-"""Sessions of other programs: import."""
+"""Sessions of other programs: import and export."""
 
+from sessiond.hub import kept, working
 from sessiond.hub.importing import Reporting
+from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.message import encode_notification
 from sessiond.server.client import QUEUE_LITTLE, Client
@@ -25,3 +27,11 @@ async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
         return await client.hub.imports.run(params, Reporting(told, created, client.origin))
     finally:
         tell(t.Progress(kind="end"))  # LSP: a token ends before its request is answered
+
+
+async def export(client: Client, live: LiveSession, params: t.ExportParams) -> t.ExportResult:
+    state: t.WorkingState | None = None
+    if params.format == "nova":
+        row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
+        state = await working.working_state(client.hub, live, await kept.state_at(live, row))
+    return await client.hub.exports.run(live, params, state)

@@ -73,6 +73,7 @@ ROUTES: dict[str, Route] = dict(
         _on_session(m.STATS, stats.stats, "large"),
         _route(m.FORK, sessions.fork, "write"),
         _route(m.IMPORT, exchange.import_),
+        _on_session(m.EXPORT, exchange.export, "large"),
         _route(m.APPEND, writing.append, "write"),
         _on_session(m.ENTRIES, reading.entries_, "large"),
         _on_session(m.PATH, reading.path, "large"),

@@ -7,13 +7,13 @@
 from typing import Any, Final
 
 from sessiond.session.dialects import blocks, fields
-from sessiond.session.dialects.linking import Linked, Names, Part, name_of, weave
+from sessiond.session.dialects.linking import Linked, Names, Part, carried, name_of, newest, weave
 from sessiond.session.dialects.source import Source
 from sessiond.session.dialects.weaving import Imported, Weaver
 
 NAME: Final = "go"
-ENTRY_TYPE: Final = "sessiond.entry"
-"""`custom_type` under which an export keeps an entry of a type that Go does not have: `data` is {type, payload}."""
+LEAF_TYPE: Final = "sessiond.leaf"
+"""`custom_type` of an entry that hangs on the leaf: Go takes the last entry of a file as the leaf."""
 
 _BASE: Final = ("type", "id", "parent_id", "timestamp")
 
@@ -31,6 +31,7 @@ def read(source: Source) -> Imported:
     weaver = Weaver(NAME, source)
     tools: dict[str, str] = {}
     linked: list[Linked] = []
+    pointer: tuple[int, str | None] | None = None
     begun = False
     for line in source.lines():
         value = line.value
@@ -45,13 +46,24 @@ def read(source: Source) -> Imported:
             weaver.count("header")
             if fields.without(value, "type", "id", "version", "cwd", "parent_session", "timestamp"):
                 weaver.keep(line, "header", "it says more than a header here")
+        elif _is_pointer(value):
+            pointer = line.number, name_of(value, "parent_id")
+            weaver.count("leaf")
         elif (name := name_of(value, "id")) is None:
             weaver.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
         else:
             linked.append(Linked(line, value, name, name_of(value, "parent_id")))
-    weave(weaver, linked, lambda it, names: _parts(it, names, tools))
-    weaver.leaf = weaver.last
+    names = weave(weaver, linked, lambda it, names: _parts(it, names, tools))
+    last = newest(linked)
+    weaver.leaf = names.below(last)
+    if pointer is not None and (last is None or last.line.number < pointer[0]):
+        weaver.leaf = names.of(pointer[1])
     return weaver.finish()
+
+
+def _is_pointer(value: dict[str, Any]) -> bool:
+    """Whether an entry only says where the leaf is: our own export ends with one."""
+    return fields.mapping(value.get("custom")).get("custom_type") == LEAF_TYPE
 
 
 def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
@@ -99,13 +111,9 @@ def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
 
 def _custom(payload: dict[str, Any], names: Names) -> Part:
     custom_type, data = fields.as_text(payload.get("custom_type")), payload.get("data")
-    kept = fields.mapping(fields.mapping(data).get("payload"))
-    type = fields.text(fields.mapping(data).get("type"))
-    if custom_type == ENTRY_TYPE and type is not None:
-        for name in ("targetId", "fromId", "firstKeptEntryId"):
-            if isinstance(kept.get(name), str) and kept[name] != "root":
-                kept = {**kept, name: names.of(kept[name])}
-        return Part(type, kept)
+    part = carried(custom_type, data, names)
+    if part is not None:
+        return part
     rest = fields.without(payload, "custom_type", "data")
     return Part("custom", {"customType": custom_type, "data": data, **rest})
 

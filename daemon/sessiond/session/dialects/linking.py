@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessiond.session.dialects import fields
+from sessiond.session.dialects.exported import TUNNEL_TYPE
 from sessiond.session.dialects.source import SourceLine
 from sessiond.session.dialects.weaving import Weaver
 
@@ -127,6 +128,23 @@ class Names:
     def below(self, linked: Linked | None) -> str | None:
         """What a child of this line hangs on."""
         return None if linked is None else self._of.get(id(linked))
+
+
+def carried(custom_type: object, data: object, names: Names) -> Part | None:
+    """The entry that a custom entry of one of our exports carries, with the ids that it points to; or None."""
+    kept = fields.mapping(fields.mapping(data).get("payload"))
+    type = fields.text(fields.mapping(data).get("type"))
+    if custom_type != TUNNEL_TYPE or type is None:
+        return None
+    for name in ("targetId", "fromId", "firstKeptEntryId"):
+        if isinstance(kept.get(name), str) and kept[name] != "root":
+            kept = {**kept, name: names.of(kept[name])}
+    return Part(type, kept)
+
+
+def newest(linked: Iterable[Linked]) -> Linked | None:
+    """The last line in the file, whatever had to wait for its parent."""
+    return max(linked, key=lambda it: it.line.number, default=None)
 
 
 def weave(weaver: Weaver, linked: Iterable[Linked], parts_of: Callable[[Linked, Names], list[Part]]) -> Names:

@@ -7,7 +7,7 @@
 from typing import Any, Final
 
 from sessiond.session.dialects import blocks, fields
-from sessiond.session.dialects.linking import Linked, Names, Part, name_of, weave
+from sessiond.session.dialects.linking import Linked, Names, Part, carried, name_of, newest, weave
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.dialects.weaving import Imported, Weaver
 
@@ -35,6 +35,8 @@ _USAGE: Final = {
     "cache_write_tokens": "cacheWrite", "cache_read": "cacheRead", "cache_write": "cacheWrite",
     "total_tokens": "totalTokens",
 }  # fmt: skip
+_MILLISECONDS: Final = 1e11
+"""A time above this is in milliseconds: in seconds it would be the year 5138."""
 _STOPS: Final = {"tool_use": "toolUse", "tool_calls": "toolUse", "end_turn": "stop", "max_tokens": "length"}
 
 
@@ -71,13 +73,12 @@ def read(source: Source) -> Imported:
             weaver.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
         else:
             linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
-    names = weave(weaver, _through(linked), lambda it, names: _parts(it, names, tools))
-    weaver.leaf = weaver.last
-    if leaves:
-        number, target = leaves[-1]
-        after = [it for it in linked if it.line.number > number]
-        if not after:
-            weaver.leaf = names.of(target)
+    said = _through(linked)
+    names = weave(weaver, said, lambda it, names: _parts(it, names, tools))
+    last = newest(said)
+    weaver.leaf = names.below(last)
+    if leaves and (last is None or last.line.number < leaves[-1][0]):
+        weaver.leaf = names.of(leaves[-1][1])
     return weaver.finish()
 
 
@@ -133,6 +134,8 @@ def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
         case "custom_message":
             content = payload.get("content", payload.pop("contents", None))
             payload["content"] = content if isinstance(content, str) else blocks.blocks(content)
+        case "custom" if (part := carried(payload.get("customType"), payload.get("data"), names)) is not None:
+            return [part]
         case "":
             return []
     for name in ("firstKeptEntryId", "fromId", "targetId"):
@@ -146,15 +149,8 @@ def _messages(value: Any, rest: dict[str, Any], tools: dict[str, str]) -> list[P
     if not isinstance(value, dict) or not fields.text(value.get("role")):
         return []
     content = value.get("content") if "content" in value else value.get("contents")
-    message = _camel(fields.without(value, "content", "contents"))
-    at = fields.milliseconds(message.get("timestamp"))
-    if isinstance(message.get("timestamp"), float) and message["timestamp"] < 1e11:  # in seconds
-        message["timestamp"] = at
-    message["role"] = role = _ROLES.get(value["role"], value["role"])
-    if isinstance(usage := message.get("usage"), dict):
-        message["usage"] = {_USAGE.get(name, name): it for name, it in usage.items()}
-    if isinstance(stop := message.get("stopReason"), str):
-        message["stopReason"] = _STOPS.get(stop, stop)
+    message = _fields_of(value)
+    role = message["role"]
     if role == "assistant":
         message["content"] = blocks.blocks(content)
         for block in message["content"]:
@@ -185,6 +181,21 @@ def _messages(value: Any, rest: dict[str, Any], tools: dict[str, str]) -> list[P
         parts.append(Part("message", {"message": message}))
     parts[-1] = Part("message", {**parts[-1].payload, **rest})
     return parts
+
+
+def _fields_of(value: dict[str, Any]) -> dict[str, Any]:
+    """A message without its content, with the names and units of here."""
+    message = _camel(fields.without(value, "content", "contents"))
+    message["role"] = _ROLES.get(value["role"], value["role"])
+    if isinstance(at := message.get("timestamp"), float) and at < _MILLISECONDS:
+        message["timestamp"] = fields.milliseconds(at)
+    if isinstance(usage := message.get("usage"), dict):
+        message["usage"] = {_USAGE.get(name, name): it for name, it in usage.items()}
+        if isinstance(cost := usage.get("cost"), dict):
+            message["usage"]["cost"] = {_USAGE.get(name, name): it for name, it in cost.items()}
+    if isinstance(stop := message.get("stopReason"), str):
+        message["stopReason"] = _STOPS.get(stop, stop)
+    return message
 
 
 def _camel(value: dict[str, Any]) -> dict[str, Any]:

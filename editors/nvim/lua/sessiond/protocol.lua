@@ -595,6 +595,34 @@
 ---@field path string
 ---@field reason string
 
+---Write a session in the format of another program, or as a transcript.
+---
+---With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
+---path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
+---there is replaced only with `overwrite`. The answer names what the format cannot hold.
+---@class (exact) sessiond.ExportParams
+---@field sessionId string 1 to 128 characters.
+---@field format "go"|"jsonl"|"markdown"|"nova"|"operator"
+---@field leafId? string 1 to 64 characters.
+---@field path? string 1 to 4096 characters.
+---@field overwrite? boolean Default `false`.
+
+---What was written. `carried` counts entries that went along where their program does not look for them.
+---@class (exact) sessiond.ExportResult
+---@field format string
+---@field text? string Without `path`.
+---@field path? string
+---@field sizeBytes integer
+---@field entries integer
+---@field lost sessiond.Loss[]
+---@field carried sessiond.Loss[]
+---@field missingBlobs string[] Hashes of blobs that are not to be had: what names them went out as it is.
+
+---Something that did not go along, and how often: a field, a block, an entry.
+---@class (exact) sessiond.Loss
+---@field what string
+---@field count integer
+
 ---Bookmark an entry; an absent or empty `label` removes the bookmark.
 ---@class (exact) sessiond.LabelParams
 ---@field sessionId string 1 to 128 characters.
@@ -1268,6 +1296,7 @@ M.methods = {
   sessionBranch = "session/branch", -- sessiond.BranchParams -> sessiond.BranchResult
   sessionFork = "session/fork", -- sessiond.ForkParams -> sessiond.SessionResult
   sessionImport = "session/import", -- sessiond.ImportParams -> sessiond.ImportResult
+  sessionExport = "session/export", -- sessiond.ExportParams -> sessiond.ExportResult
   sessionLabel = "session/label", -- sessiond.LabelParams -> sessiond.ChangeResult
   sessionRename = "session/rename", -- sessiond.RenameParams -> sessiond.ChangeResult
   sessionTag = "session/tag", -- sessiond.TagParams -> sessiond.ChangeResult

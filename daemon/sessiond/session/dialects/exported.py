@@ -1,0 +1,87 @@
+"""What is exported: a session's header and entries as plain values, and the account of what a format cannot hold."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sessiond.session.dialects import fields
+
+TUNNEL_TYPE: Final = "sessiond.entry"
+"""`custom_type` under which an entry of a type that a format does not have goes along: {type, payload}."""
+_BASE: Final = ("type", "id", "parentId", "timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A session as it goes out: v3 entries in the order of the log, and where its leaf is."""
+
+    session_id: str
+    timestamp: str
+    cwd: str
+    title: str | None
+    tags: tuple[str, ...]
+    parent_session: str | None
+    entries: list[dict[str, Any]]
+    leaf: str | None
+
+    def on_path(self) -> list[dict[str, Any]]:
+        """The entries from the root to the leaf."""
+        by_id = {fields.as_text(it.get("id")): it for it in self.entries}
+        walk: list[dict[str, Any]] = []
+        at = by_id.pop(self.leaf or "", None)
+        while at is not None:
+            walk.append(at)
+            at = by_id.pop(fields.as_text(at.get("parentId")), None)
+        return walk[::-1]
+
+
+@dataclass(slots=True)
+class Losses:
+    """What could not go along, by name, and how often; `carried` went along where its program does not look."""
+
+    lost: Counter[str] = field(default_factory=Counter)
+    carried: Counter[str] = field(default_factory=Counter)
+
+    def lose(self, what: str) -> None:
+        """Note something that the format cannot hold."""
+        self.lost[what] += 1
+
+    def lose_rest(self, of: str, value: dict[str, Any], *known: str) -> None:
+        """Note every field but these, as far as it says anything."""
+        for name, it in value.items():
+            if name not in known and it is not None:
+                self.lose(f"{of}.{name}")
+
+
+def payload_of(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry without what all entries have."""
+    return fields.without(entry, *_BASE)
+
+
+def type_of(entry: dict[str, Any]) -> str:
+    """An entry's type; nothing for one that has none."""
+    return fields.as_text(entry.get("type"))
+
+
+def tunnelled(entry: dict[str, Any], losses: Losses) -> dict[str, Any]:
+    """The data of a custom entry that carries one of a type that the format does not have."""
+    losses.carried[type_of(entry)] += 1
+    return {"type": type_of(entry), "payload": payload_of(entry)}
+
+
+def said_by_header(whole: Whole) -> list[dict[str, Any]]:
+    """Title and tags that only the header says, as entries, for formats whose header has no room for them."""
+    made: list[dict[str, Any]] = []
+    said = {type_of(it) for it in whole.entries}
+    if whole.title is not None and not said & {"session_info", "title_change"}:
+        made.append({"type": "session_info", "id": "header-title", "name": whole.title})
+    tagged = any(it.get("customType") == "sessiond.tags" for it in whole.entries)
+    if whole.tags and not tagged:
+        data = {"tags": list(whole.tags)}
+        made.append({"type": "custom", "id": "header-tags", "customType": "sessiond.tags", "data": data})
+    return [{**it, "parentId": None, "timestamp": whole.timestamp} for it in made]
+
+
+def keeps_none(entry: dict[str, Any]) -> str:
+    """The first entry that a compaction keeps; itself when it keeps none (pi 0.87)."""
+    return fields.text(entry.get("firstKeptEntryId")) or fields.as_text(entry.get("id"))

@@ -1,0 +1,186 @@
+"""Export to the Go library: a version 1 header, payloads nested under the entry's type, content as a union.
+
+It has no line for the leaf: its last entry is the leaf, so where that is another one, a custom entry that hangs
+on the leaf ends the file (seed: Go §3-5).
+"""
+
+from typing import Any
+
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.exported import (
+    TUNNEL_TYPE,
+    Losses,
+    Whole,
+    keeps_none,
+    payload_of,
+    said_by_header,
+    tunnelled,
+    type_of,
+)
+from sessiond.session.dialects.go import LEAF_TYPE
+
+
+def to_go(whole: Whole, losses: Losses) -> bytes:
+    """The file."""
+    header: dict[str, Any] = {"type": "session", "id": whole.session_id, "version": 1}
+    if whole.parent_session is not None:
+        header["parent_session"] = whole.parent_session
+    header |= {"timestamp": whole.timestamp, "cwd": whole.cwd}
+    written = [fields.dumps(header)]
+    targets = {it.get("id"): it.get("targetId") for it in whole.entries if type_of(it) == "leaf"}
+    last: object = None
+    for entry in [*said_by_header(whole), *whole.entries]:
+        if type_of(entry) == "leaf":
+            continue
+        type, payload = _payload(entry, losses)
+        last = entry.get("id")
+        made = {
+            "type": type, "id": last, "parent_id": _above(entry.get("parentId"), targets),
+            "timestamp": entry.get("timestamp"), type: payload,
+        }  # fmt: skip
+        written.append(fields.dumps(made))
+    if last != whole.leaf:
+        pointer = {
+            "type": "custom", "id": f"leaf-{fields.digest(whole.leaf or '')[:8]}", "parent_id": whole.leaf,
+            "timestamp": whole.timestamp, "custom": {"custom_type": LEAF_TYPE, "data": {}},
+        }  # fmt: skip
+        written.append(fields.dumps(pointer))
+    return b"\n".join(written) + b"\n"
+
+
+def _above(parent: object, targets: dict[Any, Any]) -> object:
+    """The parent, past lines that only moved the leaf."""
+    seen: set[object] = set()
+    while parent in targets and parent not in seen:
+        seen.add(parent)
+        parent = targets[parent]
+    return parent
+
+
+def _payload(entry: dict[str, Any], losses: Losses) -> tuple[str, dict[str, Any]]:
+    type, payload = type_of(entry), payload_of(entry)
+    match type:
+        case "message" if (message := _message(payload.get("message"), losses)) is not None:
+            losses.lose_rest("message entry", payload, "message")
+            return type, message
+        case "model_change":
+            return type, _model_change(payload, losses)
+        case "thinking_level_change":
+            losses.lose_rest(type, payload, "thinkingLevel")
+            return "thinking_level", {"thinking_level": fields.text(payload.get("thinkingLevel")) or "off"}
+        case "label":
+            losses.lose_rest(type, payload, "targetId", "label")
+            label = fields.text(payload.get("label"))
+            return type, {"target_id": payload.get("targetId"), **({} if label is None else {"label": label})}
+        case "session_info" | "title_change":
+            losses.lose_rest(type, payload, "name", "title")
+            return "session_info", {"name": fields.as_text(fields.first(payload, "name", "title"))}
+        case "compaction":
+            losses.lose_rest(type, payload, "summary", "firstKeptEntryId", "tokensBefore")
+            return type, {
+                "summary": fields.as_text(payload.get("summary")), "first_kept_entry_id": keeps_none(entry),
+                "tokens_before": int(fields.number(payload.get("tokensBefore"))),
+            }  # fmt: skip
+        case "branch_summary":
+            losses.lose_rest(type, payload, "summary", "fromId")
+            return type, {
+                "summary": fields.as_text(payload.get("summary")),
+                "from_id": fields.as_text(payload.get("fromId")),
+            }
+        case "custom_message":
+            losses.lose_rest(type, payload, "content")
+            return "message", {"role": "custom", "content": _content(payload.get("content"), losses)}
+        case "custom" if isinstance(payload.get("data"), dict) and payload.keys() <= {"customType", "data"}:
+            return type, {"custom_type": fields.as_text(payload.get("customType")), "data": payload["data"]}
+    return "custom", {"custom_type": TUNNEL_TYPE, "data": tunnelled(entry, losses)}
+
+
+def _model_change(payload: dict[str, Any], losses: Losses) -> dict[str, Any]:
+    provider, model = fields.text(payload.get("provider")), fields.text(payload.get("modelId"))
+    if provider is None or model is None:
+        provider, _, model = fields.as_text(payload.get("model")).partition("/")
+    losses.lose_rest("model_change", payload, "provider", "modelId", "model")
+    return {"provider": provider, "model_id": model}
+
+
+def _message(message: Any, losses: Losses) -> dict[str, Any] | None:
+    if not isinstance(message, dict):
+        return None
+    role, content = message.get("role"), message.get("content")
+    made: dict[str, Any]
+    match role:
+        case "assistant":
+            losses.lose_rest("assistant", message, "role", "content", "provider", "model")
+            names = filter(None, (fields.text(message.get("provider")), fields.text(message.get("model"))))
+            made = {"role": role, "content": _content(content, losses), "model": "/".join(names)}
+            return made if made["model"] else fields.without(made, "model")
+        case "toolResult":
+            losses.lose_rest("toolResult", message, "role", "content", "toolCallId", "isError", "toolName")
+            return {"role": "tool", "content": [_result(message, losses)]}
+        case "bashExecution":
+            losses.lose_rest("bashExecution", message, "role", "output")
+            return {"role": role, "content": _content(fields.as_text(message.get("output")), losses)}
+        case "branchSummary" | "compactionSummary":
+            losses.lose_rest(role, message, "role", "summary")
+            return {"role": role, "content": _content(fields.as_text(message.get("summary")), losses)}
+        case "user" | "custom":
+            losses.lose_rest(role, message, "role", "content")
+            return {"role": role, "content": _content(content, losses)}
+    return None
+
+
+def _result(message: dict[str, Any], losses: Losses) -> dict[str, Any]:
+    words: list[str] = []
+    for block in (
+        [message["content"]]
+        if isinstance(message.get("content"), str)
+        else fields.items(message.get("content"))
+    ):
+        if isinstance(block, str):
+            words.append(block)
+        elif isinstance(block, dict) and block.get("type") == "text":
+            words.append(fields.as_text(block.get("text")))
+        else:
+            losses.lose(f"{fields.as_text(fields.mapping(block).get('type')) or 'block'} in a tool's result")
+    if len(words) > 1:
+        losses.lose("where one text of a tool's result ends")
+    result = {
+        "tool_use_id": fields.as_text(message.get("toolCallId")), "is_error": message.get("isError") is True,
+        "content": "\n".join(words),
+    }  # fmt: skip
+    return {"type": "tool_result", "tool_result": result}
+
+
+def _content(content: Any, losses: Losses) -> list[dict[str, Any]]:
+    found = [{"type": "text", "text": content}] if isinstance(content, str) else fields.items(content)
+    made: list[dict[str, Any]] = []
+    for block in found:
+        written = _block(block, losses) if isinstance(block, dict) else None
+        if written is None:
+            losses.lose(f"{fields.as_text(fields.mapping(block).get('type')) or 'unnamed'} block")
+        else:
+            made.append(written)
+    return made
+
+
+def _block(block: dict[str, Any], losses: Losses) -> dict[str, Any] | None:
+    match block.get("type"):
+        case "text":
+            losses.lose_rest("text", block, "type", "text")
+            return {"type": "text", "text": {"content": fields.as_text(block.get("text"))}}
+        case "toolCall":
+            losses.lose_rest("toolCall", block, "type", "id", "name", "arguments")
+            call = {
+                "id": fields.as_text(block.get("id")), "name": fields.as_text(block.get("name")),
+                "input": fields.arguments(block.get("arguments")),
+            }  # fmt: skip
+            return {"type": "tool_use", "tool_use": call}
+        case "image" if isinstance(block.get("data"), str):
+            losses.lose_rest("image", block, "type", "data", "mimeType")
+            source = {
+                "type": "base64",
+                "media_type": fields.as_text(block.get("mimeType")),
+                "data": block["data"],
+            }
+            return {"type": "image", "image": {"source": source}}
+    return None

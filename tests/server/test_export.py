@@ -1,0 +1,138 @@
+"""session/export: a session in the formats of other programs, inline or in a file that appears whole."""
+
+import json  # noqa: TID251 - files are read as other programs read them
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.daemons import Peer, Running, assistant, refusal, user
+from support.dialects import imported, path as path_of
+from support.shared import started
+
+PNG = "iVBORw0KGgo" + "A" * 3001
+
+
+async def told(daemon: Running, cwd: str) -> tuple[Peer, str, list[str]]:
+    """A session with a question, two answers to it, and the leaf at the first."""
+    peer, session = await started(daemon, cwd, title="Flaky", tags=["ci"])
+    made = await peer.append(session, user("Why?"), assistant("A race."), user("Sure?"))
+    question, answer, doubt = (it["id"] for it in made["entries"])
+    await peer.call("session/branch", sessionId=session, targetId=answer)
+    return peer, session, [question, answer, doubt]
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
+@pytest.mark.parametrize("format", ["jsonl", "operator", "go"])
+async def test_what_goes_out_comes_back_by_import(daemon: Running, cwd: str, format: str) -> None:
+    peer, session, [question, answer, doubt] = await told(daemon, cwd)
+    result = await peer.call("session/export", sessionId=session, format=format)
+    back = imported(result["text"].encode())
+    assert path_of(back) == [question, answer]
+    assert {question, answer, doubt} <= {it.id for it in back.woven}
+    assert back.cwd == cwd
+
+
+async def test_a_path_goes_out_alone_re_chained_and_with_its_labels(memory: Running, cwd: str) -> None:
+    peer, session, [question, answer, doubt] = await told(memory, cwd)
+    await peer.call("session/label", sessionId=session, targetId=question, label="here")
+    result = await peer.call("session/export", sessionId=session, format="jsonl", leafId=answer)
+    header, *entries = lines(result["text"])
+    assert header["parentSession"] == session
+    assert header["id"] != session
+    assert [it["id"] for it in entries[:2]] == [question, answer]
+    assert doubt not in [it["id"] for it in entries]
+    assert entries[2]["type"] == "label"
+    assert entries[2]["parentId"] == answer
+    assert len(entries) == 3
+
+
+async def test_a_transcript_is_readable(memory: Running, cwd: str) -> None:
+    peer, session, _ = await told(memory, cwd)
+    text = (await peer.call("session/export", sessionId=session, format="markdown"))["text"]
+    assert text.startswith("# Flaky")
+    assert "A race." in text
+    assert "Sure?" not in text
+
+
+async def test_the_working_state_goes_out_as_nova_has_it_and_comes_back(memory: Running, cwd: str) -> None:
+    peer, session = await started(memory, cwd)
+    await peer.append(session, user("hi"))
+    await peer.call(
+        "session/updateState", sessionId=session, plan="P", tokens=30, turns=2,
+        decision={"decision": "d", "rationale": "r"}, artifact={"name": "n", "path": "/x"},
+    )  # fmt: skip
+    result = await peer.call("session/export", sessionId=session, format="nova")
+    state = json.loads(result["text"])
+    assert (state["current_plan"], state["tokens_used"], state["turn_count"]) == ("P", 30, 2)
+    assert state["latest_artifacts"] == {"n": "/x"}
+    assert [it["decision"] for it in state["key_decisions"]] == ["d"]
+    assert {it["what"]: it["count"] for it in result["lost"]} == {"message entry": 1}
+    source = memory.home / "state.json"
+    source.write_text(json.dumps({**state, "session_id": "another-one"}))
+    back = (await peer.call("session/import", path=str(source), cwd=cwd))["sessions"][0]
+    again = (await peer.call("session/state", sessionId=back["sessionId"]))["state"]
+    assert (again["plan"], again["tokensUsed"], again["turnCount"]) == ("P", 30, 2)
+    assert again["latestArtifacts"] == {"n": "/x"}
+    assert back["problems"] == []
+
+
+async def test_blobs_are_put_back(memory: Running, cwd: str) -> None:
+    peer, session = await started(memory, cwd)
+    image = {"type": "image", "data": PNG + "A" * (-len(PNG) % 4), "mimeType": "image/png"}
+    asked = {"type": "message", "message": {"role": "user", "content": [image]}}
+    await peer.append(session, asked, assistant("x" * 600_000))
+    result = await peer.call("session/export", sessionId=session, format="jsonl")
+    assert image["data"] in result["text"]
+    assert "x" * 600_000 in result["text"]
+    assert result["missingBlobs"] == []
+
+
+async def test_a_file_is_written_for_its_owner_only_and_never_over_another(
+    memory: Running, cwd: str, tmp_path: Path
+) -> None:
+    peer, session, _ = await told(memory, cwd)
+    target = tmp_path / "out.md"
+    params = {"sessionId": session, "format": "markdown", "path": str(target)}
+    result = await peer.call("session/export", **params)
+    assert (result["text"], result["path"]) == (None, str(target))
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    written = target.read_bytes()
+    assert len(written) == result["sizeBytes"]
+    target.write_text("mine")
+    assert (await refusal(peer.call("session/export", **params))).kind == "invalidParams"
+    assert target.read_text() == "mine"
+    await peer.call("session/export", **params, overwrite=True)
+    assert target.read_bytes() == written
+    assert [it.name for it in tmp_path.iterdir() if it.name.startswith(".out")] == []
+
+
+async def test_a_place_that_cannot_be_written_is_refused(memory: Running, cwd: str, tmp_path: Path) -> None:
+    peer, session, _ = await told(memory, cwd)
+    info = (await peer.call("session/info", sessionId=session))["session"]
+    for path in ("relative.md", info["path"], str(Path(info["path"]).with_name("other.jsonl"))):
+        params = {"sessionId": session, "format": "markdown", "path": path, "overwrite": True}
+        assert (await refusal(peer.call("session/export", **params))).kind == "invalidParams"
+    missing = {"sessionId": session, "format": "markdown", "path": str(tmp_path / "no" / "folder" / "x.md")}
+    assert (await refusal(peer.call("session/export", **missing))).kind == "storageFailed"
+    folder = {"sessionId": session, "format": "markdown", "path": str(tmp_path)}
+    assert (await refusal(peer.call("session/export", **folder))).kind == "invalidParams"
+
+
+async def test_an_entry_that_is_not_there_is_named(memory: Running, cwd: str) -> None:
+    peer, session, _ = await told(memory, cwd)
+    refused = await refusal(peer.call("session/export", sessionId=session, format="go", leafId="nowhere"))
+    assert refused.kind == "entryNotFound"
+
+
+async def test_an_export_changes_nothing(memory: Running, cwd: str) -> None:
+    peer, session, [_, answer, _] = await told(memory, cwd)
+    before = memory.everything()
+    for format in ("jsonl", "markdown", "operator", "go", "nova"):
+        await peer.call("session/export", sessionId=session, format=format)
+        await peer.call("session/export", sessionId=session, format=format, leafId=answer)
+    assert memory.everything() == before
