@@ -357,3 +357,32 @@ async def test_a_fork_of_another_programs_session_has_its_blobs_here(near: Runni
     assert blobs_of(near) == {HASH: IMAGE}
     context = await peer.call("session/context", sessionId=fork)
     assert context["messages"][0]["content"] == [image_block(IMAGE)]
+
+
+async def test_an_imported_session_of_oh_my_pi_has_its_blobs_here(near: Running) -> None:
+    peer = await near.attach()
+    file = omp_session(near.home, OMP_LINE)
+    (made,) = (await peer.call("session/import", path=str(file)))["sessions"]
+    context = await peer.call("session/context", sessionId=made["sessionId"])
+    assert context["messages"][0]["content"] == [image_block(IMAGE)]
+    (near.home / ".omp" / "agent" / "blobs" / HASH).unlink()
+    assert blobs_of(near) == {HASH: IMAGE}
+
+
+async def test_what_an_imported_session_gains_has_its_blobs_here_too(near: Running) -> None:
+    peer = await near.attach()
+    file = omp_session(near.home, OMP_LINE)
+    await peer.call("session/import", path=str(file))
+    other = png(44, 44)
+    digest = hashlib.sha256(other).hexdigest()
+    (near.home / ".omp" / "agent" / "blobs" / digest).write_bytes(other)
+    with file.open("ab") as log:
+        log.write(
+            OMP_LINE.replace(HASH.encode(), digest.encode())
+            .replace(b'"m1"', b'"m2"')
+            .replace(b"null", b'"m1"')
+            + b"\n"
+        )
+    (grown,) = (await peer.call("session/import", path=str(file)))["sessions"]
+    assert grown["status"] == "grown"
+    assert blobs_of(near) == {HASH: IMAGE, digest: other}

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from sessiond.hub import catalogue, drafts, foreign_files, placing
+from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import HubError, InvalidRequest
 from sessiond.hub.foreign_files import NotImported, Titles
 from sessiond.hub.live import LiveSession, Outcome
@@ -127,6 +128,7 @@ class Imports:
         cwd = run.params.cwd or imported.cwd
         landed = await asyncio.to_thread(landing.new_log, imported, session_id, cwd)
         await asyncio.gather(*map(self._files.blobs.put, landed.blobs.values()))
+        await self._beside(path).carry([landed.log], self._files.blobs)
         made = await self._files.create(
             session_id, cwd=cwd, timestamp=imported.timestamp, lines=b"".join(placing.ended([landed.log])),
             draft=not imported.has_assistant,
@@ -154,6 +156,7 @@ class Imports:
             live.engaged += 1
             try:
                 new = landing.missing(imported, live.tree)
+                await self._beside(path).carry([it.line for it in new], self._files.blobs)
                 await self._append(live, imported, new, run.reporting.origin)
             finally:
                 live.engaged -= 1
@@ -162,6 +165,10 @@ class Imports:
             status="grown" if new else "unchanged", session_id=session_id, title=title, draft=draft,
             added=len(new), **_account(imported, path),
         )  # fmt: skip
+
+    def _beside(self, path: str) -> SessionBlobs:
+        """The blobs that the program keeps whose file this is."""
+        return SessionBlobs(None, beside=self._files.blobs_beside(path))
 
     async def _append(
         self, live: LiveSession, imported: Imported, new: Sequence[Woven], origin: t.Origin
