@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from support import golden, peers, recording
+from support import golden, peer_compaction, peers, recording
 from support.answers import Answers, View
 
 pytestmark = pytest.mark.interop
@@ -18,6 +18,10 @@ pytestmark = pytest.mark.interop
 ENDLESS = ("self-parent", "cycle-of-two", "cycle-off-the-path", "duplicate-id-makes-a-cycle")
 CASES = [
     case for case in golden.cases() if case.name not in ENDLESS or (case.peer.name == "omp" and not case.hung)
+]
+
+ASKED_ABOUT_COMPACTION = [
+    question for question in peer_compaction.questions() if question.case.startswith("compaction/")
 ]
 
 
@@ -37,6 +41,11 @@ def test_the_kept_session_of_a_peer_is_what_the_peer_writes(peer: peers.Peer) ->
     program = folder / ("write-session.mjs" if peer.name == "pi" else "write-session.ts")
 
     assert peers.run_program(peer, program, None) == (folder / f"{peer}.jsonl").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("question", ASKED_ABOUT_COMPACTION, ids=str)
+def test_pi_makes_a_session_shorter_as_it_was_recorded(question: peer_compaction.Question) -> None:
+    assert peer_compaction.ask(question) == peer_compaction.recorded()[question.case]
 
 
 @pytest.mark.parametrize("peer", peers.BOTH, ids=str)

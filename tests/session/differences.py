@@ -1,8 +1,12 @@
 """Every recorded answer of pi 1.5.2 and oh-my-pi 18.3.4 that sessiond does not give, with the reason.
 
-This is the one table of intended differences: a difference without a row fails the conformance test. So does
+This is the one place of intended differences: a difference without a row fails the conformance test. So does
 a row that no longer differs, or whose answer is another one. Answers are in short: the last entries that
 speak in a context, ids of a path, or the fields that differ. Files are named as in support.golden.
+
+`DIFFERENCES` are about what is seen in a file, `DIFFERENCES_IN_COMPACTION` about what would be done to make its
+context shorter (support.peer_compaction): for each budget the fields of a cut, for each move and budget those of
+what it leaves behind.
 """
 
 from typing import Final, NamedTuple
@@ -269,4 +273,111 @@ DIFFERENCES: Final = (
     Difference(
         PI, "conformance/two-headers", "parents", "{'5e55104d-0000-4000-8000-000000000002': None}", HEADERS
     ),
+)
+
+RUN = (
+    "A run of tools is not cut as long as at most twice the budget is kept: the cut is before the turn, or before "
+    "words without calls. pi cuts in the run."
+)
+STANDS_FOR = "What stands for a summary or a user's command in a summariser's text has our own words."
+PREFIX = (
+    "A cut right before a turn cuts no turn, whatever settings stand between. pi takes the turn before it for one "
+    "that is cut."
+)
+SILENT = (
+    "What is kept begins with no message that says nothing, and with no label or `leaf` line: a fork takes these "
+    "out."
+)
+AGAIN = "As long as nothing is said after a compaction there is nothing new to compact. pi cuts what was just kept."
+ALL_FILES = (
+    "The files of all that is left behind are told, also of what is too much for the prompt, and those that a tool "
+    "touched by calls of its own."
+)
+AT_LEAST_ONE = (
+    "The newest message is in the prompt even if it alone is beyond the budget; pi then summarises nothing."
+)
+AT_LEAST_ONE_ALL_FILES = f"{AT_LEAST_ONE} {ALL_FILES}"
+OPEN_CALL = "Nothing is compacted between a call and its result (Go seed §8)."
+NO_SYSTEM = "System messages are no part of what a branch summary is made of, so they do not count."
+NO_SYSTEM_ALL_FILES = f"{NO_SYSTEM} {ALL_FILES}"
+NO_LEAF_LINES = "`leaf` lines are shown nowhere."
+HOOK = "Messages of oh-my-pi's roles count and are summarised as what they are; pi knows none of them."
+SURROGATES = "A summariser's text is well-formed: half a surrogate pair becomes U+FFFD."
+RESULT_CUT = f"{STANDS_FOR} So has the note where a long result was cut."
+
+DIFFERENCES_IN_COMPACTION: Final = (
+    Difference(PI, "compaction/after-a-compaction", "rendered", "c1", STANDS_FOR),
+    Difference(PI, "compaction/after-a-compaction", "cuts", "80: kept n1", RUN),
+    Difference(PI, "compaction/after-a-compaction", "moves", "in 2, n6-k4/40: read new.py", ALL_FILES),
+    Difference(PI, "compaction/after-an-extension", "rendered", "c1", STANDS_FOR),
+    Difference(PI, "compaction/after-an-extension", "cuts", "80: kept n1", RUN),
+    Difference(PI, "compaction/after-an-extension", "moves", "in 2, n6-k4/40: read new.py", ALL_FILES),
+    Difference(PI, "compaction/between-call-and-result", "cuts", "80: kept e9", RUN),
+    Difference(PI, "compaction/edits", "cuts", "40: prefix none", PREFIX),
+    Difference(PI, "compaction/edits", "moves", "a5-q1/40: read gone.py", ALL_FILES),
+    Difference(PI, "compaction/just-compacted", "rendered", "c1", STANDS_FOR),
+    Difference(PI, "compaction/just-compacted", "moves", "in 2, c1-k1/40: modified kept.py", ALL_FILES),
+    Difference(PI, "compaction/labelled-since-compacted", "rendered", "c1", STANDS_FOR),
+    Difference(
+        PI, "compaction/labelled-since-compacted", "cuts", "in 8, 100000: refused alreadyCompacted", AGAIN
+    ),
+    Difference(
+        PI,
+        "compaction/labelled-since-compacted",
+        "moves",
+        "l1-o1/40: read old.py, modified kept.py",
+        ALL_FILES,
+    ),
+    Difference(PI, "compaction/left-behind", "cuts", "1: kept s3", SILENT),
+    Difference(PI, "compaction/left-behind", "moves", "in 2, a5-q1/40: modified mod.py try.py", ALL_FILES),
+    Difference(PI, "compaction/nothing-kept", "rendered", "c1", STANDS_FOR),
+    Difference(PI, "compaction/nothing-kept", "moves", "in 2, n6-k4/40: read new.py", ALL_FILES),
+    Difference(PI, "compaction/one-long-turn", "cuts", "200: kept e21", RUN),
+    Difference(
+        PI, "compaction/one-long-turn", "moves", "in 2, e30-e16/40: read a5.py a6.py a7.py", ALL_FILES
+    ),
+    Difference(PI, "compaction/roles", "rendered", "e5 e8 e10", RESULT_CUT),
+    Difference(PI, "compaction/roles", "moves", "in 4, e14-e8/40: tokens 9", NO_SYSTEM_ALL_FILES),
+    Difference(
+        PI,
+        "compaction/turns",
+        "moves",
+        "in 2, e28-e15/40: tokens 60, read clock3.py clock4.py clock5.py",
+        AT_LEAST_ONE_ALL_FILES,
+    ),
+    Difference(PI, "compaction/usage-before-an-edit", "cuts", "in 2, 10: prefix none", PREFIX),
+    Difference(PI, "conformance/compaction-over-summaries", "rendered", "k2 s2", STANDS_FOR),
+    Difference(PI, "conformance/compactions-several", "rendered", "k4", STANDS_FOR),
+    Difference(PI, "conformance/compactions", "rendered", "klater", STANDS_FOR),
+    Difference(PI, "conformance/dangling-tool-call", "cuts", "in 2, 10: refused callsUnanswered", OPEN_CALL),
+    Difference(PI, "conformance/entry-types-omp", "estimates", "fewer", RESET),
+    Difference(PI, "conformance/entry-types-omp", "rendered", "fewer", RESET),
+    Difference(PI, "conformance/entry-types-omp", "cuts", "in 2, 10: refused nothingToSummarize", RESET),
+    Difference(PI, "conformance/entry-types-omp", "moves", "in 4, e24-e13/40: tokens 17", HOOK),
+    Difference(PI, "conformance/entry-types-pi", "rendered", "e20 e08 e19", STANDS_FOR),
+    Difference(PI, "conformance/entry-types-pi", "cuts", "10: kept e16", SILENT),
+    Difference(PI, "conformance/entry-types-pi", "moves", "e22-e01/0: tokens 41", NO_SYSTEM),
+    Difference(PI, "conformance/fork-source", "rendered", "k1", STANDS_FOR),
+    Difference(PI, "conformance/forked-by-pi-tip", "rendered", "k1", STANDS_FOR),
+    Difference(PI, "conformance/ids-of-other-types", "estimates", "fewer", IDS),
+    Difference(PI, "conformance/ids-of-other-types", "rendered", "fewer", IDS),
+    Difference(PI, "conformance/ids-of-other-types", "cuts", "1: summarized q2, tokens 3", IDS),
+    Difference(
+        PI,
+        "conformance/ids-of-other-types",
+        "moves",
+        "in 4, q3-q1/40: left q2 q3, ancestor None, tokens 3",
+        IDS,
+    ),
+    Difference(PI, "conformance/leaf-line-of-operator", "moves", "in 4, v1-q2/40: left a2", NO_LEAF_LINES),
+    Difference(PI, "conformance/leaf-line-reset", "moves", "in 2, v1-a1/40: left none", NO_LEAF_LINES),
+    Difference(PI, "conformance/leaf-line-then-entries", "cuts", "1: kept q4", SILENT),
+    Difference(PI, "conformance/leaf-line-then-entries", "moves", "in 16, q4-q2/40: left q4", NO_LEAF_LINES),
+    Difference(PI, "conformance/leaf-line", "moves", "in 6, v1-a1/40: left none", NO_LEAF_LINES),
+    Difference(PI, "conformance/lone-surrogates", "rendered", "a1", SURROGATES),
+    Difference(PI, "conformance/settings-along-a-path", "cuts", "1: prefix none", PREFIX),
+    Difference(PI, "conformance/v3-hook-message", "estimates", "h1", HOOK),
+    Difference(PI, "conformance/v3-hook-message", "rendered", "h1", HOOK),
+    Difference(PI, "conformance/v3-hook-message", "cuts", "1: prefix h1", HOOK),
+    Difference(PI, "conformance/v3-hook-message", "moves", "in 2, a1-q1/40: tokens 4", HOOK),
 )

@@ -30,9 +30,9 @@ _MOSTLY_FULL: Final = 0.9
 class BranchPreparation:
     """What moving the leaf from one entry to another would leave behind.
 
-    - `entries_to_summarize` are those between the old leaf and the common ancestor that say something, in order.
-    - `tokens` estimates those of them that are in `prompt`; without any, tool results
-      do not count, there is no prompt.
+    - `entries_to_summarize` are those from below the common ancestor to the old leaf, in order, whatever their type.
+    - `tokens` estimates those of them that are in `prompt`; there is none when they say nothing, and nothing but
+      results of tools is nothing.
     - `resume_at` is the target, but the place before it when it is a user's message or an extension's, whose text is
       `editor_text`. `file_operations` belong into `details` of the summary, as `readFiles` and `modifiedFiles`.
     """
@@ -70,14 +70,14 @@ def prepare_branch(
         resume_at, editor_text,
     )  # fmt: skip
     said, files = yield from _said(tree, left, read)
-    ids = tuple(_id(tree, one.row) or "" for one in said)
+    ids = tuple(tree.id(row) or "" for row in left if tree.kind(row) != LEAF)
     chosen, total = _within(said, max_tokens)
-    if not chosen:
-        return BranchPreparation(*known, ids, files)
     parts: list[str] = []
     for one in chosen:
         parts += render(read_message(one.body))
         yield
+    if not parts:
+        return BranchPreparation(*known, ids, files)
     material = prompts.Material(parts, files)
     prompt = yield from prompts.branch_prompt(material, instructions)
     return BranchPreparation(*known, ids, files, total, prompt)
@@ -87,7 +87,6 @@ def prepare_branch(
 class _Left:
     """What one entry says, of those left behind; `counts` when it is for the prompt."""
 
-    row: int
     body: Raw
     tokens: int
     is_summary: bool
@@ -114,16 +113,16 @@ def _said(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[_Left
     files = Files()
     for batch in steps.batches(tree, [row for row in rows if tree.kind(row) in _SAYS]):
         for row, entry in zip(batch, read(batch), strict=True):
-            is_summary = tree.kind(row) in _SUMMARIES
-            if is_summary:
-                files.add_summary(entry)
+            if tree.kind(row) == _BRANCH_SUMMARY:
+                files.add_summary(entry)  # those of a compaction may be older than the branch
             found = _SAYS[tree.kind(row)](entry, edits.get(tree.id(row) or "", UNSET))
             if found is None or found.role == "system":
                 continue
             message = read_message(found.body)
             files.add_message(message)
             size = tokens.estimate_of(message)
-            said.append(_Left(row, found.body, size, is_summary, found.role != "toolResult"))
+            is_summary = tree.kind(row) in _SUMMARIES
+            said.append(_Left(found.body, size, is_summary, found.role != "toolResult"))
         yield
     return said, files.operations()
 

@@ -66,17 +66,17 @@ def find_cut(pieces: Sequence[Piece], keep_tokens: int) -> Steps[Cut | None]:
         return None
     yield
     allowed = yield from places(pieces)
-    may_begin = [at for at in allowed if at > first_said and pieces[at].voice in ("asks", "answers")]
-    at = next((at for at in may_begin if at >= full), may_begin[-1] if may_begin else None)
+    may_begin = [at for at in allowed if pieces[at].voice in ("asks", "answers")]
+    at = next((at for at in may_begin if at >= full), may_begin[-1] if may_begin else first_said)
     yield
-    if at is None:
+    if at <= first_said:
         return None
     if pieces[at].calls_tools:
         at = next(
             (
                 earlier
                 for earlier in reversed(may_begin)
-                if earlier < at
+                if first_said < earlier < at
                 and not pieces[earlier].calls_tools
                 and kept[earlier] <= _AT_MOST * keep_tokens
             ),

@@ -59,7 +59,7 @@ summary. Add a last heading:
 What the user asked in it, what was done and found out in <{turn}>, and what one must know of that to understand \
 the rest of the turn."""
 _ATTENTION: Final = "The user asks you to pay attention to this:"
-_NOTHING_BEFORE: Final = "(nothing was said before the turn)"
+_NOTHING: Final = "(nothing)"
 
 _TAGS: Final = {
     "previous": "previous-summary",
@@ -96,7 +96,7 @@ def branch_prompt(material: Material, instructions: str | None = None) -> Steps[
 
 
 def _prompt(material: Material, first: str, instructions: str | None) -> Steps[str]:
-    fenced: dict[str, Sequence[str]] = {"conversation": material.conversation or [_NOTHING_BEFORE]}
+    fenced: dict[str, Sequence[str]] = {"conversation": material.conversation or [_NOTHING]}
     tasks = [first, _SECTIONS]
     if material.previous_summary:
         fenced = {"previous": [material.previous_summary], **fenced}
