@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from support import daemons, peers
+from support.images import image_block, png
 from support.peers import BOTH, OMP, PI
 
 pytestmark = pytest.mark.interop
@@ -241,6 +242,39 @@ async def test_a_fork_made_here_is_read_by_both_peers(daemon: daemons.Peer) -> N
     assert {str(peer): seen_by(peer, file) for peer in BOTH} == {str(PI): here, str(OMP): here}
     assert here.messages == (await seen_here(daemon, session_id)).messages
     assert here.labels == {"answer": "known"}
+
+
+async def test_oh_my_pi_puts_our_blobs_back_where_it_finds_them(daemon: daemons.Peer, tmp_path: Path) -> None:
+    session_id = await new_session(daemon)
+    image, long = image_block(png(60, 60)), "word " * 120_000
+    question = user("What is this?")
+    question["message"]["content"].append(image)
+    await daemon.append(session_id, question, assistant(long))
+    file = await file_of(daemon, session_id)
+    assert image["data"] not in file.read_text(encoding="utf-8")
+
+    theirs = peers.answers(OMP, file, agent_dir=tmp_path / "home" / "data")
+
+    seen, cut = theirs.current.messages
+    assert seen["content"][1]["data"] == image["data"]
+    assert cut["content"][0]["text"].endswith("[Session persistence truncated large content]")
+    assert (await seen_here(daemon, session_id)).messages == [question["message"], assistant(long)["message"]]
+
+
+async def test_what_oh_my_pi_took_out_of_its_own_file_is_put_back_here(
+    daemon: daemons.Peer, tmp_path: Path
+) -> None:
+    agent = tmp_path / "agent"
+    file = agent / "sessions" / "-work" / "written.jsonl"
+    file.parent.mkdir(parents=True)
+    shutil.copyfile(WRITTEN_BY_PEERS / f"{OMP}.jsonl", file)
+    message = {**user("look")["message"], "content": [image_block(png(60, 60))]}
+
+    peers.ask(OMP, file, steps=[["appendMessage", message]], agent_dir=agent)
+
+    assert "blob:sha256:" in file.read_text(encoding="utf-8")
+    session_id = (await daemon.call("session/open", path=str(file)))["session"]["sessionId"]
+    assert (await seen_here(daemon, session_id)).messages[-1] == message
 
 
 # --- both at once ------------------------------------------------------------------------------------------

@@ -62,10 +62,17 @@ def available() -> bool:
 
 
 def answers(
-    peer: Peer, file: Path, *, at: Iterable[str | None] | Literal["everywhere"] = ("current",)
+    peer: Peer,
+    file: Path,
+    *,
+    at: Iterable[str | None] | Literal["everywhere"] = ("current",),
+    agent_dir: Path | None = None,
 ) -> Answers:
-    """What `peer` finds in `file`, seen from `at`: `current`, ids, or null. This may change the file."""
-    return read_reply(ask(peer, file, at=at))
+    """What `peer` finds in `file`, seen from `at`: `current`, ids, or null. This may change the file.
+
+    `agent_dir` is where it keeps its own sessions and blobs; by default that is empty.
+    """
+    return read_reply(ask(peer, file, at=at, agent_dir=agent_dir))
 
 
 def perform(peer: Peer, file: Path, steps: Sequence[Step]) -> list[Any]:
@@ -85,6 +92,7 @@ def ask(
     at: Iterable[str | None] | Literal["everywhere"] = (),
     steps: Sequence[Step] = (),
     ids: int | None = None,
+    agent_dir: Path | None = None,
     timeout: float = 30,
 ) -> dict[str, Any]:
     """The reply of peer_programs/answers.mjs, as it is. `ids` makes ids and clock count from there."""
@@ -94,11 +102,14 @@ def ask(
     if ids is not None:
         request["ids"] = ids
     program = "pi.mjs" if peer.name == "pi" else "omp.ts"
-    reply: dict[str, Any] = json.loads(run_program(peer, PROGRAMS / program, request, timeout=timeout))
+    said = run_program(peer, PROGRAMS / program, request, agent_dir=agent_dir, timeout=timeout)
+    reply: dict[str, Any] = json.loads(said)
     return reply
 
 
-def run_program(peer: Peer, program: Path, request: Any, *, timeout: float = 30) -> str:
+def run_program(
+    peer: Peer, program: Path, request: Any, *, agent_dir: Path | None = None, timeout: float = 30
+) -> str:
     """Run a script with the peer's runtime, in a home of its own, with `request` as JSON on its stdin."""
     if not available():
         raise PeersMissing
@@ -109,7 +120,8 @@ def run_program(peer: Peer, program: Path, request: Any, *, timeout: float = 30)
                 input=json.dumps(request),
                 capture_output=True,
                 encoding="utf-8",
-                env=_environment(home),
+                env=_environment(home)
+                | ({} if agent_dir is None else {"PI_CODING_AGENT_DIR": str(agent_dir)}),
                 cwd=home,
                 timeout=timeout,
             )
