@@ -1,58 +1,52 @@
 """The asynchronous way to the daemon: one connection at a time, greeted, made anew when it was lost.
 
-Knows `initialize` and how requests and notifications travel, and no other method; those are in `daemon.py`.
+Of the methods it knows `initialize`, and `session/open` for what a new connection must have open again; the
+others are in `methods/`. What comes in by itself is for `receiver.py`.
 """
 
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+import secrets
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from sessiond.client.dial import CannotConnect
-from sessiond.client.results import Appended
+from sessiond.client.receiver import Answer, Audience, OnProgress, Receiver
 from sessiond.client.wire import BadReply, Disconnected, RpcError
-from sessiond.protocol import errors, types as t
-from sessiond.protocol.methods import APPENDED, NOTIFICATIONS
+from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler, RemoteError
-from sessiond.rpc.message import BadMessage, Head
-
-Note = t.Wire | dict[str, Any]
-"""A decoded notification; a dict when its name is unknown, as those of a newer daemon may be."""
 
 Dial = Callable[[Handler], Awaitable[Connection]]
 
-_NOTES: dict[str, Any] = {note.name: note.params for note in NOTIFICATIONS.values()} | {
-    APPENDED.name: Appended
-}
-
 _GREETINGS = 5
 _PAUSE = 0.25  # seconds between two looks for a daemon that is away
-
-
-class Listener(Protocol):
-    """Who hears of notifications, and of the end of the connection that they came over."""
-
-    def notified(self, method: str, note: Note) -> None:
-        """Take in one notification. Must neither wait nor raise."""
-
-    def disconnected(self) -> None:
-        """Take in that nothing more comes until the next connection, and that something may be missed."""
 
 
 class Link:
     """A connection that is made on demand with `dial`, and again with it when it was lost.
 
     `look` makes one only to a daemon that runs: for whoever waits for its return without having it started.
+    `answers` has an answer for each method that the daemon may ask of this client.
     """
 
-    def __init__(self, dial: Dial, look: Dial, client: dict[str, str], options: t.InitializeOptions) -> None:
+    def __init__(
+        self,
+        dial: Dial,
+        look: Dial,
+        client: dict[str, str],
+        options: t.InitializeOptions,
+        answers: Mapping[str, Answer],
+    ) -> None:
         self.handshake: t.Handshake | None = None
-        self.listeners: set[Listener] = set()
         self.ended = False
+        self.keeps_open: set[str] = set()
+        """Ids of sessions that every new connection opens again, before anything else is asked over it."""
+        self._audience = Audience(answers)
+        self.listeners = self._audience.listeners
         self._dial = dial
         self._look = look
         self._client = client
@@ -109,12 +103,27 @@ class Link:
         except ConnectionClosed as error:
             raise Disconnected from error
 
+    @contextlib.contextmanager
+    def watching(self, on_progress: OnProgress | None) -> Iterator[str | None]:
+        """A token for a request of long work: while this lasts, `on_progress` is told how far that is."""
+        if on_progress is None:
+            yield None
+            return
+        token = secrets.token_hex(8)
+        self._audience.progress[token] = on_progress
+        try:
+            yield token
+        finally:
+            del self._audience.progress[token]
+
     async def close(self) -> None:
-        """End the connection for good. The daemon and all sessions go on."""
+        """End the connection for good, and what is being answered over it. The daemon and all sessions go on."""
         self.ended = True
         if self._connection is not None:
             self._connection.close()
             await self._connection.wait_closed()
+        answering = self._audience.answering - {asyncio.current_task()}
+        await asyncio.gather(*answering, return_exceptions=True)
 
     @property
     def alive(self) -> bool:
@@ -133,9 +142,9 @@ class Link:
         # A daemon that is leaving may close a new connection without a word; the next one will not.
         for _ in range(_GREETINGS - 1):
             with contextlib.suppress(ConnectionClosed):
-                return await self._greet(await way(_Receiver(self)))
+                return await self._greet(await way(Receiver(self._audience)))
         try:
-            return await self._greet(await way(_Receiver(self)))
+            return await self._greet(await way(Receiver(self._audience)))
         except ConnectionClosed as error:
             raise Disconnected from error
 
@@ -156,45 +165,11 @@ class Link:
             connection.close()
             raise BadReply(str(error)) from error
         connection.notify("initialized", {})
+        for session_id in tuple(self.keeps_open):
+            # One that is gone, or cannot be opened, is refused again to whoever asks for it.
+            with contextlib.suppress(RemoteError):
+                await connection.call(m.OPEN.name, t.OpenParams(session_id=session_id))
         return connection
-
-
-class _Receiver(Handler):
-    """Takes in what comes over one connection."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-
-    def opened(self, connection: Connection) -> None:
-        """Nothing to do: whoever dialled greets."""
-
-    def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
-        """The answer to a request that was given up."""
-
-    def received(self, connection: Connection, head: Head, body: bytes) -> None:
-        method = str(head.method)
-        if isinstance(head.id, int | str):
-            message = f"This client does not know {method}."
-            data = errors.ErrorData(kind="methodNotFound", retryable=False)
-            connection.fail(head.id, errors.METHOD_NOT_FOUND, message, data)
-            return
-        if not self._link.listeners:
-            return
-        kind: Any = _NOTES.get(method, dict[str, Any])
-        try:
-            note: Note = msgspec.json.decode(b"{}" if head.params is UNSET else head.params, type=kind)
-        except msgspec.DecodeError:
-            connection.close()  # whatever it was is lost; those who must not lose anything subscribe again
-            return
-        for listener in tuple(self._link.listeners):
-            listener.notified(method, note)
-
-    def broken(self, connection: Connection, error: BadMessage) -> None:
-        connection.close()  # a daemon of ours sends no such thing, so nothing after it can be trusted
-
-    def closed(self, connection: Connection, reason: Exception | None) -> None:
-        for listener in tuple(self._link.listeners):
-            listener.disconnected()
 
 
 class _Experimental(msgspec.Struct):

@@ -4,7 +4,8 @@ import asyncio
 from collections import deque
 from typing import Self
 
-from sessiond.client.link import Link, Note
+from sessiond.client.link import Link
+from sessiond.client.receiver import Note
 
 MOST_WAITING = 10_000
 

@@ -28,6 +28,11 @@ class Context(t.Wire, frozen=True):
     mode_data: Any = None
     configured_thinking_level: str | None = None
     service_tier: Any = None
+    format: t.Format = "agent"
+    system: Any = None
+    tokens: int = 0
+    tokens_estimated: bool = False
+    explanation: list[t.Explained] | None = None
 
 
 class Appended(t.Wire, frozen=True):

@@ -6,7 +6,8 @@ from typing import Self
 
 import msgspec
 
-from sessiond.client.link import Link, Note
+from sessiond.client.link import Link
+from sessiond.client.receiver import Note
 from sessiond.client.results import Appended, Entries, Entry
 from sessiond.client.wire import Disconnected
 from sessiond.protocol import methods as m, types as t

@@ -1,0 +1,42 @@
+"""How a method is called: its params encoded, its result decoded, sent again where that can do no harm."""
+
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.client.link import Link
+from sessiond.protocol import methods as m, types as t
+
+P = TypeVar("P", bound=t.Wire)
+R = TypeVar("R", bound=t.Wire)
+S = TypeVar("S", bound=msgspec.Struct)
+
+ONCE: Final = 1
+TWICE: Final = 2
+
+_HARMLESS = frozenset(
+    method.name
+    for method in (
+        m.LIST, m.INFO, m.STATS, m.ENTRIES, m.PATH, m.TREE, m.CONTEXT, m.PREPARE_COMPACTION, m.PREPARE_BRANCH,
+        m.STATE, m.FLUSH, m.BLOB_PUT, m.BLOB_GET, m.STATUS, m.CLIENTS,
+    )
+)  # fmt: skip
+"""Requests that change nothing, or nothing more when they are sent again, as they are if the answer was lost."""
+
+
+class Methods:
+    """What the topics have in common: the way to the daemon."""
+
+    _link: Link
+
+    async def call(self, method: m.Method[P, R], params: P, *, timeout: float | None = None) -> R:
+        """Any method of the table. `timeout` is in seconds."""
+        return msgspec.json.decode(await self._ask(method, params, timeout), type=method.result)
+
+    async def _decoded(self, method: m.Method[P, R], params: P, into: type[S]) -> S:
+        return msgspec.json.decode(await self._ask(method, params, None), type=into)
+
+    async def _ask(self, method: m.Method[P, R], params: P, timeout: float | None) -> Raw:
+        attempts = TWICE if method.name in _HARMLESS else ONCE
+        return await self._link.ask(method.name, params, timeout=timeout, attempts=attempts)

@@ -1,0 +1,17 @@
+"""The daemon itself: status, clients, stop."""
+
+from sessiond.client.methods.base import Methods
+from sessiond.protocol import methods as m, types as t
+
+
+class ProcessMethods(Methods):
+    """What is asked of the daemon as a process."""
+
+    async def status(self) -> t.StatusResult:
+        return await self.call(m.STATUS, t.StatusParams())
+
+    async def clients(self) -> t.ClientsResult:
+        return await self.call(m.CLIENTS, t.ClientsParams())
+
+    async def stop(self) -> t.StopResult:
+        return await self.call(m.STOP, t.StopParams())

@@ -1,0 +1,104 @@
+"""Whole sessions: create, open, close, continue, list, info, stats, fork, rename, tag, flush."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from sessiond.client.methods.base import Methods
+from sessiond.protocol import methods as m, types as t
+
+
+class SessionMethods(Methods):
+    """What is asked of sessions as wholes. A `cwd` that is left out is the folder of this process."""
+
+    async def create(
+        self,
+        cwd: str | None = None,
+        *,
+        id: str | None = None,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        parent_session: str | None = None,
+        ephemeral: bool = False,
+    ) -> t.SessionResult:
+        params = t.CreateParams(
+            cwd=cwd or str(Path.cwd()),
+            id=id,
+            title=title,
+            tags=None if tags is None else list(tags),
+            parent_session=parent_session,
+            ephemeral=ephemeral,
+        )
+        return await self.call(m.CREATE, params)
+
+    async def open(self, session_id: str | None = None, *, path: str | None = None) -> t.SessionResult:
+        return await self.call(m.OPEN, t.OpenParams(session_id=session_id, path=path))
+
+    async def close(self, session_id: str) -> t.CloseResult:
+        return await self.call(m.CLOSE, t.CloseParams(session_id=session_id))
+
+    async def continue_session(self, cwd: str | None = None, *, create: bool = True) -> t.ContinueResult:
+        return await self.call(m.CONTINUE, t.ContinueParams(cwd=cwd or str(Path.cwd()), create=create))
+
+    async def list_sessions(
+        self,
+        cwd: str | None = None,
+        *,
+        all: bool = False,
+        tags: Sequence[str] | None = None,
+        query: str | None = None,
+        sort: Literal["updated", "created", "title"] = "updated",
+        cursor: str | None = None,
+        limit: int = 50,
+        drafts: bool = False,
+    ) -> t.ListResult:
+        params = t.ListParams(
+            cwd=cwd,
+            all=all,
+            tags=None if tags is None else list(tags),
+            query=query,
+            sort=sort,
+            cursor=cursor,
+            limit=limit,
+            drafts=drafts,
+        )
+        return await self.call(m.LIST, params)
+
+    async def info(self, session_id: str) -> t.SessionResult:
+        return await self.call(m.INFO, t.InfoParams(session_id=session_id))
+
+    async def stats(self, session_id: str, leaf_id: str | None = None) -> t.StatsResult:
+        return await self.call(m.STATS, t.StatsParams(session_id=session_id, leaf_id=leaf_id))
+
+    async def fork(
+        self,
+        session_id: str | None = None,
+        *,
+        path: str | None = None,
+        leaf_id: str | None = None,
+        position: Literal["at", "before"] = "at",
+        cwd: str | None = None,
+        title: str | None = None,
+    ) -> t.SessionResult:
+        params = t.ForkParams(
+            session_id=session_id, path=path, leaf_id=leaf_id, position=position, cwd=cwd, title=title
+        )
+        return await self.call(m.FORK, params)
+
+    async def rename(self, session_id: str, title: str) -> t.ChangeResult:
+        return await self.call(m.RENAME, t.RenameParams(session_id=session_id, title=title))
+
+    async def tag(
+        self,
+        session_id: str,
+        *,
+        add: Sequence[str] | None = None,
+        remove: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> t.ChangeResult:
+        lists = {"add": add, "remove": remove, "tags": tags}
+        given = {name: list(words) for name, words in lists.items() if words is not None}
+        return await self.call(m.TAG, t.TagParams(session_id=session_id, **given))
+
+    async def flush(self, session_id: str | None = None) -> t.FlushResult:
+        return await self.call(m.FLUSH, t.FlushParams(session_id=session_id))
