@@ -13,7 +13,6 @@ from sessiond.session.tree import Tree
 from sessiond.store.base import Store, Stored
 
 HEAD: Final = 4096
-TAIL: Final = 64
 _SMALL: Final = 1024 * 1024
 """Bytes at the start of a log that are held while it is read to be listed, as a few of its lines are wanted."""
 

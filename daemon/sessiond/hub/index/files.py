@@ -12,7 +12,8 @@ import msgspec
 
 from sessiond.hub import catalogue
 from sessiond.hub.index.database import Database, proof
-from sessiond.hub.index.facts import HEAD, TAIL, Facts, bytes_of, hash_of, read_facts
+from sessiond.hub.index.facts import HEAD, Facts, bytes_of, hash_of, read_facts
+from sessiond.hub.index.handed import TAIL
 from sessiond.session.tree import Tree
 from sessiond.store.base import Census, LogNotFound, StorageFailed, Store, Stored
 

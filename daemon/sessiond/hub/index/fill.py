@@ -5,12 +5,12 @@ A log that is not open is read from its file; of one that is open the hub hands 
 
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sessiond.hub.index.database import Database
-from sessiond.hub.index.facts import TAIL, bytes_of, hash_of
+from sessiond.hub.index.facts import bytes_of, hash_of
 from sessiond.hub.index.files import Files, Known, as_ref
+from sessiond.hub.index.handed import TAIL, Fed
 from sessiond.session import words
 from sessiond.session.texts import SAID, Text, milliseconds, text_of_entry
 from sessiond.session.tree import BAD, HEADER, Tree
@@ -23,22 +23,6 @@ _TURN: Final = 50e-6
 """Every few rows the loop's thread gets a chance to take its turn: it would have to wait for a millisecond else."""
 HEADER_TYPE: Final = "session"
 """The `type` of the text of a header: the title that the session was made with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fed:
-    """Committed entries of an open log, from row `first` on: each with its seq.
-
-    `rows` and `consumed` say how far they go; `tail` are the last bytes before that; `title` is what the header
-    says, when they begin there.
-    """
-
-    first: int
-    entries: Sequence[tuple[int, bytes]]
-    rows: int
-    consumed: int
-    tail: bytes
-    title: Text | None
 
 
 class Filler:
@@ -89,7 +73,8 @@ class Filler:
                 self._files.forget_texts(ref)
                 return 0
             return known.rows
-        texts = [(0, fed.title)] if fed.title is not None else []
+        title = None if fed.first else _title(fed.title, fed.created_at)
+        texts = [(0, title)] if title is not None else []
         texts += [(seq, text) for seq, entry in fed.entries if (text := text_of_entry(entry)) is not None]
         now = known._replace(consumed=fed.consumed, rows=fed.rows, tail=hash_of(fed.tail))
         self._save(ref, now, texts)
@@ -147,7 +132,7 @@ class Filler:
             if tree.kind(each) == BAD:
                 continue
             raw = data[start - begin : after - begin]
-            text = title_of(tree) if tree.kind(each) == HEADER else text_of_entry(tree.entry(each, raw))
+            text = _title_of(tree) if tree.kind(each) == HEADER else text_of_entry(tree.entry(each, raw))
             if text is not None:
                 texts.append((each, text))
             if each % _ROWS_A_TURN == 0:
@@ -171,10 +156,13 @@ class Filler:
             self._files.consumed(ref, now)
 
 
-def title_of(tree: Tree) -> Text | None:
-    """The title that a session was made with, as a text."""
+def _title_of(tree: Tree) -> Text | None:
     header = tree.header
-    title = tree.slot_title or (header.title if header is not None else None)
-    if header is None or not title:
+    return None if header is None else _title(tree.slot_title or header.title, header.timestamp)
+
+
+def _title(title: str | None, created_at: str) -> Text | None:
+    """The title that a session was made with, as a text."""
+    if not title:
         return None
-    return Text("", HEADER_TYPE, None, milliseconds(header.timestamp), words.searchable(title, SAID))
+    return Text("", HEADER_TYPE, None, milliseconds(created_at), words.searchable(title, SAID))

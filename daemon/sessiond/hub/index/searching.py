@@ -19,6 +19,7 @@ from msgspec import Meta
 from sessiond.hub import catalogue, clock
 from sessiond.hub.errors import CursorExpired, InvalidRequest
 from sessiond.hub.index.files import as_key, as_ref
+from sessiond.hub.index.handed import LiveView
 from sessiond.protocol import types as t
 from sessiond.session import words
 from sessiond.session.texts import milliseconds
@@ -50,15 +51,6 @@ class _Cursor(msgspec.Struct, array_like=True):
 class _Found(NamedTuple):
     score: float
     entry: int
-
-
-@dataclass(frozen=True, slots=True)
-class LiveView:
-    """An open session, as a search must see it: by its tree, which is newer than the index."""
-
-    listed: t.SessionInfo
-    labelled: frozenset[str]
-    """The ids of the entries that carry the label that is asked for."""
 
 
 @dataclass(frozen=True, slots=True)

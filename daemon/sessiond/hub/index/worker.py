@@ -1,0 +1,112 @@
+"""The work of the index, done on its thread: the files are looked at, texts taken in, questions answered.
+
+A file of the index that turns out to be damaged, or was taken away, is made anew, and the work is done again.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeVar
+
+from sessiond.hub.index import listing, searching
+from sessiond.hub.index.database import Database
+from sessiond.hub.index.files import Files
+from sessiond.hub.index.fill import Filler
+from sessiond.hub.index.handed import Fed, LiveView
+from sessiond.protocol import types as t
+from sessiond.store.base import Store
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+Listed = Mapping[str, t.ListedSession]
+
+
+class Worker:
+    """All of the index. `path` None: in a temporary file. Every method may raise `StorageFailed`."""
+
+    def __init__(self, store: Store, path: str | None) -> None:
+        self.made = 0
+        """How often the file was opened or made anew."""
+        self._database = Database(path)
+        self._files = Files(store, self._database)
+        self._filler = Filler(store, self._database, self._files)
+
+    def page(self, params: t.ListParams, hints: Collection[str], live: Listed) -> t.ListResult:
+        """A page of the list, after a look at the files."""
+        return self._after_a_look(hints, live, lambda it: listing.page(it, params, live))
+
+    def everything(self, cwd: str | None, hints: Collection[str], live: Listed) -> list[t.ListedSession]:
+        """All sessions, or those of a folder, after a look at the files."""
+        return self._after_a_look(hints, live, lambda it: listing.everything(it, live, cwd=cwd))
+
+    def near(self, beginning: str, shortest: int, hints: Collection[str], live: Listed) -> listing.Near:
+        """What an id may mean, after a look at the files."""
+        return self._after_a_look(hints, live, lambda it: listing.near(it, beginning, shortest=shortest))
+
+    def look(self, hints: Collection[str], open_refs: Collection[str]) -> None:
+        """Look at the files."""
+        self._do(lambda: self._refresh(hints, open_refs))
+
+    def search(
+        self, params: t.SearchParams, ref: str | None, live: Mapping[str, LiveView]
+    ) -> tuple[searching.Hits, int]:
+        """A page of hits in what was taken in, and how many sessions were not to their end."""
+        return self._do(
+            lambda: (searching.search(self._database.connection, params, live, ref), self._filler.waiting())
+        )
+
+    def step(self, open_refs: Collection[str]) -> bool:
+        """Take in some texts of logs that are not open; whether there are more."""
+        return self._do(lambda: self._filler.step(open_refs))
+
+    def rows(self, refs: Collection[str]) -> dict[str, int | None]:
+        """How many rows of each log were taken in; None for a log that is not known."""
+        return self._do(lambda: {ref: self._filler.rows(ref) for ref in refs})
+
+    def feed(self, ref: str, fed: Fed) -> int:
+        """Take in entries of an open log; answers how many rows of it were."""
+        return self._do(lambda: self._filler.feed(ref, fed))
+
+    def fed(self, ref: str) -> None:
+        """All that is committed of an open log was handed in."""
+        self._do(lambda: self._filler.fed(ref))
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _after_a_look(
+        self, hints: Collection[str], live: Listed, ask: Callable[[sqlite3.Connection], T]
+    ) -> T:
+        def look_and_ask() -> T:
+            self._refresh(hints, live.keys())
+            return ask(self._database.connection)
+
+        return self._do(look_and_ask)
+
+    def _refresh(self, hints: Collection[str], open_refs: Collection[str]) -> None:
+        if self._files.refresh(hints, open_refs):
+            self._filler.stop()
+
+    def _do(self, work: Callable[[], T]) -> T:
+        if not self._database.is_open:
+            self._begin()
+        elif not self._database.in_place():
+            log.warning("the index was taken away; it is made anew")
+            self._make_anew()
+        try:
+            return work()
+        except sqlite3.Error as error:
+            log.warning("the index is damaged; it is made anew: %s", error)
+            self._make_anew()
+            return work()
+
+    def _begin(self) -> None:
+        self.made += 1
+        self._database.open()
+        self._files.load()
+
+    def _make_anew(self) -> None:
+        self._filler.stop()
+        self._database.throw_away()
+        self._begin()
