@@ -19,6 +19,7 @@ from support import logs
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.shared import started
+from support.summarizers import SMALL, summarizing, talk
 
 ON_THE_WIRE_ONLY = {"parse", "tooLarge"}
 """Kinds about frames, which have no client that could be asked; see test_bad_input."""
@@ -77,6 +78,13 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
             return await append(
                 {"type": "compaction", "summary": "s", "firstKeptEntryId": "x", "tokensBefore": 1}
             )
+        case "nothingToCompact":
+            return await refusal(peer.call("session/compact", sessionId=session_id, summary="s"))
+        case "noSummarizer":
+            peer, session_id = await talk(at.daemon, cwd)
+            return await refusal(peer.call("session/compact", sessionId=session_id, settings=SMALL))
+        case "summarizerFailed":
+            return await summarizer_failed(at, cwd)
         case "invalidEntry":
             return await append({"type": "message"})
         case "foreignWriter":
@@ -113,6 +121,15 @@ async def internal(at: OnADisk, peer: Peer, session_id: str) -> Refused:
     assert live is not None
     live.outline = None  # type: ignore[assignment]  # what must not happen
     return await refusal(peer.call("session/tree", sessionId=session_id))
+
+
+async def summarizer_failed(at: OnADisk, cwd: str) -> Refused:
+    peer, session_id = await talk(at.daemon, cwd)
+    writer = await summarizing(at.daemon)
+    asked = asyncio.ensure_future(peer.call("session/compact", sessionId=session_id, settings=SMALL))
+    await writer.asked()
+    writer.refuse()
+    return await refusal(asked)
 
 
 async def cancelled(at: OnADisk, peer: Peer) -> Refused:

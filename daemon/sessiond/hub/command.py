@@ -50,7 +50,7 @@ class Command:
             _kill(process)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_FAREWELL_SECONDS):
-                    await process.wait()
+                    await process.communicate()  # to the end of its pipes, so that nothing is left open
             raise
 
 
