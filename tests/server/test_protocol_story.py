@@ -16,7 +16,7 @@ from support.daemons import Peer, Refused, running
 from support.protocol_document import Answered, Example, answered, asked_of_clients, notifications
 from support.summarizers import Summarizing
 
-BY_THE_SCRIPT = {7, 8, 9, 27, 28, 29, 30, 31, 32, 33, 40, 41, 42, 100, 101, 108, 110}
+BY_THE_SCRIPT = {7, 8, 9, 27, 28, 29, 30, 31, 32, 33, 40, 41, 42, 100, 101, 108, 110, 120, 125}
 NOT_TO_BE_HAD = {44, "session/lagged"}
 """A disk that is full, and a client that reads too slowly: other tests have them."""
 VARYING = {
