@@ -62,7 +62,7 @@ async def test_what_is_not_there_is_absent(store: Store, name: str) -> None:
         store.blobs.read(name)
     with pytest.raises(BlobAbsent):
         store.blobs.size(name)
-    assert not await store.blobs.touch(name)
+    assert await store.blobs.touch([name]) == set()
     assert (
         list(await store.blobs.trash([name], older_than_ns=time.time_ns(), folder="b", reason="test")) == []
     )
@@ -84,7 +84,7 @@ async def test_a_blob_that_is_put_or_touched_again_counts_as_new(store: Store, a
     if again == "put":
         assert not (await store.blobs.put(DATA)).created
     else:
-        assert await store.blobs.touch(HASH)
+        assert await store.blobs.touch([HASH, ABSENT]) == {HASH}
     (after,) = await store.blobs.list()
     assert before == KeptBlob(HASH, len(DATA), before.modified_ns)
     assert after.modified_ns > before.modified_ns

@@ -47,7 +47,7 @@ async def test_the_name_of_a_blob_that_is_there_is_synced_again(tmp_path: Path) 
     disk = Disk()
     async with file_store(tmp_path, disk.calls) as store:
         await store.blobs.put(DATA)
-        for again in (store.blobs.put(DATA), store.blobs.touch(HASH)):
+        for again in (store.blobs.put(DATA), store.blobs.touch([HASH])):
             disk.trace.clear()
             await again
             assert disk.trace == ["fsync"]

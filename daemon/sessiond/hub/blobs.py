@@ -14,6 +14,9 @@ from sessiond.store.blobs import BlobAbsent, BlobDamaged, Blobs, BlobSource
 
 log = logging.getLogger(__name__)
 
+PUTS_AT_ONCE: Final = 16
+"""Blobs of one batch that are written at the same time."""
+
 
 class SessionBlobs:
     """`own` takes new blobs. A session of another program's folder has none: its entries are stored as sent.
@@ -47,19 +50,20 @@ class SessionBlobs:
     async def keep(self, new: dict[str, bytes], drafts: Iterable[bytes]) -> None:
         """Make durable what drafts name: new blobs, and old ones, so that nobody collects them meanwhile."""
         if self._own is not None:
+            for start in range(0, len(data := list(new.values())), PUTS_AT_ONCE):
+                await asyncio.gather(*map(self._own.put, data[start : start + PUTS_AT_ONCE]))
             old = _named(drafts) - new.keys()
-            puts = map(self._own.put, new.values())
-            await asyncio.gather(*puts, *(place.touch(digest) for digest in old for place in self._kept))
+            await asyncio.gather(*(place.touch(old) for place in self._kept))
 
     async def carry(self, lines: Sequence[bytes], target: Blobs) -> None:
         """Have another place keep what lines name, as far as it is to be had here and not there."""
         if target is self._own:
             return
-        for digest in await asyncio.to_thread(_named, lines):
-            if not await target.touch(digest):
-                data = await asyncio.to_thread(self.find, digest)
-                if data is not None:
-                    await target.put(data)
+        named = await asyncio.to_thread(_named, lines)
+        for digest in named - await target.touch(named):
+            data = await asyncio.to_thread(self.find, digest)
+            if data is not None:
+                await target.put(data)
 
     def read(self, digest: str, offset: int, limit: int) -> tuple[bytes, int]:
         """Some bytes of a blob and how many it has, on any thread. Raises `BlobNotFound`, `BlobDamaged`."""

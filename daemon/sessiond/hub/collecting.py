@@ -59,7 +59,7 @@ async def collect(
 ) -> t.BlobCollectResult:
     """Find the blobs of a store that nobody names and that are older than `grace` seconds (None: none is).
 
-    `goes_on` raises when nothing may be moved any more. Raises `StorageFailed` when a log cannot be read.
+    `goes_on` raises when the store is about to be closed. Raises `StorageFailed` when a log cannot be read.
     """
     older_than = 0 if grace is None else time.time_ns() - int(grace * 1e9)
     marks = _Marks()
@@ -69,7 +69,8 @@ async def collect(
     for live in open_now():
         if live.ephemeral:
             await _step_through(marks.mark(live.log.scan()))
-    await _mark_all(store, open_now, marks, tell)
+    await _mark_all(store, open_now, marks, tell, goes_on)
+    goes_on()
     kept: list[KeptBlob] = []
     unnamed: list[KeptBlob] = []
     for blob in await store.blobs.list():
@@ -92,17 +93,24 @@ async def collect(
 
 
 async def _mark_all(
-    store: Store, open_now: Callable[[], Sequence[LiveSession]], marks: _Marks, tell: Tell
+    store: Store,
+    open_now: Callable[[], Sequence[LiveSession]],
+    marks: _Marks,
+    tell: Tell,
+    goes_on: Callable[[], None],
 ) -> None:
     """Mark what the logs of a store, what they left behind, and what is open name, wherever they move to."""
     while True:
         marks.has_moved = False
+        goes_on()
         refs = [stored.ref for stored in await store.list()]
         refs += [live.log.ref for live in open_now() if not live.ephemeral]
         logs = {ref: store.keeps(ref) for ref in refs}
+        goes_on()
         logs |= dict.fromkeys(await store.remains(), False)
         unseen = [ref for ref in logs if ref not in marks.seen]
         for count, ref in enumerate(unseen):
+            goes_on()
             tell("Looking for what is named", 90 * count // len(unseen))
             marks.seen.add(ref)
             try:

@@ -3,7 +3,7 @@
 A blob is written once and never changed. The same bytes are kept once, however often they are put.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -64,8 +64,8 @@ class Blobs(BlobSource, Protocol):
         What lies under their name but is something else goes to the trash first.
         """
 
-    async def touch(self, hash: str) -> bool:
-        """Count a blob as put now, durable when this returns; False when there is none."""
+    async def touch(self, hashes: Collection[str]) -> set[str]:
+        """Count blobs as put now, durable when this returns; answers which of them there are."""
 
     async def list(self) -> Sequence[KeptBlob]:
         """Every blob there is, in no order."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sessiond.store.blobs import BlobAbsent, KeptBlob, PutBlob
 
@@ -30,11 +30,10 @@ class MemoryBlobs:
         self._touched[digest] = time.time_ns()
         return PutBlob(digest, len(data), created)
 
-    async def touch(self, hash: str) -> bool:
-        if hash not in self._blobs:
-            return False
-        self._touched[hash] = time.time_ns()
-        return True
+    async def touch(self, hashes: Collection[str]) -> set[str]:
+        there = self._blobs.keys() & set(hashes)
+        self._touched |= dict.fromkeys(there, time.time_ns())
+        return there
 
     async def list(self) -> Sequence[KeptBlob]:
         return [KeptBlob(name, len(data), self._touched[name]) for name, data in self._blobs.items()]

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -107,8 +107,8 @@ class FileBlobs(BlobFolder):
     async def put(self, data: bytes) -> PutBlob:
         return await self._in_pool(partial(self._put, data))
 
-    async def touch(self, hash: str) -> bool:
-        return _HASH.fullmatch(hash) is not None and await self._in_pool(partial(self._touch, hash))
+    async def touch(self, hashes: Collection[str]) -> set[str]:
+        return await self._in_pool(partial(self._touch, hashes)) if hashes else set()
 
     async def list(self) -> Sequence[KeptBlob]:
         return await self._in_pool(self._list)
@@ -132,7 +132,8 @@ class FileBlobs(BlobFolder):
         path = self.folder / digest
         with self._lock_of(digest), refusals_of(path):
             if self._holds(path, data):
-                self._renew(path)
+                _renew(path)
+                self._sync_names()
                 return PutBlob(digest, len(data), created=False)
             make_folder(self.folder, self._calls)
             if os.path.lexists(path):
@@ -144,8 +145,7 @@ class FileBlobs(BlobFolder):
         made = temporary(path)
         os.close(new_file(made, [data], self._calls))
         try:
-            # The clock of the file system runs a little late; what is compared later is ours.
-            os.utime(made, ns=(time.time_ns(), time.time_ns()))
+            _renew(made)
             move_to_free_name(made, path, self._calls)
             made = path
             sync_folder(self.folder, self._calls)
@@ -153,18 +153,19 @@ class FileBlobs(BlobFolder):
             made.unlink(missing_ok=True)
             raise
 
-    def _touch(self, digest: str) -> bool:
-        path = self.folder / digest
-        with self._lock_of(digest), refusals_of(path):
-            try:
-                self._renew(path)
-            except FileNotFoundError:
-                return False
-        return True
+    def _touch(self, hashes: Collection[str]) -> set[str]:
+        there: set[str] = set()
+        with refusals_of(self.folder):
+            for digest in filter(_HASH.fullmatch, hashes):
+                with self._lock_of(digest), suppress(FileNotFoundError):
+                    _renew(self.folder / digest)
+                    there.add(digest)
+            if there:
+                self._sync_names()
+        return there
 
-    def _renew(self, path: Path) -> None:
-        """Let a blob count as new; a daemon that died may not have synced the name that it gave it."""
-        os.utime(path, ns=(time.time_ns(), time.time_ns()), follow_symlinks=False)
+    def _sync_names(self) -> None:
+        """A daemon that died may not have synced the names that it gave."""
         sync_folder(self.folder, self._calls)
 
     def _holds(self, path: Path, data: bytes) -> bool:
@@ -212,6 +213,12 @@ class FileBlobs(BlobFolder):
         note = Note(reason=reason, path=str(self.folder), trashed_at=now)
         with suppress(FileExistsError):
             os.close(new_file(to / NOTE, [msgspec.json.encode(note)], self._calls))
+
+
+def _renew(path: Path) -> None:
+    """Let a file count as new, by the clock that ages are measured with; that of file systems is a little late."""
+    now = time.time_ns()
+    os.utime(path, ns=(now, now), follow_symlinks=False)
 
 
 def _read(fd: int, offset: int, count: int) -> bytes:
