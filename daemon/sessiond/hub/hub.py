@@ -1,5 +1,6 @@
 """The open sessions of this process: finds, makes, opens, lets go; one `LiveSession` a log, whoever asks."""
 
+import asyncio
 import contextlib
 import logging
 import time
@@ -19,7 +20,7 @@ from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFou
 from sessiond.hub.events import Listener
 from sessiond.hub.exporting import Exports
 from sessiond.hub.importing import Imports
-from sessiond.hub.index.index import Index
+from sessiond.hub.index.index import START_SECONDS, Index
 from sessiond.hub.jobs import Jobs
 from sessiond.hub.lineage import Lineage
 from sessiond.hub.live import LiveSession
@@ -287,18 +288,46 @@ class Hub:
     async def sweep(self) -> None:
         """Take in what other programs wrote to open sessions, and let go of sessions that nobody uses."""
         for live in self.open_sessions():
-            try:
-                if live.log.foreign_bytes():
-                    await live.ingest()
-            except LogReplaced:
-                if not live.holders and not live.pending:
-                    await self._let_go(live)
-            except StorageFailed as error:
-                log.warning("session %s cannot be looked after: %s", live.session_id, error)
-            else:
+            if await self._take_in(live):
                 live.drop_unused()
                 if time.monotonic() - live.used_at > IDLE_SECONDS and not live.wanted:
                     await self._let_go(live)
+
+    async def follow_files(self) -> None:
+        """Take in what other programs write as soon as it is told, for ever; what is not told is swept."""
+        await asyncio.sleep(START_SECONDS)
+        loop, told = asyncio.get_running_loop(), asyncio.Queue[set[str]]()
+
+        def tell(refs: set[str]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended a moment before the watch
+                loop.call_soon_threadsafe(told.put_nowait, refs)
+
+        watch = self._files.watch(tell)
+        try:
+            while True:
+                refs = await told.get()
+                for live in self.open_sessions():
+                    if live.log.ref in refs:
+                        refs.discard(live.log.ref)
+                        await self._take_in(live)
+                if refs:
+                    self.index.changed(refs)
+        finally:
+            watch.close()
+
+    async def _take_in(self, live: LiveSession) -> bool:
+        """Take in what other programs wrote to an open session; False when it can no longer be looked after."""
+        try:
+            if live.log.foreign_bytes():
+                await live.ingest()
+        except LogReplaced:
+            if not live.holders and not live.pending:
+                await self._let_go(live)
+            return False
+        except StorageFailed as error:
+            log.warning("session %s cannot be looked after: %s", live.session_id, error)
+            return False
+        return True
 
     async def reopen_replaced(self, live: LiveSession) -> LiveSession:
         """A client opens a session: if its file was cut short or replaced, it is read anew.

@@ -59,6 +59,7 @@ class Server:
         hub.summarizers.directory = self
         self.spawn(self._sweep())
         self.spawn(hub.index.keep_up())
+        self.spawn(hub.follow_files())
 
     # --- clients ---------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ Every method that touches the disk may raise `StorageFailed` (`StorageFull` when
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -91,6 +91,13 @@ class Changes(NamedTuple):
 
     found: list[Stored]
     gone: list[str]
+
+
+class Watch(Protocol):
+    """Somebody who watches logs, until he is closed."""
+
+    def close(self) -> None:
+        """Tell of nothing any more."""
 
 
 class Census(Protocol):
@@ -238,6 +245,12 @@ class Store(Protocol):
 
     def census(self) -> Census:
         """A census of all logs that `list` lists."""
+
+    def watch(self, changed: Callable[[set[str]], None]) -> Watch:
+        """Have `changed` called with the refs of logs that anybody writes, moves or removes, soon after.
+
+        It is called on another thread. Some changes may not be told, and some of ours are.
+        """
 
     def lists(self, ref: str) -> bool:
         """Whether `list` would list a log of this ref, were there one."""

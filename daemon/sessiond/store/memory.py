@@ -64,6 +64,9 @@ class MemoryStore:
     def census(self) -> "MemoryCensus":
         return MemoryCensus(self._listed)
 
+    def watch(self, changed: Callable[[set[str]], None]) -> "MemoryWatch":
+        return MemoryWatch()
+
     def lists(self, ref: str) -> bool:
         return True
 
@@ -115,6 +118,13 @@ class MemoryStore:
 
     async def close(self) -> None:
         """Nothing to let go of: the logs stay until the store itself is dropped."""
+
+
+class MemoryWatch:
+    """Nobody but us writes to memory, so there is nothing to be told."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
 
 
 class MemoryCensus:

@@ -1,15 +1,15 @@
 """Which log files there are, looked at time and again for little: what is new, what changed, what is gone.
 
 A folder that has not changed has the same files in it, so most of them need only a look at their folder. Which
-of its files grew a folder does not tell: those that were written last are looked at every time, all others
-whenever `full` seconds have passed, or when somebody who watches the folders says so.
+of its files grew a folder does not tell: those that were written last are looked at every time, all others now
+and then, and when somebody who watches the folders says so.
 """
 
 import heapq
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,9 @@ from sessiond.store.files.syscalls import refusal
 log = logging.getLogger(__name__)
 
 FULL_SECONDS: Final = 2.0
+"""How often all files are looked at."""
+WATCHED_SECONDS: Final = 60.0
+"""The same while somebody watches their folders."""
 _NEWEST: Final = 256
 """Files that are looked at every time: half a millisecond."""
 _SETTLED_NS: Final = 100_000_000
@@ -45,11 +48,16 @@ class _Folder:
     folders: tuple[str, ...] = ()
 
 
+def _due(looked_at: float) -> bool:
+    return time.monotonic() - looked_at >= FULL_SECONDS
+
+
 class FileCensus:
     """What was found last. `look` is called by one thread at a time."""
 
-    def __init__(self, roots: Sequence[Root], *, full: float = FULL_SECONDS) -> None:
-        self.full = full
+    def __init__(self, roots: Sequence[Root], *, due: Callable[[float], bool] = _due) -> None:
+        """`due` says whether all files must be looked at that were at this moment of the monotonic clock."""
+        self._due = due
         self._roots = roots
         self._folders: dict[str, _Folder] = {}
         self._stored: dict[str, Stored] = {}
@@ -64,7 +72,7 @@ class FileCensus:
 
         Raises `StorageFailed` when a folder of ours cannot be read.
         """
-        if time.monotonic() - self._looked_at >= self.full:
+        if self._due(self._looked_at):
             self._looked_at = time.monotonic()
             for folder in self._folders.values():
                 folder.settled = False

@@ -8,6 +8,7 @@ import asyncio
 import errno
 import os
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,13 +27,14 @@ from sessiond.store.base import (
 from sessiond.store.blobs import BlobSource
 from sessiond.store.files import breadcrumbs, paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
-from sessiond.store.files.census import FileCensus, Root
+from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.log import FileLog
 from sessiond.store.files.logfile import LogFile, slices
 from sessiond.store.files.remains import remains
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
 from sessiond.store.files.trash import move_to_trash
+from sessiond.store.files.watch import FolderWatch
 
 _THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
 _NO_LOG_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}
@@ -63,6 +65,7 @@ class FileStore:
             Root(str(self._sessions)),
             *(Root(os.path.realpath(root), own=False) for root in roots),
         )
+        self._watch: FolderWatch | None = None
         self._calls = calls or Syscalls()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="sessiond-store")
         self._being_created: set[str] = set()
@@ -97,7 +100,15 @@ class FileStore:
         return await self._in_pool(lambda: self.census().look().found)
 
     def census(self) -> FileCensus:
-        return FileCensus(self._roots)
+        return FileCensus(self._roots, due=self._census_is_due)
+
+    def watch(self, changed: Callable[[set[str]], None]) -> FolderWatch:
+        self._watch = FolderWatch([root.path for root in self._roots], changed)
+        return self._watch
+
+    def _census_is_due(self, looked_at: float) -> bool:
+        watched = self._watch is not None and self._watch.has_watched_since(looked_at)
+        return time.monotonic() - looked_at >= (WATCHED_SECONDS if watched else FULL_SECONDS)
 
     def lists(self, ref: str) -> bool:
         folder = Path(ref).parent

@@ -1,0 +1,85 @@
+"""Watching the folders of logs: which files somebody wrote, moved or removed, told within a tenth of a second.
+
+Never relied upon: events are lost where a system has no more watches, and on network folders there are none.
+Whoever is told looks for himself, and looks now and then without being told (facts: stack §6).
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sessiond.store.files import paths
+
+log = logging.getLogger(__name__)
+
+_STEP_MS: Final = 50
+_GATHER_MS: Final = 400
+_LOOK_MS: Final = 1_000
+"""How often it is seen to that the folders are still those that are watched: a new one of the same name is not."""
+_RETRY_SECONDS: Final = 60.0
+
+
+class FolderWatch:
+    """A thread that tells of changed log files by calling `changed` with their paths, on that thread."""
+
+    def __init__(self, roots: Sequence[str], changed: Callable[[set[str]], None]) -> None:
+        self._roots = roots
+        self._changed = changed
+        self._since: float | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sessiond-watch", daemon=True)
+        self._thread.start()
+
+    def has_watched_since(self, moment: float) -> bool:
+        """Whether nothing can have changed since then, on the monotonic clock, without being told."""
+        since = self._since
+        return since is not None and since <= moment
+
+    def close(self) -> None:
+        """Tell of nothing any more. The thread ends by itself, soon."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it would log every change
+        while not self._stop.is_set():
+            there = self._there()
+            if not there:
+                self._stop.wait(_LOOK_MS / 1000)
+                continue
+            try:
+                self._watch(there)
+            except (OSError, RuntimeError) as error:
+                log.warning("folders cannot be watched, and are looked at now and then instead: %s", error)
+                self._since = None
+                self._stop.wait(_RETRY_SECONDS)
+
+    def _watch(self, there: dict[str, tuple[int, int]]) -> None:
+        from watchfiles import watch  # 30 ms, which nobody has to wait for here
+
+        rounds = watch(
+            *there, watch_filter=None, step=_STEP_MS, debounce=_GATHER_MS, rust_timeout=_LOOK_MS,
+            yield_on_timeout=True, stop_event=self._stop, raise_interrupt=False, ignore_permission_denied=True,
+        )  # fmt: skip
+        for changes in rounds:
+            if self._there() != there or any(path in there for _, path in changes):
+                break  # a folder that is made anew may even have the number of the one that is gone
+            if self._since is None:
+                self._since = time.monotonic()
+            logs = {path for _, path in changes if paths.session_id_of(os.path.basename(path)) is not None}  # noqa: PTH119
+            if logs and not self._stop.is_set():
+                self._changed(logs)
+        self._since = None
+
+    def _there(self) -> dict[str, tuple[int, int]]:
+        """Which of the folders there are, and which these are."""
+        found: dict[str, tuple[int, int]] = {}
+        for root in self._roots:
+            try:
+                status = os.stat(root)  # noqa: PTH116 - every second
+            except OSError:
+                continue
+            found[root] = status.st_dev, status.st_ino
+        return found

@@ -1,0 +1,146 @@
+"""What other programs do to session files is seen at once, also where nobody asks."""
+
+import asyncio
+import json  # noqa: TID251 - lines are written as another program writes them
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from sessiond.config import Config, Roots
+from sessiond.store.files.store import FileStore
+from sessiond.store.files.watch import FolderWatch
+from support import logs
+from support.daemons import Running, assistant, running, user
+from support.shared import started
+
+BOUND = 10.0
+
+
+def line(number: int, parent: str | None) -> bytes:
+    entry = {
+        "type": "message", "id": f"f{number}", "parentId": parent, "timestamp": "2026-03-01T00:00:00Z",
+        "message": {"role": "user", "content": f"foreign word {number}"},
+    }  # fmt: skip
+    return json.dumps(entry).encode() + b"\n"
+
+
+def write_as_another_program(path: Path, data: bytes) -> None:
+    program = "import sys; open(sys.argv[1], 'ab').write(sys.stdin.buffer.read())"
+    subprocess.run([sys.executable, "-c", program, path], input=data, check=True)
+
+
+async def watched(daemon: Running) -> None:
+    """Wait until the daemon watches its folders."""
+    assert daemon.hub is not None
+    files = daemon.hub._files
+    assert isinstance(files, FileStore)
+    async with asyncio.timeout(BOUND):
+        while files._watch is None or not files._watch.has_watched_since(time.monotonic()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_a_line_of_another_program_is_announced_without_waiting_for_the_sweep(tmp_path: Path) -> None:
+    async with running(tmp_path) as daemon:
+        peer, session_id = await started(daemon, "/w")
+        await peer.append(session_id, user("x", id="ours"), assistant("y", id="answer"))
+        await watched(daemon)
+        [path] = daemon.files()
+        took = []
+        for number in range(5):
+            parent = (
+                "ours" if number == 0 else f"f{number - 1}"
+            )  # the first is no child of our leaf: a branch
+            began = time.monotonic()
+            write_as_another_program(path, line(number, parent))
+            await peer.until(lambda it, number=number: len(it.told("session/appended")) >= 2 + number)  # type: ignore[misc]
+            took.append(time.monotonic() - began)
+        notes = peer.told("session/appended")[-5:]
+        assert [note["origin"]["kind"] for note in notes] == ["foreign"] * 5
+        assert [note["entries"][0]["id"] for note in notes] == [f"f{number}" for number in range(5)]
+        assert sorted(took)[2] < 0.6, took
+        tree = (await peer.call("session/tree", sessionId=session_id))["nodes"]
+        assert {node["id"]: node["parentId"] for node in tree}["f0"] == "ours"
+
+
+async def test_files_that_come_grow_move_and_vanish_are_taken_into_the_index_unasked(tmp_path: Path) -> None:
+    roots = tmp_path / "theirs"
+    roots.mkdir()
+    index = tmp_path / "home/state/index.db"
+
+    def indexed() -> dict[str, str]:
+        with closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as connection:
+            rows = connection.execute(
+                "SELECT files.ref, group_concat(entry_id) FROM files JOIN entries ON file = files.id GROUP BY 1"
+            )
+            return {os.path.basename(os.fsdecode(ref)): ids for ref, ids in rows}  # noqa: PTH119
+
+    async def until(expected: dict[str, str]) -> None:
+        seen: object = None
+        try:
+            async with asyncio.timeout(BOUND):
+                while seen != expected:
+                    try:
+                        seen = indexed()
+                    except sqlite3.Error as error:
+                        seen = error
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"{seen} instead of {expected}") from None
+
+    async with running(tmp_path / "home", chosen=Config(roots=Roots(folders=(str(roots),)))) as daemon:
+        await watched(daemon)
+        folder = roots / "--new-folder--"
+        folder.mkdir()
+        path = folder / "one-session.jsonl"
+        path.write_bytes(logs.log(logs.header(), logs.user("a")))
+        await until({"one-session.jsonl": "e1"})
+        write_as_another_program(path, line(1, "e1"))
+        await until({"one-session.jsonl": "e1,f1"})
+        path = path.rename(folder / "another-name.jsonl")
+        await until({"another-name.jsonl": "e1,f1"})
+        path.unlink()
+        await until({})
+
+
+async def test_a_replaced_file_is_left_to_who_has_it_open_and_read_anew_by_who_opens_it(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as daemon:
+        peer, session_id = await started(daemon, "/w")
+        await peer.append(session_id, user("x"), assistant("y"))
+        await watched(daemon)
+        [path] = daemon.files()
+        other = path.with_name("other.tmp")
+        other.write_bytes(logs.log(logs.header(id=session_id), logs.user("replaced", id="new")))
+        other.rename(path)
+        await asyncio.sleep(0.2)
+        assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
+        opened = (await peer.call("session/open", sessionId=session_id))["session"]
+        assert opened["leafId"] == "new"
+
+
+async def test_a_folder_that_is_deleted_and_made_again_is_watched_again(tmp_path: Path) -> None:
+    seen: set[str] = set()
+    root = tmp_path / "root"
+    watch = FolderWatch([str(root)], seen.update)
+
+    async def until_seen(name: str) -> None:
+        async with asyncio.timeout(BOUND):
+            while str(root / name) not in seen:
+                await asyncio.to_thread((root / name).write_bytes, b"x")
+                await asyncio.sleep(0.05)
+
+    try:
+        for turn in range(2):
+            root.mkdir()
+            await until_seen(f"session-{turn}.jsonl")
+            for path in root.iterdir():
+                path.unlink()
+            root.rmdir()
+    finally:
+        watch.close()
+    (tmp_path / "root").mkdir()
