@@ -99,7 +99,7 @@ def test_the_tokens_of_the_rows_add_up_to_the_estimate_of_the_context() -> None:
     )
     log = loaded(header(), *lines)
     context = log.context()
-    counted = steps.run(tokens.count(log.tree, log.tree.leaf, context, log.read))
+    counted = steps.run(tokens.count(log.tree, log.tree.leaf, context))
     assert counted.estimated
     assert sum(row.tokens for row in explained(*lines)) == counted.tokens
 

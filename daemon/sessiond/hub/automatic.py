@@ -116,7 +116,7 @@ class AutoCompaction:
             return
         # What a provider has counted may have been edited or reset since.
         context = await live.context(leaf)
-        counted = await live.drive(tokens.count(tree, leaf, context, live.read_rows))
+        counted = await live.drive(tokens.count(tree, leaf, context))
         if not is_full(counted.tokens, window):
             return
         summarizer = self._summarizers.first(live)

@@ -136,7 +136,7 @@ async def _prepared(
 async def _at_a_given_cut(live: LiveSession, row: int, first_kept: str) -> Preparation:
     """What is told of a compaction whose cut the client has found; whether it is one is seen when it is stored."""
     context = await live.context(row)
-    counted = await live.drive(tokens.count(live.tree, row, context, live.read_rows))
+    counted = await live.drive(tokens.count(live.tree, row, context))
     kept = await live.drive(_kept_tokens(live.tree, row, live.row(first_kept), context))
     return Preparation(context.leaf_id, False, counted.tokens, kept, first_kept_entry_id=first_kept)
 

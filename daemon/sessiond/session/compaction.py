@@ -80,7 +80,7 @@ def prepare(
     it has. `alreadyCompacted` says that nothing was said since the last compaction.
     """
     context = yield from build_context(tree, leaf_row, read)
-    counted = yield from tokens.count(tree, leaf_row, context, read)
+    counted = yield from tokens.count(tree, leaf_row, context)
     stretch = yield from stretch_of(tree, leaf_row, context, read)
     cut = yield from cuts.find_cut(stretch.pieces, limits.keep_recent_tokens)
     needed = is_full(counted.tokens, limits)

@@ -4,6 +4,7 @@ Entries pass through as they are, as pi has it; nothing is repaired for a provid
 storage; fact: pi-omp §2.10).
 """
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -41,6 +42,10 @@ class Context(Settings, kw_only=True):
     entry_ids: list[str] = msgspec.field(default_factory=list)
     blobs: dict[int, dict[str, str]] = msgspec.field(default_factory=dict)
     """The places of messages that name blobs, and for each the pointers into it of texts that were cut."""
+    sizes: "array[int]" = msgspec.field(default_factory=lambda: array("i"))
+    """What `tokens` remembers of the messages, so that a longer context is counted from where a shorter one was."""
+    uncounted: int = 0
+    """How many of the first messages are known to have no usage that could be trusted."""
 
 
 def build_context(tree: Tree, leaf_row: int, read: Read) -> Steps[Context]:
@@ -84,7 +89,7 @@ def extend_context(
     context.models = dict(known.models)
     context.injected_ttsr_rules = list(known.injected_ttsr_rules)
     context.messages, context.entry_ids = list(known.messages), list(known.entry_ids)
-    context.blobs = dict(known.blobs)
+    context.blobs, context.sizes = dict(known.blobs), known.sizes[:]
     yield from take_settings(context, tree, rows, read)
     speaking = [row for row in rows if tree.kind(row) in _SAYS]
     yield from _say(context, tree, speaking, read, {})

@@ -4,6 +4,7 @@ The estimate is pi's, a quarter of the characters (fact: pi-omp §2.11); no toke
 """
 
 import math
+from array import array
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -13,8 +14,8 @@ from msgspec import UNSET, Raw
 from sessiond.session import payloads, system
 from sessiond.session.agent_message import AgentMessage, read_message
 from sessiond.session.context import Context
-from sessiond.session.steps import Read, Steps
-from sessiond.session.tree import ASSISTANT, KIND, NONE, ROLE, Tree
+from sessiond.session.steps import ROWS_A_STEP, Steps
+from sessiond.session.tree import ASSISTANT, KIND, NONE, Tree
 
 IMAGE_CHARACTERS: Final = 4_800
 """What an image counts for, whatever its size."""
@@ -25,10 +26,14 @@ MOST_TOKENS: Final = 1_000_000_000
 _CHARACTERS_A_TOKEN: Final = 4
 _MESSAGES_A_STEP: Final = 256
 _BYTES_A_STEP: Final = 512 * 1024
+_COST_OF_A_MESSAGE: Final = 2_048
+"""What looking at a message costs beside its length, in bytes that could be read meanwhile."""
+_UNKNOWN: Final = -1
+_SYSTEM: Final = -2
+"""Of a message's size: it is a change of the system message, which counts once."""
 _DISTRUSTED: Final = ("aborted", "error")
 _RECOUNTS: Final = frozenset((KIND["compaction"], KIND["context_edit"], KIND["reset_boundary"]))
 """Kinds after which an older usage says nothing of the context any more."""
-_NEVER_SYSTEM: Final = frozenset((ROLE["user"], ROLE["assistant"], ROLE["toolResult"]))
 
 
 class Count(msgspec.Struct, frozen=True, gc=False):
@@ -38,37 +43,25 @@ class Count(msgspec.Struct, frozen=True, gc=False):
     estimated: bool
 
 
-def count(tree: Tree, leaf_row: int, context: Context, read: Read) -> Steps[Count]:
+def count(tree: Tree, leaf_row: int, context: Context) -> Steps[Count]:
     """The tokens of a context that was built for `leaf_row` of the same tree.
 
     The usage of the last answer on the path, if it can be trusted and nothing before it was compacted, edited
     or reset since; what came after it is estimated. Without such a usage all is estimated. Use it as
 
         context = await live.drive(build_context(tree, row, live.read_rows))
-        counted = await live.drive(tokens.count(tree, row, context, live.read_rows))
+        counted = await live.drive(tokens.count(tree, row, context))
 
-    Only the messages behind the trusted answer are decoded, so in a session whose agent stores usage this
-    costs microseconds at any depth.
+    Only the messages behind the trusted answer are decoded, so in a session whose agent stores usage this costs
+    microseconds at any depth. Estimates are remembered in the context, and go on into `extend_context`.
     """
-    answer, used_tokens = yield from _last_trusted(tree, leaf_row, read)
-    total, since_yield = used_tokens, 0
-    changes: list[Raw] = []  # of the system message, the newest first
-    answer_id = None if answer == NONE else tree.id(answer)
-    pairs = zip(reversed(context.messages), reversed(context.entry_ids), strict=True)
-    for looked_at, (message, entry_id) in enumerate(pairs, 1):
-        if entry_id == answer_id:
-            break
-        if answer == NONE and _may_be_system(tree, entry_id) and role(message) == "system":
-            changes.append(message)
-        else:
-            total += estimate(message)
-        since_yield += memoryview(message).nbytes
-        if looked_at % _MESSAGES_A_STEP == 0 or since_yield > _BYTES_A_STEP:
-            since_yield = 0
-            yield
-    in_force = system.in_force(reversed(changes))
-    total += 0 if in_force is None else estimate(in_force)
-    return Count(total, estimated=answer == NONE)
+    answer, used_tokens = yield from _last_trusted(tree, leaf_row, context)
+    messages, first = context.messages, answer + 1
+    sizes = yield from _sizes(context, first)
+    of_system = [messages[first + at] for at, size in enumerate(sizes) if size == _SYSTEM]
+    in_force = system.in_force(of_system)
+    total = used_tokens + sum(sizes) - _SYSTEM * len(of_system)
+    return Count(total if in_force is None else total + estimate(in_force), estimated=answer < 0)
 
 
 def estimate(message: bytes | Raw) -> int:
@@ -119,13 +112,8 @@ class _Answer(msgspec.Struct, rename="camel"):
     usage: Any = None
 
 
-class _AnswerEntry(msgspec.Struct):
-    message: Raw
-
-
 _head = msgspec.json.Decoder(_Head)
 _answer = msgspec.json.Decoder(_Answer)
-_answer_entry = msgspec.json.Decoder(_AnswerEntry)
 
 
 def _length(value: object) -> int:
@@ -205,26 +193,50 @@ def _whole(value: object) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
-def _may_be_system(tree: Tree, entry_id: str) -> bool:
-    row = tree.row(entry_id)
-    return row is None or tree.role(row) not in _NEVER_SYSTEM
+def _sizes(context: Context, first: int) -> Steps["array[int]"]:
+    """The estimates of a context's messages from one on."""
+    messages, sizes = context.messages, context.sizes
+    sizes.extend(array("i", [_UNKNOWN]) * (len(messages) - len(sizes)))
+    looked_at = 0
+    for at in range(first, len(messages)) if _UNKNOWN in sizes[first:] else ():
+        if sizes[at] == _UNKNOWN:
+            message = messages[at]
+            sizes[at] = _SYSTEM if role(message) == "system" else estimate(message)
+            looked_at += memoryview(message).nbytes + _COST_OF_A_MESSAGE
+        if looked_at > _BYTES_A_STEP:
+            looked_at = 0
+            yield
+    return sizes[first:]
 
 
-def _last_trusted(tree: Tree, leaf_row: int, read: Read) -> Steps[tuple[int, int]]:
-    """The row of the last answer whose usage still holds, and its tokens; `NONE` and 0 without one."""
-    seen: set[int] = set()
-    row, walked = leaf_row, 0
-    while row != NONE and row not in seen and tree.kind(row) not in _RECOUNTS:
-        if tree.irregular:
-            seen.add(row)
-        if tree.role(row) == ASSISTANT:
-            said = payloads.part(_answer_entry, read([row])[0])
-            total = None if said is None else used(said.message)
+def _last_trusted(tree: Tree, leaf_row: int, context: Context) -> Steps[tuple[int, int]]:
+    """The place of the last answer whose usage still holds, and its tokens; -1 and 0 without one."""
+    entry_ids, fresh = context.entry_ids, range(len(context.messages) - 1, context.uncounted - 1, -1)
+    for looked_at, at in enumerate(fresh, 1):
+        row = tree.row(entry_ids[at])
+        if row is not None and tree.role(row) == ASSISTANT:
+            total = used(context.messages[at])
             if total is not None:
-                return row, total
+                if (yield from _stands(tree, leaf_row, row)):
+                    return at, total
+                break
+        if looked_at % _MESSAGES_A_STEP == 0:
             yield
+    context.uncounted = len(context.messages)
+    return -1, 0
+
+
+def _stands(tree: Tree, leaf_row: int, row: int) -> Steps[bool]:
+    """Whether nothing between a row and the leaf below it changes what was counted there."""
+    seen: set[int] = set()
+    below, walked = leaf_row, 0
+    while below not in (row, NONE) and below not in seen:
+        if tree.kind(below) in _RECOUNTS:
+            return False
+        if tree.irregular:
+            seen.add(below)
+        below = tree.parent(below)
         walked += 1
-        if walked % _MESSAGES_A_STEP == 0:
+        if walked % ROWS_A_STEP == 0:
             yield
-        row = tree.parent(row)
-    return NONE, 0
+    return below == row

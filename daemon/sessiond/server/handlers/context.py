@@ -24,7 +24,7 @@ async def context_(_client: Client, live: LiveSession, params: t.ContextParams) 
     missing: list[str] = []
     if params.resolve_blobs:
         seen, missing = await resolving.put_back_into_context(seen, live.blobs, most_bytes=MOST_IN_A_REPLY)
-    counted = await live.drive(tokens.count(tree, leaf, seen, live.read_rows))
+    counted = await live.drive(tokens.count(tree, leaf, seen))
     written = prompt_id = None
     if params.format != "agent":
         written, prompt_id = await _written(live, leaf, seen, params.format)

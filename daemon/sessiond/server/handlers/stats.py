@@ -20,7 +20,7 @@ async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.S
     leaf_id = tree.leaf_id if params.leaf_id is None else params.leaf_id
     path, whole = await kept.tallies(live, row)
     context = await live.context(row)
-    counted = await live.drive(tokens.count(tree, row, context, live.read_rows))
+    counted = await live.drive(tokens.count(tree, row, context))
     settings = limits.in_force(client.server.chosen.compaction, tree)
     return t.StatsResult(
         path=_stats(live, path), tree=_stats(live, whole), leaf_id=leaf_id,
