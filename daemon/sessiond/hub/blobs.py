@@ -50,7 +50,8 @@ class SessionBlobs:
     async def keep(self, new: dict[str, bytes], drafts: Iterable[bytes]) -> None:
         """Make durable what drafts name: new blobs, and old ones, so that nobody collects them meanwhile."""
         if self._own is not None:
-            for start in range(0, len(data := list(new.values())), PUTS_AT_ONCE):
+            data = list(new.values())
+            for start in range(0, len(data), PUTS_AT_ONCE):
                 await asyncio.gather(*map(self._own.put, data[start : start + PUTS_AT_ONCE]))
             old = _named(drafts) - new.keys()
             await asyncio.gather(*(place.touch(old) for place in self._kept))
