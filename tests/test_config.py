@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.config import Compaction, Config, Drafts, InvalidConfig, Listen, State, Summarizer, read
+from sessiond.config import Blobs, Compaction, Config, Drafts, InvalidConfig, Listen, State, Summarizer, read
 
 
 def written(tmp_path: Path, text: str) -> str:
@@ -19,6 +19,7 @@ def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
         Compaction(enabled=False, context_window=200_000, reserve_tokens=16_384, keep_recent_tokens=20_000),
         Summarizer(command=None, timeout=300.0),
         State(max_decisions=10, max_tokens=150_000),
+        Blobs(grace=604_800.0),
     )
 
 
@@ -40,6 +41,10 @@ def test_sizes_of_a_compaction_are_whole_numbers_of_tokens(tmp_path: Path) -> No
 
 def test_never_is_a_length_of_time(tmp_path: Path) -> None:
     assert read(written(tmp_path, '[drafts]\nmax_age = "never"\n')).drafts.max_age is None
+
+
+def test_blobs_that_nobody_names_may_stay_for_ever(tmp_path: Path) -> None:
+    assert read(written(tmp_path, '[blobs]\ngrace = "never"\n')).blobs == Blobs(grace=None)
 
 
 @given(st.integers(1, 999_999_999), st.sampled_from([("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)]))
