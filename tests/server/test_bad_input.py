@@ -273,7 +273,7 @@ async def test_a_mistyped_method_is_answered_with_the_nearest(memory: Running) -
 
 async def test_a_page_of_ids_is_bounded(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
-    await peer.append(session_id, user("x" * 1_500_000, id="big"), user("y", id="small"))
+    await peer.append(session_id, user("—" * 499_000, id="big"), user("y", id="small"))
     ids = ["big", "small"] * 500
     first = await peer.call("session/entries", sessionId=session_id, ids=ids, limit=1000)
     assert len(first["entries"]) < 5
