@@ -132,9 +132,9 @@ async def test_an_answer_makes_the_session_one_that_is_listed_with_model_and_tok
     assert not (await peer.call("session/info", sessionId=session))["session"]["draft"]
 
 
-@pytest.mark.parametrize("depth", [1_500, 100_000])
 @pytest.mark.parametrize("format", PROVIDERS)
-def test_content_that_is_nested_too_deeply_is_refused(format: Provider, depth: int) -> None:
+def test_content_that_is_nested_too_deeply_is_refused(format: Provider) -> None:
+    depth = 100_000
     nest = '{"role":"user","content":' * depth + "1" + "}" * depth
     with pytest.raises(InvalidEntry):
         in_agents_format(AppendParams(session_id="s", format=format, entries=[msgspec.Raw(nest.encode())]))
