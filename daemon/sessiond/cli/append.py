@@ -11,6 +11,7 @@ import os
 import sys
 import time
 
+from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id
 from sessiond.client.blocking import connect
@@ -22,10 +23,19 @@ if TYPE_CHECKING:
 
     from sessiond.cli.arguments import Given
 
+_OF_PROVIDERS = (
+    "role",
+    "choices",
+    "candidates",
+    "parts",
+)  # fields that no entry has, but a message or answer
+
 
 def append(given: Given) -> int:
     """Send `session/append`."""
     params = {"entries": _drafts(given)} | _conditions(given)
+    if (format := given.text("format")) is not None:
+        params["format"] = format
     text = _send(given, params)
     if given.flag("json"):
         print(text)
@@ -72,6 +82,9 @@ def _send(given: Given, params: dict[str, Any]) -> str:
 
 def _drafts(given: Given) -> list[dict[str, Any]]:
     drafts: list[dict[str, Any]] = []
+    foreign = given.text("format") not in (None, "agent")
+    if foreign and (said := given.many("user", "assistant")):
+        raise Usage(f"--format goes with - and --json-entry, not with --{said[0][0]}")
     for option, value in given.many("user", "assistant", "json-entry", "stdin"):
         if option == "user":
             drafts.append(_said({"role": "user", "content": value}))
@@ -80,14 +93,25 @@ def _drafts(given: Given) -> list[dict[str, Any]]:
         elif option == "json-entry":
             drafts += _read(value, "--json-entry")
         else:
-            drafts += _read(sys.stdin.buffer.read().decode("utf-8", "surrogateescape"), "standard input")
+            drafts += _read(stdin.whole(), "standard input")
     if not drafts:
         raise Usage(
             "there is nothing to append", "Give --user TEXT, --assistant TEXT, --json-entry JSON or -"
         )
+    if foreign:
+        drafts = [_as_entry(draft) for draft in drafts]
     for draft in drafts:
         draft.setdefault("id", os.urandom(4).hex())
     return drafts
+
+
+def _as_entry(item: dict[str, Any]) -> dict[str, Any]:
+    """A provider's message or answer as the message of an entry, whose id is ours: an answer's own is another's."""
+    if item.get("type") in (None, "message") and (
+        "message" not in item or any(name in item for name in _OF_PROVIDERS)
+    ):
+        return {"type": "message", "message": item}
+    return item
 
 
 def _said(message: dict[str, Any]) -> dict[str, Any]:

@@ -40,10 +40,10 @@ class Verb:
     """A command: where it is implemented (`module:function` in `sessiond.cli`), and what it takes.
 
     `places` are positional arguments, `[ID]` with brackets where one may be left out; those in brackets are
-    filled from the left once every other has its value.
+    filled from the left once every other has its value. `examples` are command lines.
     """
 
-    __slots__ = ("about", "details", "options", "places", "run")
+    __slots__ = ("about", "details", "examples", "options", "places", "run")
 
     def __init__(
         self,
@@ -52,12 +52,14 @@ class Verb:
         places: tuple[str, ...] = (),
         options: tuple[Option, ...] = (),
         details: str = "",
+        examples: tuple[str, ...] = (),
     ) -> None:
         self.about = about
         self.run = run
         self.places = places
         self.options = options
         self.details = details
+        self.examples = examples
 
 
 class Given:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli import human
+from sessiond.cli import human, progress
 from sessiond.cli.arguments import Usage
 from sessiond.client.blocking import connect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from sessiond.cli.arguments import Given
 
 _DAY = 86_400
-_BAR_COLUMNS = 30
 _FEW = 10
 
 
@@ -34,33 +32,13 @@ def blobs(given: Given) -> int:
         if given.flag("json"):
             print(daemon.call_text("blob/collect", params))
             return 0
-        if sys.stderr.isatty():
-            found = daemon.call("blob/collect", {**params, "workDoneToken": "blobs"}, told=_bar())
-            print("\r\x1b[K", end="", file=sys.stderr)
-        else:
-            found = daemon.call("blob/collect", params)
+        found = progress.call(daemon, "blob/collect", params)
     if collects:
         _say_collected(found)
     else:
         _say_totals(found)
     _say_missing(found["missing"])
     return 0
-
-
-def _bar() -> Callable[[str, Any], None]:
-    """Draws progress on standard error, over itself."""
-    from sessiond.cli.bars import bar
-    from sessiond.cli.style import style_for
-
-    style = style_for(sys.stderr)
-
-    def draw(method: str, params: Any) -> None:
-        step = params.get("value", {}) if method == "$/progress" else {}
-        if step.get("percentage") is not None:
-            drawn = bar(step["percentage"] / 100, _BAR_COLUMNS, style)
-            print(f"\r\x1b[K{drawn} {step.get('message') or ''}", end="", file=sys.stderr, flush=True)
-
-    return draw
 
 
 def _say_totals(found: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from sessiond.cli import human
+from sessiond.cli import human, progress
 from sessiond.cli.chosen import session_id
 from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
@@ -28,7 +28,7 @@ _FEW = 5
 
 def import_(given: Given) -> int:
     """Send `session/import`."""
-    params: dict[str, Any] = {"path": os.path.abspath(given.needed("PATH")), "workDoneToken": "import"}
+    params: dict[str, Any] = {"path": os.path.abspath(given.needed("PATH"))}
     if (dialect := given.text("format")) is not None:
         params["format"] = dialect
     if (cwd := given.text("cwd")) is not None:
@@ -37,9 +37,7 @@ def import_(given: Given) -> int:
         if given.flag("json"):
             print(daemon.call_text("session/import", params))
             return 0
-        result = daemon.call("session/import", params, told=_tell if sys.stderr.isatty() else None)
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr)
+        result = progress.call(daemon, "session/import", params)
     sessions = result["sessions"]
     for session in sessions:
         if session["status"] != "unchanged":
@@ -74,12 +72,6 @@ def export(given: Given) -> int:
     if missing := result["missingBlobs"]:
         print(f"{human.count(len(missing), 'blob')} could not be found: see --json", file=sys.stderr)
     return 0
-
-
-def _tell(method: str, params: Any) -> None:
-    message = params.get("value", {}).get("message") if method == "$/progress" else None
-    if message:
-        print(f"\r\x1b[K{one_line(message)[:78]}", end="", file=sys.stderr, flush=True)
 
 
 def _say(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]], skipped_count: int) -> None:

@@ -22,8 +22,9 @@ usage: sessiond COMMAND [...]        sessiond COMMAND --help says more
 """
 
 _GROUPS = (
-    ("Sessions", ("new", "continue", "list", "search", "show", "stats", "fork", "rename", "tag")),
-    ("Entries", ("tree", "append", "branch", "label", "context", "state", "watch")),
+    ("Sessions", ("new", "continue", "list", "search", "show", "fork", "rename", "tag")),
+    ("Entries", ("tree", "append", "branch", "label", "watch")),
+    ("What a model sees", ("context", "compact", "configure", "stats", "state")),
     ("Other programs", ("import", "export")),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "serve", "attach")),
@@ -63,6 +64,9 @@ def explain(name: str) -> int:
     if verb.options:
         print(f"\n{style('Options', 'bold')}")
         print(*aligned([(f"  {_option(option)}", option.about) for option in verb.options], style), sep="\n")
+    if verb.examples:
+        print(f"\n{style('Examples', 'bold')}")
+        print(*(f"  {example}" for example in verb.examples), sep="\n")
     return 0
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
 
 TYPE_CHECKING = False
@@ -40,7 +39,7 @@ def _params(text: str) -> dict[str, Any]:
     import json  # noqa: TID251 - the thin client has no msgspec
 
     if text == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+        text = stdin.whole()
     try:
         params = json.loads(text)
     except (ValueError, RecursionError) as error:

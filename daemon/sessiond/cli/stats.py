@@ -46,7 +46,7 @@ def _overview(found: dict[str, Any], style: Style) -> Iterator[str]:
     yield _context(found["context"], style)
     yield ""
     yield from _counts(path, tree, style)
-    if tree["models"]:
+    if tree["cost"]["total"] or tree["tokens"]["total"]:
         yield ""
         yield from _models(tree, style)
     if tree["tools"]:
@@ -107,7 +107,8 @@ def _models(tree: dict[str, Any], style: Style) -> Iterator[str]:
         [
             percent(share),
             *([human.money(it["cost"]["total"])] if measure == "cost" else []),
-            one_line(it.get("model") or "") or "tools and summaries",
+            one_line(it.get("model") or "")
+            or ("answers of no named model" if it["messages"] else "tools and summaries"),
             _spent(it),
         ]
         for it, share in zip(tree["models"], shares, strict=True)

@@ -1,4 +1,4 @@
-"""Commands about the tree of a session: tree, branch, label."""
+"""Commands about the tree of a session: tree, label."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sys
 
 from sessiond.cli.chosen import session_id
 from sessiond.cli.style import style_for
-from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
 from sessiond.client.wire import RpcError
 
@@ -47,25 +46,6 @@ def tree(given: Given) -> int:
         )
     elif page.get("leafId") is None:
         print("The next entry starts another root.", file=sys.stderr)
-    return 0
-
-
-def branch(given: Given) -> int:
-    """Send `session/branch`."""
-    target = given.needed("ENTRY")
-    params: dict[str, Any] = {"targetId": None if target == "root" else target}
-    if (summary := given.text("summary")) is not None:
-        params["summary"] = summary
-    if (expected := given.text("expect")) is not None:
-        params["expectedLeaf"] = expected
-    with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
-        if given.flag("json"):
-            print(daemon.call_text("session/branch", params))
-            return 0
-        moved = daemon.call("session/branch", params)
-    leaf = moved.get("leafId")
-    print(f"The leaf is now {one_line(leaf)}." if leaf else "The leaf is now before the first entry.")
     return 0
 
 

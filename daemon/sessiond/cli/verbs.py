@@ -1,10 +1,8 @@
 """Every verb of the command line: what it does, what it takes, where it is implemented."""
 
 from sessiond.cli.arguments import Option, Verb
-
-JSON = Option("json", "", "print the result exactly as the daemon sent it")
-CURSOR = Option("cursor", "CURSOR", "go on where a page (--json) ended")
-AT_LEAF = Option("leaf", "ENTRY", "at this entry instead of the session's leaf")
+from sessiond.cli.model_verbs import MODEL_VERBS
+from sessiond.cli.options import CURSOR, INSTRUCTIONS, JSON
 
 VERBS: dict[str, Verb] = {
     "new": Verb(
@@ -86,32 +84,6 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
     ),
-    "stats": Verb(
-        "Show what a session is made of, how full its context is and what it has cost",
-        "stats:stats",
-        ("[ID]",),
-        (AT_LEAF, JSON),
-    ),
-    "state": Verb(
-        "Show or update what an agent must know to go on: plan, decisions, artifacts",
-        "state:state",
-        ("[ID]",),
-        (
-            Option("decide", "TEXT", "record a decision"),
-            Option("because", "TEXT", "why it was made"),
-            Option("artifact", "NAME=PATH", "record where something lies"),
-            Option("plan", "TEXT", "have this plan; an empty one takes it away"),
-            Option("tokens", "N", "count so many tokens more"),
-            Option("model", "NAME", "go on with this provider/model"),
-            Option("agent", "NAME", "who works here"),
-            Option("compress", "", "prune now: the newest decisions stay, above the limit no artifact"),
-            Option("begin-task", "", "count a turn, prune if need be, print lines for a system prompt"),
-            AT_LEAF,
-            JSON,
-        ),
-        "All options of one command but --begin-task are one line of the log. A branch has the state of its point.",
-    ),
-    "context": Verb("Show what a model would see", "context:context", ("[ID]",), (AT_LEAF, JSON)),
     "append": Verb(
         "Add entries to a session and print their ids",
         "append:append",
@@ -121,8 +93,9 @@ VERBS: dict[str, Verb] = {
             Option("assistant", "TEXT", "an assistant message"),
             Option("json-entry", "JSON", "any entry"),
             Option(
-                "stdin", "", "drafts from standard input: an object, an array or JSON lines (also: a lone -)"
+                "stdin", "", "entries from standard input: an object, an array or JSON lines (also: a lone -)"
             ),
+            Option("format", "NAME", "entries may be messages or answers of openai, anthropic or google"),
             Option("model", "NAME", "provider/model of the --assistant messages"),
             Option("parent", "ENTRY", "attach here instead of at the leaf"),
             Option("root", "", "attach to nothing: start another root"),
@@ -133,17 +106,25 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
         "--user, --assistant and --json-entry may be mixed and repeated: all are added, in order, or none.",
+        (
+            "sessiond append --user 'Run the tests.'",
+            "curl … | sessiond append --format openai -",
+        ),
     ),
     "branch": Verb(
         "Move the leaf to an earlier entry; what comes next makes a branch",
-        "tree:branch",
+        "branch:branch",
         ("[ID]", "ENTRY"),
         (
-            Option("summary", "TEXT", "say there what was left behind"),
+            Option("dry-run", "", "only show what would be left behind"),
+            Option("summarize", "", "have a summary written of what is left behind, and go on from that"),
+            Option("summary", "TEXT", "this is the summary; - reads it from standard input"),
+            INSTRUCTIONS,
             Option("expect", "ENTRY", "only if this is still the leaf"),
             JSON,
         ),
-        "ENTRY may be the word root: before the first entry.",
+        "ENTRY may be the word root: before the first entry. --summarize asks whom sessiond compact asks.",
+        ("sessiond branch 4f0c21aa --dry-run", "sessiond branch 4f0c21aa --summarize"),
     ),
     "fork": Verb(
         "Cut a path into a new session and print its id",
@@ -256,4 +237,5 @@ VERBS: dict[str, Verb] = {
         (),
         (Option("stdio", "", "the only way there is, and the default"),),
     ),
+    **MODEL_VERBS,
 }

@@ -1,0 +1,25 @@
+"""Text that a command reads from standard input, as it is asked to with a lone -."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond.cli.arguments import Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessiond.cli.arguments import Given
+
+
+def whole() -> str:
+    """All of standard input, which has to be UTF-8."""
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise Usage(f"standard input is not UTF-8 (byte {error.start})") from error
+
+
+def text(given: Given, option: str) -> str | None:
+    """The value of an option, or what standard input has instead of a -; None when the option was left out."""
+    value = given.text(option)
+    return whole().strip() if value == "-" else value
