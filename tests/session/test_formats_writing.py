@@ -231,6 +231,16 @@ def test_a_call_of_another_provider_says_to_google_that_nobody_signed_it() -> No
     assert "thoughtSignature" not in parts[1], "the first call of a turn is the one that is looked at"
 
 
+def test_a_signature_of_another_house_of_gemini_is_not_told_to_google() -> None:
+    vertex = GEMINI | {"api": "google-vertex", "provider": "google-vertex"}
+    log = loaded(
+        header(), user("Go"), assistant([CALL | {"thoughtSignature": "c2ln"}], **vertex),
+        tool_result("x", call="call_1"), assistant("Done.", **GEMINI), user("?"),
+    )  # fmt: skip
+    (call,) = sent(log, "google").messages[1]["parts"]
+    assert call["thoughtSignature"] == "skip_thought_signature_validator"
+
+
 def test_redacted_thinking_goes_back_to_anthropic_in_either_peers_shape() -> None:
     blocks = [
         {"type": "redactedThinking", "data": "b21w"},

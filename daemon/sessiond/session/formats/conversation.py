@@ -73,7 +73,8 @@ class Turn(msgspec.Struct):
     """One turn. `source` counts the agent's messages; turns of the role `results` have `results`, no parts.
 
     `plain`: the content was one text, not a list of blocks. `failed`: the turn was aborted or ended in an error.
-    `told`: no provider has its role, its words are told as the user's.
+    `told`: no provider has its role, its words are told as the user's. `foreign`: another provider made it than the
+    one that is asked, so that its signatures mean nothing there.
     """
 
     role: Role
@@ -83,5 +84,6 @@ class Turn(msgspec.Struct):
     plain: bool = False
     failed: bool = False
     told: bool = False
+    foreign: bool = False
     api: str | None = None
     provider: str | None = None

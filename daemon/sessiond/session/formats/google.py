@@ -23,7 +23,6 @@ from sessiond.session.formats.conversation import (
     Thinking,
     Turn,
 )
-from sessiond.session.formats.families import made_in
 from sessiond.session.formats.fitting import Taken, fit, without
 from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
 from sessiond.session.steps import Steps
@@ -73,7 +72,7 @@ def _parts(turn: Turn) -> list[dict[str, Any]]:
         return [{"functionResponse": _response(result)} for result in turn.results]
     parts = [_part(part) for part in turn.parts]
     call = next((part for part in parts if "functionCall" in part), None)
-    if call is not None and (turn.api or turn.provider) and not made_in(turn, "google"):
+    if call is not None and turn.foreign and (turn.api or turn.provider):
         call.setdefault("thoughtSignature", UNSIGNED)
     return parts
 

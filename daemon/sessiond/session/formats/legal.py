@@ -133,6 +133,7 @@ def _clean(turn: Turn, reasons: Reasons, keeps: KeepsThinking) -> None:
     """Take out of an assistant's turn what nobody would take."""
     kept: list[Part] = []
     own = keeps(turn)
+    turn.foreign = not own
     for part in turn.parts:
         if isinstance(part, Call):
             if not part.name:
