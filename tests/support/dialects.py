@@ -4,9 +4,10 @@ import json  # noqa: TID251 - files of other programs are written as they write 
 from pathlib import Path
 from typing import Any
 
-from sessiond.session.dialects import known
+from sessiond.session.dialects import known, landing
 from sessiond.session.dialects.source import Source
 from sessiond.session.dialects.weaving import IMPORT_TYPE, ORIGIN_TYPE, Imported
+from support.logs import Loaded
 
 WRITTEN_AT = "2026-03-01T08:00:00.000Z"
 SAMPLES = Path("/work/shared/samples")
@@ -71,6 +72,11 @@ def path(session: Imported) -> list[str]:
         walk.append(at)
         at = parents[at]
     return walk[::-1]
+
+
+def as_log(session: Imported) -> Loaded:
+    """The log of a session as it would be stored."""
+    return Loaded(landing.new_log(session, "session-1", "/work").log)
 
 
 def sample(name: str) -> bytes | None:

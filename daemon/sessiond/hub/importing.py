@@ -6,7 +6,7 @@ stays where they are.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -176,9 +176,10 @@ class Imports:
         """Append what is new, and move the leaf along if it is still where an import had left it."""
         leaf = live.tree.pending_leaf_id
         follows = leaf is None or any(it.id == leaf for it in imported.woven)
+        there = {it.id for it in imported.woven}
         for start in range(0, len(new), ENTRIES_AT_ONCE):
             some = new[start : start + ENTRIES_AT_ONCE]
-            batch = [_draft(it, imported.dialect) for it in some]
+            batch = [_draft(it, imported.dialect, there) for it in some]
             is_last = start + ENTRIES_AT_ONCE >= len(new)
             if is_last and follows and some[-1].id != imported.leaf:
                 batch.append(msgspec.json.encode({"type": "leaf", "targetId": imported.leaf}))
@@ -209,12 +210,14 @@ def _account(imported: Imported, path: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _draft(it: Woven, dialect: str) -> bytes:
+def _draft(it: Woven, dialect: str, there: Container[str | None]) -> bytes:
     """An entry as it is appended; what an append would refuse is kept raw in its place."""
     try:
-        drafts.read_draft(0, it.line)
+        draft = drafts.read_draft(0, it.line)
     except HubError as refusal:
         return landing.as_kept(it, dialect, str(refusal))
+    if draft.target is not None and draft.target not in there:
+        return landing.as_kept(it, dialect, f"it points to an entry that is not here: {draft.target}")
     return it.line
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from sessiond.session import entries
 from sessiond.session.dialects import claude_leaf, claude_messages, fields
 from sessiond.session.dialects.claude_lines import (
+    SPEAKING,
     ChainLine,
     Preserved,
     chain_line,
@@ -37,7 +38,7 @@ _TAKEN: Final = ("type", "uuid", "parentUuid", "timestamp", "message", "logicalP
 def detect(first: list[dict[str, Any]]) -> bool:
     """Whether these are lines of Claude Code."""
     return any(
-        value.get("type") in _TYPES
+        fields.text(value.get("type")) in _TYPES
         and any(name in value for name in ("sessionId", "uuid", "leafUuid", "messageId"))
         and "payload" not in value
         for value in first
@@ -140,21 +141,23 @@ class _Reader:
 
     def _unfinished(self, whole: list[ChainLine | SourceLine]) -> int | None:
         """Where the last message begins, if more of it may come: it is not taken before it is whole."""
-        place = next((n for n in reversed(range(len(whole))) if isinstance(whole[n], ChainLine)), None)
-        if place is None:
+        found = [
+            (place, it)
+            for place, it in enumerate(whole)
+            if isinstance(it, ChainLine) and (it.type in SPEAKING or it.is_boundary)
+        ]
+        if not found:
             return None
-        last = whole[place]
-        if not isinstance(last, ChainLine):
-            return None
+        place, last = found[-1]
         split = last.type == "assistant" and fields.text(last.message.get("id")) is not None
         done = any(fields.text(part.message.get("stop_reason")) for part in last.parts)
-        if last.is_summary and place and self._awaits_more(whole[place - 1]):
-            return place - 1
+        if last.is_summary and len(found) > 1 and self._awaits_more(found[-2][1]):
+            return found[-2][0]
         return place if last.is_boundary or (split and not done) else None
 
-    def _awaits_more(self, it: ChainLine | SourceLine) -> bool:
+    def _awaits_more(self, it: ChainLine) -> bool:
         """Whether a boundary names messages that are not written yet."""
-        if not isinstance(it, ChainLine) or not it.is_boundary:
+        if not it.is_boundary:
             return False
         named = {*preserved(it).uuids, fields.text(it.value.get("logicalParentUuid"))} - {None}
         return not named <= self._known

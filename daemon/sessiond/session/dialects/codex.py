@@ -30,7 +30,10 @@ ROLLED_BACK: Final = "rolled-back"
 
 def detect(first: list[dict[str, Any]]) -> bool:
     """Whether these are lines of a rollout, of today or of before September 2025."""
-    if any(value.get("type") in _RECORDS and isinstance(value.get("payload"), dict) for value in first):
+    if any(
+        fields.text(value.get("type")) in _RECORDS and isinstance(value.get("payload"), dict)
+        for value in first
+    ):
         return True
     return any("record_type" in value for value in first) or (bool(first) and _is_old_header(first[0]))
 
@@ -245,7 +248,7 @@ def _item(value: dict[str, Any]) -> dict[str, Any] | None:
     """The response item in a line, in its envelope or bare."""
     if value.get("type") == "response_item" and isinstance(value.get("payload"), dict):
         return fields.mapping(value["payload"])
-    return value if value.get("type") in _BARE and "payload" not in value else None
+    return value if fields.text(value.get("type")) in _BARE and "payload" not in value else None
 
 
 def _mirrored(value: dict[str, Any]) -> list[tuple[str, str]]:
@@ -264,7 +267,7 @@ def _mirrored(value: dict[str, Any]) -> list[tuple[str, str]]:
 def _mirror(value: dict[str, Any]) -> tuple[str, str] | None:
     """The same of an event, if it is one that mirrors."""
     payload = fields.mapping(value.get("payload"))
-    kind = payload.get("type")
+    kind = fields.text(payload.get("type")) or ""
     if value.get("type") != "event_msg" or kind not in _MIRRORS:
         return None
     role = {"user_message": "user", "agent_message": "assistant"}.get(kind, "reasoning")

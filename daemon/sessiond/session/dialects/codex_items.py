@@ -48,7 +48,7 @@ def item_of(
     value: dict[str, Any], *, at: str, speaker: Speaker, tools: dict[str, str], fallback_id: str
 ) -> Item | None:
     """What one response item becomes, or None. `tools` maps calls to tools, and learns new ones."""
-    type = value.get("type")
+    type = fields.text(value.get("type"))
     if type == "message":
         return _message(value, at, speaker)
     if type == "reasoning":

@@ -127,7 +127,9 @@ def _add(weaver: Weaver, it: Linked, parent: str | None, *, migrated: bool) -> s
     type = fields.as_text(it.value.get("type"))
     weaver.count(type)
     at = weaver.tick(it.value.get("timestamp"))
-    stays = not migrated and not weaver.has(it.id) and fields.entry_id(it.id) == it.id
+    stays = (
+        not migrated and "parentId" in it.value and not weaver.has(it.id) and fields.entry_id(it.id) == it.id
+    )
     if stays and isinstance(it.value.get("id"), str) and it.value.get("parentId") == parent:
         try:
             role = fields.mapping(it.value.get("message")).get("role")

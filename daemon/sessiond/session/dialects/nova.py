@@ -110,33 +110,28 @@ def _updates(state: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _spread(state: dict[str, Any], metrics: dict[str, Any], updates: list[dict[str, Any]]) -> list[str]:
-    """Put artifacts, turns and tokens onto the updates; one of a kind fits on each."""
+    """Put artifacts, turns and tokens onto the updates, the last first; one of a kind fits on each."""
     missed: list[str] = []
     artifacts = [(name, path) for name, path in fields.mapping(state.get("latest_artifacts")).items() if name]
-    for number, (name, path) in enumerate(artifacts):
-        if not fields.text(path):
-            missed.append(f"the artifact {name:.40}")
-            continue
-        _at(updates, number)["artifact"] = {"name": name, "path": path}
-    turns, tasks = _whole(state.get("turn_count")), _whole(metrics.get("task_count", state.get("turn_count")))
+    turns = _whole(state.get("turn_count"))
+    tasks = _whole(metrics.get("task_count", turns))
     if tasks > _MAX_TASKS or (turns and not tasks):
         missed.append("metrics.task_count")
         tasks = min(max(tasks, 1), _MAX_TASKS)
-    for number in range(tasks):
-        _at(updates, number)["turns"] = turns if number == 0 else 0
+    updates += [{} for _ in range(max(len(artifacts), tasks) - len(updates))]
+    for update, (name, path) in zip(reversed(updates), artifacts, strict=False):
+        if fields.text(path) is None:
+            missed.append(f"the artifact {name:.40}")
+        else:
+            update["artifact"] = {"name": name, "path": path}
+    for number, update in zip(range(tasks), reversed(updates), strict=False):
+        update["turns"] = turns if number == 0 else 0
     tokens = _whole(state.get("tokens_used"))
     if tokens:
-        _at(updates, 0)["tokens"] = min(tokens, _MAX_TOKENS)
+        updates[-1]["tokens"] = min(tokens, _MAX_TOKENS)
     if tokens > _MAX_TOKENS or _whole(metrics.get("total_tokens", tokens)) != tokens:
         missed.append("metrics.total_tokens")
     return missed
-
-
-def _at(updates: list[dict[str, Any]], number: int) -> dict[str, Any]:
-    """The update that something may be put onto: counted from the last, so that a pruning stays before it."""
-    while len(updates) <= number:
-        updates.append({})
-    return updates[len(updates) - 1 - number] if len(updates) > number else updates[-1]
 
 
 def _said(state: dict[str, Any]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _model_change(payload: dict[str, Any]) -> dict[str, Any]:
 
 def _message(message: Any, losses: Losses) -> dict[str, Any] | None:
     """A message of a role that operator has; None for any other."""
-    if not isinstance(message, dict) or message.get("role") not in _ROLES:
+    if not isinstance(message, dict) or fields.text(message.get("role")) not in _ROLES:
         return None
     role = _ROLES[message["role"]]
     made: dict[str, Any] = {"role": role}

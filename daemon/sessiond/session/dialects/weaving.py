@@ -195,6 +195,9 @@ class Weaver:
 
     def finish(self) -> Imported:
         """What the file became."""
+        if self.leaf is not None and self.leaf not in self._taken:
+            self.account.trouble(0, f"the leaf is not here: {self.leaf:.80}; the last entry is taken")
+            self.leaf = self.last
         began = _fit(self.timestamp) or _fit(self._source.modified) or _EPOCH
         return Imported(
             dialect=self.dialect, source_id=self.source_id, timestamp=began, cwd=self.cwd, title=self.title,

@@ -1,0 +1,195 @@
+"""What a session of Claude Code becomes, entry by entry (fact: session-servers §6.1)."""
+
+from typing import Any
+
+import msgspec
+
+from support.dialect_files import CLAUDE, SESSION, answer, call, claude
+from support.dialects import as_log, entry, imported, jsonl, kept, origin, path, tree
+
+
+def read(*lines: Any, **how: Any) -> Any:
+    return imported(jsonl(*lines), **how)
+
+
+def test_claude_becomes_a_tree_with_branches_and_compactions() -> None:
+    session = read(*CLAUDE)
+    assert tree(session) == [
+        ("u1", None, "user"), ("a2", "u1", "assistant"), ("r1", "a2", "toolResult"), ("a3", "r1", "assistant"),
+        ("u2", "a3", "user"), ("u3", "a3", "user"), ("a4", "u3", "assistant"), ("cb", "a4", "compaction"),
+        ("u5", "cb", "user"), ("a6", "u5", "assistant"), ("s1", None, "user"),
+    ]  # fmt: skip
+    assert path(session) == ["u1", "a2", "r1", "a3", "u3", "a4", "cb", "u5", "a6"]
+    compaction = entry(session, "cb")
+    assert (compaction["firstKeptEntryId"], compaction["tokensBefore"]) == ("u3", 99)
+    assert compaction["summary"] == "It was about a greeting."
+    assert set(kept(session)) == {1, 4, 19}
+    assert session.account.made["repeated"] == 2
+    assert as_log(session).tree.title == "Greetings"
+
+
+def test_the_parts_of_one_answer_are_one_message() -> None:
+    message = entry(read(*CLAUDE), "a2")["message"]
+    assert message["content"] == [
+        {"type": "thinking", "thinking": "hm", "thinkingSignature": "s"},
+        {"type": "toolCall", "id": "toolu_1", "name": "Read", "arguments": {"path": "/1"}},
+    ]
+    assert (message["stopReason"], message["responseId"], message["provider"]) == (
+        "toolUse",
+        "m1",
+        "anthropic",
+    )
+
+
+def test_a_result_names_its_tool_and_keeps_what_only_people_saw() -> None:
+    result = entry(read(*CLAUDE), "r1")
+    assert result["message"]["toolName"] == "Read"
+    assert result["message"]["content"] == [{"type": "text", "text": "content"}]
+    assert result["message"]["isError"] is False
+    assert result["foreign"] == {"toolUseResult": {"file": "x"}}
+
+
+def test_what_was_kept_of_a_compaction_is_in_the_context_once() -> None:
+    said_there = [
+        it.get("content") or it.get("summary") for it in map(decode, as_log(read(*CLAUDE)).context().messages)
+    ]
+    texts = [it if isinstance(it, str) else it[0].get("text") for it in said_there]
+    assert texts == ["It was about a greeting.", "Or rather this", "Yes", "Next", "Sure"]
+
+
+def decode(message: Any) -> Any:
+    return msgspec.json.decode(message)
+
+
+def test_results_of_one_answers_calls_follow_each_other() -> None:
+    session = read(
+        claude("user", "u1", None, "x"), claude("assistant", "a1", "u1", [call(1)], message_id="m", stop=None),
+        claude("assistant", "a2", "a1", [call(2)], message_id="m", stop="tool_use"),
+        claude("user", "r1", "a1", [answer(1)]), claude("user", "r2", "a2", [answer(2)]),
+        claude("assistant", "a3", "r2", "Done"),
+    )  # fmt: skip
+    assert path(session) == ["u1", "a2", "r1", "r2", "a3"]
+    after_one = read(
+        claude("user", "u1", None, "x"), claude("assistant", "a1", "u1", [call(1)], message_id="m", stop=None),
+        claude("user", "r1", "a1", [answer(1)]), claude("assistant", "a2", "a1", [call(2)], message_id="m"),
+        claude("user", "r2", "a2", [answer(2)]), claude("assistant", "a3", "r2", "Done"),
+    )  # fmt: skip
+    assert path(after_one) == ["u1", "a1", "r1", "a2", "r2", "a3"]
+
+
+def test_several_results_in_one_line_are_several_messages() -> None:
+    session = read(
+        claude("user", "u1", None, "x"), claude("assistant", "a1", "u1", [call(1), call(2)]),
+        claude("user", "r", "a1", [answer(1), answer(2), {"type": "text", "text": "and"}]),
+        claude("assistant", "a2", "r", "Done"),
+    )  # fmt: skip
+    assert path(session) == ["u1", "a1", "r-1", "r-2", "r", "a2"]
+
+
+def test_a_file_without_parents_is_in_the_order_of_its_lines() -> None:
+    lines = [
+        claude("user", "u1", None, "x"),
+        claude("assistant", "a1", None, "y"),
+        claude("user", "u2", None, "z"),
+    ]
+    assert path(read(*lines)) == ["u1", "a1", "u2"]
+    for line in lines:
+        del line["parentUuid"]
+    assert path(read(*lines)) == ["u1", "a1", "u2"]
+
+
+def test_a_parent_that_is_not_there_makes_a_root_and_is_reported() -> None:
+    session = read(
+        claude("user", "u1", None, "x"),
+        claude("assistant", "a1", "u1", "y"),
+        claude("user", "u2", "gone", "z"),
+    )
+    assert entry(session, "u2")["parentId"] is None
+    assert [it.line for it in session.account.troubles] == [3]
+
+
+def test_text_that_was_put_in_is_no_prompt_but_is_in_the_context() -> None:
+    session = read(
+        claude("user", "u1", None, "Caveat", isMeta=True),
+        claude("user", "u2", "u1", "Hello"),
+        claude("assistant", "a1", "u2", "Hi"),
+    )
+    assert entry(session, "u1")["type"] == "custom_message"
+    assert entry(session, "u1")["display"] is False
+    assert as_log(session).tree.first_user() != 1
+
+
+def test_a_summary_without_its_boundary_and_the_other_way_round() -> None:
+    alone = read(
+        claude("user", "u1", None, "x"),
+        claude("assistant", "a1", "u1", "y"),
+        claude("user", "cs", None, "Sum", isCompactSummary=True),
+        claude("assistant", "a2", "cs", "z"),
+    )
+    assert path(alone) == ["u1", "a1", "cs", "a2"]
+    assert entry(alone, "cs")["type"] == "compaction"
+    boundary = {**claude("system", "cb", None), "subtype": "compact_boundary", "content": "Compacted"}
+    bare = read(
+        claude("user", "u1", None, "x"),
+        claude("assistant", "a1", "u1", "y"),
+        boundary,
+        claude("user", "u2", "cb", "z"),
+    )
+    assert path(bare) == ["u1", "a1", "cb", "u2"]
+    assert len(bare.account.troubles) == 1
+
+
+def test_the_leaf_is_where_the_pointer_says_until_somebody_goes_on() -> None:
+    lines = [
+        claude("user", "u1", None, "x"),
+        claude("assistant", "a1", "u1", "y"),
+        claude("user", "u2", "a1", "z"),
+        claude("assistant", "a2", "u2", "w"),
+    ]
+    pointer = {"type": "last-prompt", "leafUuid": "a1", "sessionId": SESSION}
+    assert read(*lines).leaf == "a2"
+    assert read(*lines, pointer).leaf == "a1"
+    assert read(*lines, pointer, claude("user", "u3", "a2", "more")).leaf == "u3"
+    pinned = {**pointer, "explicit": True}
+    assert read(*lines, pinned, claude("user", "u3", "u1", "elsewhere")).leaf == "a1"
+    assert read(*lines, pinned, claude("user", "u4", "a1", "below")).leaf == "u4"
+    cleared = {"type": "last-prompt", "leafUuid": None, "explicit": True}
+    assert read(*lines, pinned, cleared).leaf == "a2"
+
+
+def test_a_subagents_file_is_a_child_of_its_session() -> None:
+    lines = [
+        claude("user", "u1", None, "Task", isSidechain=True),
+        claude("assistant", "a1", "u1", "Done", isSidechain=True),
+    ]
+    session = read(*lines, name="agent-a1.jsonl", toolUseId="toolu_9")
+    assert (session.source_id, session.parent_source) == (f"{SESSION}/agent-a1", SESSION)
+    assert session.leaf == "a1"
+    assert origin(session)["toolUseId"] == "toolu_9"
+
+
+def test_a_better_title_is_not_taken_back_by_a_worse_one() -> None:
+    base = [claude("user", "u1", None, "x"), claude("assistant", "a1", "u1", "y")]
+    session = read(
+        *base,
+        {"type": "custom-title", "customTitle": "Mine", "sessionId": "x"},
+        {"type": "ai-title", "aiTitle": "Theirs", "sessionId": "x"},
+    )
+    assert as_log(session).tree.title == "Mine"
+
+
+def test_an_error_of_the_service_is_an_answer_that_failed() -> None:
+    line = claude("assistant", "a1", "u1", "Overloaded", isApiErrorMessage=True)
+    message = entry(read(claude("user", "u1", None, "x"), line), "a1")["message"]
+    assert (message["stopReason"], message["errorMessage"]) == ("error", "Overloaded")
+
+
+def test_a_message_that_is_being_written_waits_for_the_next_time() -> None:
+    lines = [
+        claude("user", "u1", None, "x"),
+        claude("assistant", "a1", "u1", [call(1)], message_id="m", stop=None),
+    ]
+    growing = read(*lines, growing=True)
+    assert [it[0] for it in tree(growing)] == ["u1"]
+    assert growing.account.held_back == 1
+    assert [it[0] for it in tree(read(*lines))] == ["u1", "a1"]

@@ -1,0 +1,148 @@
+"""What files of operator, Go, NOVA and pi become, and the samples (fact: session-servers §6; seeds)."""
+
+from typing import Any
+
+import pytest
+
+from sessiond.session import steps
+from sessiond.session.dialects import known
+from sessiond.session.updates import state_at
+from support.dialect_files import FILES, GO, HOME, NOVA, OPERATOR, PI4
+from support.dialects import as_log, entries, entry, imported, jsonl, kept, path, sample, tree
+
+
+def read(*lines: Any, **how: Any) -> Any:
+    return imported(jsonl(*lines), **how)
+
+
+@pytest.mark.parametrize("dialect", list(known.DIALECTS))
+def test_a_file_is_told_by_its_first_lines(dialect: str) -> None:
+    assert known.detect(jsonl(*FILES[dialect])) == dialect
+
+
+def test_what_is_no_session_is_none() -> None:
+    for data in (
+        b"",
+        b"\n\n",
+        b"text",
+        b"{}",
+        b"[1]\n2\n",
+        jsonl({"type": "mystery"}),
+        jsonl({"name": "package"}),
+    ):
+        assert known.detect(data) is None
+
+
+def test_operator_becomes_a_tree_and_its_leaf_lines_move_the_leaf() -> None:
+    session = read(*OPERATOR)
+    assert tree(session) == [
+        ("a1", None, "user"), ("a2", "a1", "assistant"), ("a3-1", "a2", "toolResult"), ("a3", "a3-1", "toolResult"),
+        ("a4", "a3", "compaction"), ("a5", "a4", "custom"), ("a6", "a1", "branch_summary"), ("a7", "a6", "custom"),
+        ("a9", "a2", "user"),
+    ]  # fmt: skip
+    assert session.leaf == "a3"
+    assert entry(session, "a1")["timestamp"] == "2023-11-14T22:13:21.500Z"
+    assert entry(session, "a4")["firstKeptEntryId"] == "a2"
+    assert entry(session, "a6")["fromId"] == "a5"
+    assert entry(session, "a7")["data"] == {"kept_as": "it is"}
+    assert entry(session, "a2")["message"]["stopReason"] == "toolUse"
+    assert [it["message"]["isError"] for it in entries(session) if it["id"].startswith("a3")] == [False, True]
+
+
+def test_go_is_read_nested_and_flat() -> None:
+    session = read(*GO)
+    assert tree(session)[:3] == [
+        ("m-1", None, "user"),
+        ("m-2", "m-1", "assistant"),
+        ("m-3", "m-2", "toolResult"),
+    ]
+    assert [entry(session, name)["thinkingLevel"] for name in ("t-1", "t-2")] == ["high", "low"]
+    assert entry(session, "c-1")["model"] == "openai/gpt-4o"
+    assert entry(session, "k-1")["firstKeptEntryId"] == "m-3"
+    assert entry(session, "m-2")["message"]["provider"] == "acme"
+    assert entry(session, "m-3")["message"]["toolName"] == "read"
+    assert path(session) == ["m-1", "m-4", "m-5"]
+    assert list(kept(session)) == [11]
+    assert as_log(session).tree.labels["m-1"].text == "start"
+
+
+def test_a_state_of_nova_is_reproduced() -> None:
+    log = as_log(read(NOVA))
+    point = steps.run(state_at(log.tree, log.tree.leaf, log.read))
+    state = point.state
+    assert (state.plan, point.model, state.agent_name, state.tags) == ("P", "one", "nova", ("t",))
+    assert [it.decision for it in state.decisions] == ["d1", "d2"]
+    assert state.artifacts == NOVA["latest_artifacts"]
+    assert (state.tokens_used, state.turn_count, state.task_count, state.decision_count) == (300, 4, 4, 1)
+    assert (state.pruned, state.last_pruned_at) == (True, NOVA["last_pruned_at"])
+    assert state.updated_at == NOVA["last_updated"]
+
+
+def test_a_state_that_updates_cannot_say_is_kept_beside_them() -> None:
+    session = read(
+        {**NOVA, "metrics": {"decision_count": 40, "total_tokens": 1, "errors": 3}, "mystery": "x"}
+    )
+    assert len(kept(session)) == 1
+    assert session.account.trouble_count == 4
+
+
+def test_a_state_that_changed_is_a_path_of_its_own() -> None:
+    one, two = read(NOVA), read({**NOVA, "turn_count": 5})
+    shared = {it.id for it in one.woven} & {it.id for it in two.woven}
+    assert shared == {one.woven[0].id}
+
+
+def test_format_4_of_pi_is_read_with_its_lanes_and_facts() -> None:
+    session = read(*PI4)
+    assert tree(session) == [
+        ("e1", None, "user"), ("e2", "e1", "assistant"), ("e3", "e2", "compaction"), ("e3-2", "e3", "user"),
+        ("e4", "e1", "user"),
+    ]  # fmt: skip
+    assert session.leaf == "e2"
+    log = as_log(session).tree
+    assert (log.title, log.labels["e1"].text) == ("Greetings", "start")
+
+
+def test_the_home_format_stays_byte_for_byte() -> None:
+    session = read(*HOME)
+    lines = jsonl(*HOME).split(b"\n")
+    assert [it.line for it in session.woven[1:5]] == lines[2:6]
+    assert as_log(session).tree.title == "Greetings"
+    assert session.leaf == "aaaa0004"
+
+
+def test_ids_that_cannot_be_ids_here_are_made_from_what_they_were() -> None:
+    session = read(
+        GO[0], {**GO[1], "id": "has spaces/and more"}, {**GO[2], "parent_id": "has spaces/and more"}
+    )
+    [(made, _, _), (_, above, _)] = tree(session)
+    assert above == made
+    assert made.startswith("x-")
+
+
+SAMPLES = {
+    "claude_daaain_dag_compact_after_rewind.jsonl": ["u1", "a1", "b2u", "b2a", "b2u2", "b2a2", "cb", "p1u", "p1a"],
+    "claude_daaain_dag_compact_after_rewind_preserved.jsonl": [
+        "u1", "a1", "b2u", "b2a", "b2u2", "b2a2", "cb", "p1u", "p1a",
+    ],
+    "claude_simonw_sample_session.jsonl": [f"msg-00{n}" for n in range(1, 8)],
+    "claude_daaain_representative_messages.jsonl": [f"msg_{n:03}" for n in range(1, 12)],
+    "ASSEMBLED_claude_fork_leaf_metadata.jsonl": ["n1", "n3", "n4"],
+    "ASSEMBLED_codex_compacted_rollback_fork.jsonl": ["line-3", "line-3-v2", "line-4", "line-6", "line-12", "line-13"],
+    "pi_v1_large-session_head.jsonl": [f"{n:08x}" for n in range(1, 10)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_ends_where_it_ended(name: str) -> None:
+    data = sample(f"agents/{name}")
+    if data is None:
+        pytest.skip("the samples are not here")
+    assert path(imported(data)) == SAMPLES[name]
+
+
+def test_the_preserved_messages_of_the_sample_are_in_its_context() -> None:
+    data = sample("agents/claude_daaain_dag_compact_after_rewind_preserved.jsonl")
+    if data is None:
+        pytest.skip("the samples are not here")
+    assert list(as_log(imported(data)).context().entry_ids) == ["cb", "b2a", "b2u2", "b2a2", "p1u", "p1a"]
