@@ -92,7 +92,12 @@ class AutoCompaction:
         if watch.look is None:
             watch.look = asyncio.get_running_loop().create_task(self._look(live, watch))
             self._looks.add(watch.look)
-            watch.look.add_done_callback(self._looks.discard)
+            watch.look.add_done_callback(self._looked)
+
+    def _looked(self, look: asyncio.Task[None]) -> None:
+        self._looks.discard(look)
+        if not look.cancelled() and look.exception() is not None:
+            log.error("a look at a session failed", exc_info=look.exception())
 
     async def _look(self, live: LiveSession, watch: _Watch) -> None:
         try:

@@ -54,7 +54,8 @@ class Landings:
                     raise refusal from None
                 moved.clear()
         finally:
-            del self._moved[live]
+            if self._moved.get(live) is moved:
+                del self._moved[live]
 
 
 async def land_now(

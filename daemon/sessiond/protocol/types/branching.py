@@ -37,8 +37,8 @@ class BranchParams(Wire, frozen=True):
     """Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
 
     The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
-    the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, the
-    leaf stays.
+    the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
+    somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
     """
 
     session_id: SessionId

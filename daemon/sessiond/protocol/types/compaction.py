@@ -88,7 +88,8 @@ class CompactParams(Wire, frozen=True):
 
     Without `summary` the daemon has one written: by this client, or another with the session open, if it
     declared `summarize`; else by the configured command. Requests that come while one is being written are
-    answered with its outcome. Without `firstKeptEntryId` the cut is that of `session/prepareCompaction`.
+    answered with its outcome. Without `firstKeptEntryId`, which goes with `summary`, the cut is that of
+    `session/prepareCompaction`.
     To undo it, move the leaf to `previousLeafId` with `session/branch`.
     """
 
@@ -117,7 +118,7 @@ class CompactResult(Wire, frozen=True):
     summary: str
     summarized_by: SummarizedBy
     tokens_before: int
-    tokens_after: int
+    tokens_after: int  # an estimate, with the summary
 
 
 class SummarizeParams(Wire, frozen=True):
