@@ -635,7 +635,8 @@ export interface CompactionSettings {
  *
  * Without `summary` the daemon has one written: by this client, or another with the session open, if it
  * declared `summarize`; else by the configured command. Requests that come while one is being written are
- * answered with its outcome. Without `firstKeptEntryId` the cut is that of `session/prepareCompaction`.
+ * answered with its outcome. Without `firstKeptEntryId`, which goes with `summary`, the cut is that of
+ * `session/prepareCompaction`.
  * To undo it, move the leaf to `previousLeafId` with `session/branch`.
  */
 export interface CompactParams {
@@ -668,6 +669,7 @@ export interface CompactResult {
   summary: string;
   summarizedBy: "client" | "command" | "given";
   tokensBefore: number;
+  /** An estimate, with the summary. */
   tokensAfter: number;
 }
 
@@ -728,8 +730,8 @@ export interface PrepareBranchResult {
  * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
  *
  * The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
- * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, the
- * leaf stays.
+ * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
+ * somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
  */
 export interface BranchParams {
   /** 1 to 128 characters. */
@@ -1778,7 +1780,8 @@ export interface Requests {
    *
    * Without `summary` the daemon has one written: by this client, or another with the session open, if it
    * declared `summarize`; else by the configured command. Requests that come while one is being written are
-   * answered with its outcome. Without `firstKeptEntryId` the cut is that of `session/prepareCompaction`.
+   * answered with its outcome. Without `firstKeptEntryId`, which goes with `summary`, the cut is that of
+   * `session/prepareCompaction`.
    * To undo it, move the leaf to `previousLeafId` with `session/branch`.
    */
   "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
@@ -1798,8 +1801,8 @@ export interface Requests {
    * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
    *
    * The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
-   * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, the
-   * leaf stays.
+   * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
+   * somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
    */
   "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
   /**

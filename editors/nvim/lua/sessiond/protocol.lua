@@ -450,7 +450,8 @@
 ---
 ---Without `summary` the daemon has one written: by this client, or another with the session open, if it
 ---declared `summarize`; else by the configured command. Requests that come while one is being written are
----answered with its outcome. Without `firstKeptEntryId` the cut is that of `session/prepareCompaction`.
+---answered with its outcome. Without `firstKeptEntryId`, which goes with `summary`, the cut is that of
+---`session/prepareCompaction`.
 ---To undo it, move the leaf to `previousLeafId` with `session/branch`.
 ---@class (exact) sessiond.CompactParams
 ---@field sessionId string 1 to 128 characters.
@@ -476,7 +477,7 @@
 ---@field summary string
 ---@field summarizedBy "client"|"command"|"given"
 ---@field tokensBefore integer
----@field tokensAfter integer
+---@field tokensAfter integer An estimate, with the summary.
 
 ---Choose, for one session, when it is compacted by itself; null goes back to the configuration.
 ---
@@ -516,8 +517,8 @@
 ---Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
 ---
 ---The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
----the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, the
----leaf stays.
+---the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
+---somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
 ---@class (exact) sessiond.BranchParams
 ---@field sessionId string 1 to 128 characters.
 ---@field targetId string|vim.NIL 1 to 64 characters.
