@@ -1,19 +1,36 @@
 """For the CLI, scripts and agents: find the daemon, talk to it.
 
-Public names: `connect` (asynchronous, typed), `connect_blocking` (standard library only), what they raise.
+Public names: `connect` (asynchronous, typed), `connect_blocking` (standard library only), what they raise;
+`AgentSession` for an agent's author, with what a function that writes summaries is asked and may answer.
 Each is loaded when it is asked for, so that the one kind of client does not pay for the other.
 """
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sessiond.client.agent import AgentSession, ContextOverflow
     from sessiond.client.blocking import connect as connect_blocking
     from sessiond.client.daemon import connect
     from sessiond.client.dial import CannotConnect
+    from sessiond.client.summarizer import Summary, SummaryRequest
     from sessiond.client.wire import Disconnected, RpcError
 
-__all__ = ["CannotConnect", "Disconnected", "RpcError", "connect", "connect_blocking"]
+__all__ = [
+    "AgentSession",
+    "CannotConnect",
+    "ContextOverflow",
+    "Disconnected",
+    "RpcError",
+    "Summary",
+    "SummaryRequest",
+    "connect",
+    "connect_blocking",
+]
 
 _HOMES = {
+    "AgentSession": ("agent", "AgentSession"),
+    "ContextOverflow": ("agent", "ContextOverflow"),
+    "Summary": ("summarizer", "Summary"),
+    "SummaryRequest": ("summarizer", "SummaryRequest"),
     "CannotConnect": ("dial", "CannotConnect"),
     "Disconnected": ("wire", "Disconnected"),
     "RpcError": ("wire", "RpcError"),

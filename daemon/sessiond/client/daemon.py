@@ -17,6 +17,7 @@ from sessiond.client.link import Dial, Link
 from sessiond.client.methods.blobs import BlobMethods
 from sessiond.client.methods.context import ContextMethods
 from sessiond.client.methods.entries import EntryMethods
+from sessiond.client.methods.exchange import ExchangeMethods
 from sessiond.client.methods.process import ProcessMethods
 from sessiond.client.methods.sessions import SessionMethods
 from sessiond.client.methods.state import StateMethods
@@ -60,7 +61,9 @@ async def connect(
         await daemon.aclose()
 
 
-class Daemon(SessionMethods, EntryMethods, ContextMethods, StateMethods, BlobMethods, ProcessMethods):
+class Daemon(
+    SessionMethods, EntryMethods, ContextMethods, StateMethods, ExchangeMethods, BlobMethods, ProcessMethods
+):
     """The daemon of one user, over a connection that is made again when it was lost.
 
     Appends and requests that only read survive a restart of the daemon unnoticed. Any other raises

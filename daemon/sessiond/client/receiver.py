@@ -91,6 +91,9 @@ class Receiver(Handler):
     def broken(self, connection: Connection, error: BadMessage) -> None:
         connection.close()  # a daemon of ours sends no such thing, so nothing after it can be trusted
 
+    def ended(self, connection: Connection) -> None:
+        connection.close()  # a daemon that sends no more is gone, and waits for no answer
+
     def closed(self, connection: Connection, reason: Exception | None) -> None:
         for task in self._tasks.values():
             task.cancel()

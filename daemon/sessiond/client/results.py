@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from sessiond.protocol import types as t
 
 Entry = dict[str, Any]
@@ -13,6 +15,7 @@ class Entries(t.Wire, frozen=True):
     entries: list[Entry]
     seqs: list[int]
     next_cursor: str | None = None
+    missing_blobs: list[str] = msgspec.field(default_factory=list)
 
 
 class Context(t.Wire, frozen=True):
@@ -33,6 +36,7 @@ class Context(t.Wire, frozen=True):
     tokens: int = 0
     tokens_estimated: bool = False
     explanation: list[t.Explained] | None = None
+    missing_blobs: list[str] = msgspec.field(default_factory=list)
 
 
 class Appended(t.Wire, frozen=True):

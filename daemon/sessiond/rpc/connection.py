@@ -88,6 +88,10 @@ class Handler(Protocol):
     def strayed(self, connection: "Connection", head: Head, body: bytes) -> None:
         """A response to no call of this connection: late, or to a request sent with `send_body`."""
 
+    def ended(self, connection: "Connection") -> None:
+        """The peer sends no more; it may still read the answers to what it has asked."""
+        return
+
     def closed(self, connection: "Connection", reason: Exception | None) -> None:
         """The last call. `reason` is None when either end closed in good order."""
         ...
@@ -374,6 +378,7 @@ class Connection(asyncio.Protocol):
         self._ended = True
         self._reason = reason
         self._deliver(bodies)
+        self._handler.ended(self)
         self._wind_up()
 
     def _wind_up(self) -> None:

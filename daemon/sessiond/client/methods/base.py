@@ -18,8 +18,8 @@ TWICE: Final = 2
 _HARMLESS = frozenset(
     method.name
     for method in (
-        m.LIST, m.INFO, m.STATS, m.ENTRIES, m.PATH, m.TREE, m.CONTEXT, m.PREPARE_COMPACTION, m.PREPARE_BRANCH,
-        m.STATE, m.FLUSH, m.BLOB_PUT, m.BLOB_GET, m.STATUS, m.CLIENTS,
+        m.LIST, m.SEARCH, m.INFO, m.STATS, m.ENTRIES, m.PATH, m.TREE, m.CONTEXT, m.PREPARE_COMPACTION,
+        m.PREPARE_BRANCH, m.STATE, m.FLUSH, m.BLOB_PUT, m.BLOB_GET, m.STATUS, m.CLIENTS,
     )
 )  # fmt: skip
 """Requests that change nothing, or nothing more when they are sent again, as they are if the answer was lost."""
@@ -30,13 +30,21 @@ class Methods:
 
     _link: Link
 
-    async def call(self, method: m.Method[P, R], params: P, *, timeout: float | None = None) -> R:
-        """Any method of the table. `timeout` is in seconds."""
-        return msgspec.json.decode(await self._ask(method, params, timeout), type=method.result)
+    async def call(
+        self, method: m.Method[P, R], params: P, *, timeout: float | None = None, attempts: int | None = None
+    ) -> R:
+        """Any method of the table. `timeout` is in seconds.
+
+        If the connection ends before the answer, the request is sent again over a new one, `attempts` times in
+        all; by itself twice where that can do no harm, else once.
+        """
+        return msgspec.json.decode(await self._ask(method, params, timeout, attempts), type=method.result)
 
     async def _decoded(self, method: m.Method[P, R], params: P, into: type[S]) -> S:
-        return msgspec.json.decode(await self._ask(method, params, None), type=into)
+        return msgspec.json.decode(await self._ask(method, params), type=into)
 
-    async def _ask(self, method: m.Method[P, R], params: P, timeout: float | None) -> Raw:
-        attempts = TWICE if method.name in _HARMLESS else ONCE
+    async def _ask(
+        self, method: m.Method[P, R], params: P, timeout: float | None = None, attempts: int | None = None
+    ) -> Raw:
+        attempts = attempts or (TWICE if method.name in _HARMLESS else ONCE)
         return await self._link.ask(method.name, params, timeout=timeout, attempts=attempts)

@@ -38,8 +38,7 @@ class EntryMethods(Methods):
             advance=advance,
             durability=durability,
         )
-        raw = await self._link.ask(m.APPEND.name, params, timeout=None, attempts=TWICE)
-        return msgspec.json.decode(raw, type=t.AppendResult)
+        return await self.call(m.APPEND, params, attempts=TWICE)
 
     async def entries(
         self,

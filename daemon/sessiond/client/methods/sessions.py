@@ -1,4 +1,4 @@
-"""Whole sessions: create, open, close, continue, list, info, stats, fork, rename, tag, flush."""
+"""Whole sessions: create, open, close, continue, list, search, info, stats, fork, rename, tag, flush."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,6 +63,34 @@ class SessionMethods(Methods):
             drafts=drafts,
         )
         return await self.call(m.LIST, params)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        session_id: str | None = None,
+        cwd: str | None = None,
+        role: str | None = None,
+        tag: str | None = None,
+        label: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        cursor: str | None = None,
+        limit: int = 20,
+    ) -> t.SearchResult:
+        params = t.SearchParams(
+            query=query,
+            session_id=session_id,
+            cwd=cwd,
+            role=role,
+            tag=tag,
+            label=label,
+            since=since,
+            until=until,
+            cursor=cursor,
+            limit=limit,
+        )
+        return await self.call(m.SEARCH, params)
 
     async def info(self, session_id: str) -> t.SessionResult:
         return await self.call(m.INFO, t.InfoParams(session_id=session_id))

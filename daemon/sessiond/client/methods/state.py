@@ -1,13 +1,17 @@
 """Working state: what an agent has to know to go on without its history."""
 
+import secrets
 from collections.abc import Sequence
 
-from sessiond.client.methods.base import Methods
+from sessiond.client.methods.base import TWICE, Methods
 from sessiond.protocol import methods as m, types as t
 
 
 class StateMethods(Methods):
-    """What is asked of the working state, which every point of the tree has its own of."""
+    """What is asked of the working state, which every point of the tree has its own of.
+
+    A change without an id gets one here, so that a lost answer never counts it twice.
+    """
 
     async def state(self, session_id: str, leaf_id: str | None = None) -> t.StateResult:
         return await self.call(m.STATE, t.StateParams(session_id=session_id, leaf_id=leaf_id))
@@ -26,9 +30,11 @@ class StateMethods(Methods):
         agent_name: str | None = None,
         compress: bool = False,
         limits: t.PruneLimits | None = None,
+        id: str | None = None,
     ) -> t.UpdateStateResult:
         params = t.UpdateStateParams(
             session_id=session_id,
+            id=id or secrets.token_hex(4),
             decision=decision,
             artifact=artifact,
             tokens=tokens,
@@ -40,7 +46,7 @@ class StateMethods(Methods):
             compress=compress,
             limits=limits,
         )
-        return await self.call(m.UPDATE_STATE, params)
+        return await self.call(m.UPDATE_STATE, params, attempts=TWICE)
 
     async def begin_task(
         self,
@@ -48,6 +54,9 @@ class StateMethods(Methods):
         *,
         decision: t.NewDecision | None = None,
         limits: t.PruneLimits | None = None,
+        id: str | None = None,
     ) -> t.BeginTaskResult:
-        params = t.BeginTaskParams(session_id=session_id, decision=decision, limits=limits)
-        return await self.call(m.BEGIN_TASK, params)
+        params = t.BeginTaskParams(
+            session_id=session_id, id=id or secrets.token_hex(4), decision=decision, limits=limits
+        )
+        return await self.call(m.BEGIN_TASK, params, attempts=TWICE)

@@ -1,0 +1,84 @@
+"""What tests of agents need: a connection to a daemon of their own, a model that fills its context, and writers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from sessiond.client import AgentSession, Summary, SummaryRequest, connect
+from sessiond.client.daemon import Daemon
+from sessiond.client.summarizer import Summarize
+from sessiond.paths import Places
+
+WINDOW = {"context_window": 4_000, "reserve_tokens": 1_000, "keep_recent_tokens": 500}
+"""Settings that a few long messages go beyond."""
+
+
+def prompt(text: str) -> dict[str, Any]:
+    """A user's message."""
+    return {"role": "user", "content": text}
+
+
+def answer(text: str, *, used: int = 0) -> dict[str, Any]:
+    """An assistant's message, whose provider counted so many tokens."""
+    usage = {"input": used, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": used}
+    return {"role": "assistant", "content": [{"type": "text", "text": text}], "usage": usage}
+
+
+def call(name: str, id: str) -> dict[str, Any]:
+    """An assistant's message that calls a tool."""
+    return {"role": "assistant", "content": [{"type": "toolCall", "id": id, "name": name, "arguments": {}}]}
+
+
+def result(id: str, text: str) -> dict[str, Any]:
+    """What the tool answered."""
+    content = [{"type": "text", "text": text}]
+    return {"role": "toolResult", "toolCallId": id, "toolName": "look", "content": content, "isError": False}
+
+
+@asynccontextmanager
+async def an_agent(
+    where: Places, folder: Path, summarize: Summarize | None = None
+) -> AsyncIterator[AgentSession]:
+    """An agent with a connection and a new session of its own."""
+    async with connect(where=where, name="agent", summarize=summarize) as daemon:
+        yield await AgentSession.create(daemon, str(folder))
+
+
+async def fill(session: AgentSession, turns: int = 4, *, used: int = 3_500) -> list[str]:
+    """Talk until the context is full by `WINDOW`; the last answer says so. The entries' ids."""
+    ids = []
+    for number in range(turns):
+        ids.append(await session.append(prompt(f"question {number} " + "x" * 1_500)))
+        last = number == turns - 1
+        ids.append(await session.append(answer(f"answer {number} " + "y" * 1_500, used=used if last else 0)))
+    return ids
+
+
+class Writer:
+    """Writes summaries when the test lets it; `asked` is what it was asked."""
+
+    def __init__(self, *, says: str = "What was said.", at_once: bool = True) -> None:
+        self.asked: list[SummaryRequest] = []
+        self.cancelled = 0
+        self.may_write = asyncio.Event()
+        self._says = says
+        if at_once:
+            self.may_write.set()
+
+    async def __call__(self, request: SummaryRequest) -> Summary:
+        self.asked.append(request)
+        request.report("reading", percentage=50)
+        try:
+            await self.may_write.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return Summary(self._says, short="short", details={"by": "test"})
+
+
+async def the_path(daemon: Daemon, session_id: str) -> list[str]:
+    """The types of the entries to the leaf, messages by their role."""
+    entries = (await daemon.path(session_id)).entries
+    return [entry["message"]["role"] if entry["type"] == "message" else entry["type"] for entry in entries]
