@@ -270,4 +270,4 @@ def _lives(pid: int) -> bool:
     except ProcessLookupError:
         return False
     # Where nobody buries the children of others, as in a container without an init, the dead stay listed.
-    return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    return " Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import msgspec
+
 from sessiond.protocol.types.shared import EntryId, Format, Json, Message, SessionId, Wire
 
 
@@ -60,4 +62,4 @@ class ContextResult(Wire, frozen=True):
     tokens: int  # as the last answer's usage counted them, and an estimate of what came after
     tokens_estimated: bool  # no usage could be trusted: all of `tokens` is an estimate
     explanation: list[Explained] | None
-    missing_blobs: list[str] = []
+    missing_blobs: list[str] = msgspec.field(default_factory=list)

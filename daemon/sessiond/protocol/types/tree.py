@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sessiond.protocol.types.shared import (
@@ -86,7 +87,7 @@ class EntriesResult(Wire, frozen=True):
     entries: list[Entry]
     seqs: list[int]
     next_cursor: str | None
-    missing_blobs: list[str] = []
+    missing_blobs: list[str] = msgspec.field(default_factory=list)
 
 
 class PathParams(Wire, frozen=True):
