@@ -66,6 +66,8 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
             return await refusal(peer.call("session/info", sessionId="nothing-there"))
         case "entryNotFound":
             return await append(user("x"), parentId="nobody")
+        case "blobNotFound":
+            return await refusal(peer.call("blob/get", hash="0" * 64))
         case "leafConflict":
             return await append(user("x"), expectedLeaf="a")
         case "idReused":
