@@ -89,6 +89,13 @@ class Roots:
 
 
 @dataclass(frozen=True)
+class History:
+    """`[history]`: `enabled`: the prompts that go to sessions are remembered, to be recalled in others."""
+
+    enabled: bool = True
+
+
+@dataclass(frozen=True)
 class Config:
     """All that a person may choose, with what holds when nothing is chosen."""
 
@@ -99,6 +106,7 @@ class Config:
     state: State = field(default_factory=State)
     blobs: Blobs = field(default_factory=Blobs)
     roots: Roots = field(default_factory=Roots)
+    history: History = field(default_factory=History)
 
 
 def read(path: str) -> Config:
@@ -223,5 +231,6 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     "state": (State, {"max_decisions": _decisions, "max_tokens": _tokens}),
     "blobs": (Blobs, {"grace": _duration}),
     "roots": (Roots, {"folders": _folders}),
+    "history": (History, {"enabled": _switch}),
 }
 """For each table the class that it fills, and for each key what reads its value."""

@@ -78,6 +78,11 @@ class Places:
         return os.path.join(self.state, "start.lock")
 
     @property
+    def history(self) -> str:
+        """The prompts of a person; see `hub/history.py`."""
+        return os.path.join(self.data, "history.db")
+
+    @property
     def index(self) -> str:
         """What the daemon knows of all sessions, to be deleted at will; see `hub/index`."""
         return os.path.join(self.state, "index.db")

@@ -169,8 +169,9 @@ class Running:
         return sorted((self.home / "data" / folder).rglob("*.jsonl"))
 
     def everything(self) -> dict[Path, bytes]:
-        """Every file of the data, with its bytes."""
-        return {path: path.read_bytes() for path in (self.home / "data").rglob("*") if path.is_file()}
+        """Every file of the data, with its bytes, but for the history of prompts, which is written meanwhile."""
+        files = (path for path in (self.home / "data").rglob("*") if path.is_file())
+        return {path: path.read_bytes() for path in files if not path.name.startswith("history.db")}
 
 
 @contextlib.asynccontextmanager
@@ -210,16 +211,16 @@ async def refusal(call: Awaitable[Any]) -> Refused:
 
 def _server(home: Path, socket_path: str | None, calls: Syscalls | None, chosen: Config | None) -> Server:
     roots = () if chosen is None else chosen.roots.folders
-    (home / "state").mkdir(parents=True, exist_ok=True)
+    for folder in ("data", "state"):
+        (home / folder).mkdir(parents=True, exist_ok=True)
     files = FileStore(home / "data", home / "state", roots=roots, calls=calls)
-    hub = Hub(files, MemoryStore(), chosen, index_path=str(home / "state/index.db"))
+    hub = Hub(files, MemoryStore(), chosen, index_path=str(home / "state/index.db"),
+              history_path=str(home / "data/history.db"))  # fmt: skip
     return Server(hub, home=str(home), socket_path=socket_path, chosen=chosen)
 
 
 @contextlib.asynccontextmanager
-async def _in_memory(
-    home: Path, calls: Syscalls | None, chosen: Config | None
-) -> AsyncIterator[_Reached]:
+async def _in_memory(home: Path, calls: Syscalls | None, chosen: Config | None) -> AsyncIterator[_Reached]:
     server = _server(home, None, calls, chosen)
 
     async def connect(peer: Peer) -> None:
@@ -246,9 +247,7 @@ async def _over_a_socket(
 
 
 @contextlib.asynccontextmanager
-async def _as_a_process(
-    home: Path, calls: Syscalls | None, chosen: Config | None
-) -> AsyncIterator[_Reached]:
+async def _as_a_process(home: Path, calls: Syscalls | None, chosen: Config | None) -> AsyncIterator[_Reached]:
     assert calls is None, "a process has its own disk"
     assert chosen is None, "a process reads its own configuration"
     process = await spawn(home)

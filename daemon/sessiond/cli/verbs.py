@@ -210,6 +210,18 @@ VERBS: dict[str, Verb] = {
         ),
         "Images and long texts of sessions lie in blobs. What is collected goes to the trash, with a note.",
     ),
+    "history": Verb(
+        "List the last prompts, of all sessions",
+        "history:history",
+        ("[QUERY]",),
+        (
+            Option("cwd", "DIR", "only those that were typed in this folder"),
+            Option("limit", "N", "at most so many (default: 50)", short="n"),
+            CURSOR,
+            JSON,
+        ),
+        "QUERY: beginnings or parts of words, all of which must be there.",
+    ),
     "status": Verb("Say how the daemon is, without starting it", "process:status", (), (JSON,)),
     "clients": Verb("List who is attached to the daemon", "process:clients", (), (JSON,)),
     "stop": Verb("Stop the daemon once everything is on disk", "process:stop", (), (JSON,)),

@@ -19,6 +19,7 @@ from sessiond.hub.compacting import Compactions
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
 from sessiond.hub.events import Listener
 from sessiond.hub.exporting import Exports
+from sessiond.hub.history import History
 from sessiond.hub.importing import Imports
 from sessiond.hub.index.index import START_SECONDS, Index
 from sessiond.hub.jobs import Jobs
@@ -51,7 +52,7 @@ class Continued:
 class Hub:
     """All sessions: `files` keeps those on disk, `memory` the ephemeral ones.
 
-    `index_path` is where the index lies; None: in a temporary file.
+    `index_path` and `history_path` are where the index and the history of prompts lie; None: in temporary files.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Hub:
         chosen: config.Config | None = None,
         *,
         index_path: str | None = None,
+        history_path: str | None = None,
     ) -> None:
         chosen = chosen or config.Config()
         self.draining = False
@@ -68,6 +70,7 @@ class Hub:
         self.lineage = Lineage(self._all_sessions)
         self._files = files
         self._memory = memory
+        self.history = History(history_path, enabled=chosen.history.enabled)
         self.index = Index(files, index_path, self._open_and_listed)
         self._open = OpenSessions(files, memory, self.index)
         self.blobs = SessionBlobs(None, kept=(files.blobs, memory.blobs))
@@ -374,6 +377,7 @@ class Hub:
         await self._auto.close()
         await self._jobs.close()
         await self.index.close()
+        await self.history.close()
         refusals: list[StorageFailed] = []
         for live in self.open_sessions():
             try:

@@ -99,6 +99,15 @@ UNSUBSCRIBE: Final = Method("session/unsubscribe", t.UnsubscribeParams, t.Unsubs
 FLUSH: Final = Method(
     "session/flush", t.FlushParams, t.FlushResult, ("sessionNotFound", "storageFull", "storageFailed")
 )
+HISTORY_ADD: Final = Method(
+    "history/add", t.HistoryAddParams, t.HistoryAddResult, ("storageFailed", "draining")
+)
+HISTORY_RECENT: Final = Method(
+    "history/recent", t.HistoryRecentParams, t.HistoryResult, ("cursorExpired", "storageFailed", "draining")
+)
+HISTORY_SEARCH: Final = Method(
+    "history/search", t.HistorySearchParams, t.HistoryResult, ("cursorExpired", "storageFailed", "draining")
+)
 BLOB_PUT: Final = Method(
     "blob/put", t.BlobPutParams, t.BlobPutResult, ("storageFull", "storageFailed", "draining")
 )
@@ -117,7 +126,8 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     for method in (
         CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
-        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
+        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
+        HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         STATUS, CLIENTS, STOP,
     )
 }  # fmt: skip

@@ -1104,6 +1104,52 @@ export interface FlushResult {
   flushed: number;
 }
 
+/**
+ * Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
+ *
+ * A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
+ */
+export interface HistoryAddParams {
+  prompt: string;
+  cwd?: string | null;
+}
+
+/** Whether the prompt was added. */
+export interface HistoryAddResult {
+  added: boolean;
+}
+
+/** The last prompts, newest first; with `cwd` those that were typed in one folder. */
+export interface HistoryRecentParams {
+  cwd?: string | null;
+  cursor?: string | null;
+  /** 1 to 1000. Default `50`. */
+  limit?: number;
+}
+
+/** A page of prompts; `nextCursor` is null on the last. */
+export interface HistoryResult {
+  prompts: Prompt[];
+  nextCursor: string | null;
+}
+
+/** Something that a person typed. */
+export interface Prompt {
+  prompt: string;
+  createdAt: string;
+  cwd: string | null;
+}
+
+/** Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it. */
+export interface HistorySearchParams {
+  /** At most 1000 characters. */
+  query: string;
+  cwd?: string | null;
+  cursor?: string | null;
+  /** 1 to 1000. Default `50`. */
+  limit?: number;
+}
+
 /** Keep some bytes, durable when this is answered. The same bytes are kept once. */
 export interface BlobPutParams {
   /** Base64. */
@@ -1860,6 +1906,16 @@ export interface Requests {
   "session/unsubscribe": { params: UnsubscribeParams; result: UnsubscribeResult; errors: never };
   /** Wait until every line of a session (of all, without `sessionId`) would survive a power cut. */
   "session/flush": { params: FlushParams; result: FlushResult; errors: "sessionNotFound" | "storageFull" | "storageFailed" };
+  /**
+   * Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
+   *
+   * A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
+   */
+  "history/add": { params: HistoryAddParams; result: HistoryAddResult; errors: "storageFailed" | "draining" };
+  /** The last prompts, newest first; with `cwd` those that were typed in one folder. */
+  "history/recent": { params: HistoryRecentParams; result: HistoryResult; errors: "cursorExpired" | "storageFailed" | "draining" };
+  /** Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it. */
+  "history/search": { params: HistorySearchParams; result: HistoryResult; errors: "cursorExpired" | "storageFailed" | "draining" };
   /** Keep some bytes, durable when this is answered. The same bytes are kept once. */
   "blob/put": { params: BlobPutParams; result: BlobPutResult; errors: "storageFull" | "storageFailed" | "draining" };
   /** Read some bytes of a blob; `hash` may be a `ref`. */
@@ -1950,6 +2006,9 @@ export const methods = {
   sessionSubscribe: "session/subscribe",
   sessionUnsubscribe: "session/unsubscribe",
   sessionFlush: "session/flush",
+  historyAdd: "history/add",
+  historyRecent: "history/recent",
+  historySearch: "history/search",
   blobPut: "blob/put",
   blobGet: "blob/get",
   blobCollect: "blob/collect",

@@ -58,6 +58,14 @@ from sessiond.protocol.types.handshake import (
     Limits as Limits,
     SummarizeCapability as SummarizeCapability,
 )
+from sessiond.protocol.types.history import (
+    HistoryAddParams as HistoryAddParams,
+    HistoryAddResult as HistoryAddResult,
+    HistoryRecentParams as HistoryRecentParams,
+    HistoryResult as HistoryResult,
+    HistorySearchParams as HistorySearchParams,
+    Prompt as Prompt,
+)
 from sessiond.protocol.types.notes import (
     AppendedNote as AppendedNote,
     ChangedNote as ChangedNote,

@@ -47,7 +47,12 @@ async def _append_to_closed(client: Client, session_id: str) -> None:
 
 def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: Pending) -> None:
     def done(outcome: Outcome | Exception) -> None:
-        pending.resolve(outcome if isinstance(outcome, Exception) else _appended(outcome))
+        if isinstance(outcome, Exception):
+            pending.resolve(outcome)
+            return
+        pending.resolve(_appended(outcome))
+        if not live.ephemeral and live.tree.header is not None:
+            client.hub.history.remember(outcome.prepared.rows, live.tree.header.cwd)
 
     if params.parent_id is UNSET and params.expected_leaf is UNSET and params.advance:
         placement = AT_THE_LEAF

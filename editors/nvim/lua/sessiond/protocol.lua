@@ -783,6 +783,41 @@
 ---@class (exact) sessiond.FlushResult
 ---@field flushed integer
 
+---Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
+---
+---A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
+---@class (exact) sessiond.HistoryAddParams
+---@field prompt string
+---@field cwd? string
+
+---Whether the prompt was added.
+---@class (exact) sessiond.HistoryAddResult
+---@field added boolean
+
+---The last prompts, newest first; with `cwd` those that were typed in one folder.
+---@class (exact) sessiond.HistoryRecentParams
+---@field cwd? string
+---@field cursor? string
+---@field limit? integer 1 to 1000. Default `50`.
+
+---A page of prompts; `nextCursor` is null on the last.
+---@class (exact) sessiond.HistoryResult
+---@field prompts sessiond.Prompt[]
+---@field nextCursor? string
+
+---Something that a person typed.
+---@class (exact) sessiond.Prompt
+---@field prompt string
+---@field createdAt string
+---@field cwd? string
+
+---Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it.
+---@class (exact) sessiond.HistorySearchParams
+---@field query string At most 1000 characters.
+---@field cwd? string
+---@field cursor? string
+---@field limit? integer 1 to 1000. Default `50`.
+
 ---Keep some bytes, durable when this is answered. The same bytes are kept once.
 ---@class (exact) sessiond.BlobPutParams
 ---@field data string Base64.
@@ -1307,6 +1342,9 @@ M.methods = {
   sessionSubscribe = "session/subscribe", -- sessiond.SubscribeParams -> sessiond.SubscribeResult
   sessionUnsubscribe = "session/unsubscribe", -- sessiond.UnsubscribeParams -> sessiond.UnsubscribeResult
   sessionFlush = "session/flush", -- sessiond.FlushParams -> sessiond.FlushResult
+  historyAdd = "history/add", -- sessiond.HistoryAddParams -> sessiond.HistoryAddResult
+  historyRecent = "history/recent", -- sessiond.HistoryRecentParams -> sessiond.HistoryResult
+  historySearch = "history/search", -- sessiond.HistorySearchParams -> sessiond.HistoryResult
   blobPut = "blob/put", -- sessiond.BlobPutParams -> sessiond.BlobPutResult
   blobGet = "blob/get", -- sessiond.BlobGetParams -> sessiond.BlobGetResult
   blobCollect = "blob/collect", -- sessiond.BlobCollectParams -> sessiond.BlobCollectResult
