@@ -1,5 +1,7 @@
 """The command line, sorted into what a verb takes."""
 
+import shlex
+
 import pytest
 
 from sessiond.cli.arguments import Given, HelpAsked, Option, Usage, Verb, parse
@@ -61,6 +63,15 @@ def test_help_is_asked_for_anywhere_but_in_a_value(words: list[str]) -> None:
 def test_every_verb_is_implemented_and_listed_in_the_help() -> None:
     assert all(callable(_load(verb.run)) for verb in VERBS.values())
     assert sorted(name for _, names in _GROUPS for name in names) == sorted(VERBS)
+
+
+def test_every_example_in_the_help_can_be_typed() -> None:
+    for name, verb in VERBS.items():
+        for example in verb.examples:
+            commands = [part.split("sessiond ", 1)[1] for part in example.split(" | ") if "sessiond " in part]
+            for own, *words in map(shlex.split, commands):
+                parse(own, VERBS[own], words)
+            assert any(command.split()[0] == name for command in commands), example
 
 
 def read(*words: str) -> Given:

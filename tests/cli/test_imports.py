@@ -27,6 +27,13 @@ TOO_DEAR = {
         ["tree"],
         ["stats"],
         ["state"],
+        ["context"],
+        ["context", "--explain"],
+        ["compact", "--dry-run", "--keep-recent", "1"],
+        ["compact", "--summary", "hello", "--keep-recent", "1"],
+        ["branch", "root"],
+        ["branch", "root", "--dry-run"],
+        ["configure"],
     ],
 )
 def test_a_command_does_not_load_what_takes_longer_than_its_work(words: list[str], tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from sessiond.cli.style import Style
 from sessiond.cli.text import fit, pad, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from sessiond.cli.style import Style
 
 
 def aligned(rows: Sequence[Sequence[str]], style: Style, colours: Sequence[str] = ()) -> Iterator[str]:
@@ -26,3 +25,17 @@ def aligned(rows: Sequence[Sequence[str]], style: Style, colours: Sequence[str] 
         yield "  ".join(
             style(cell, *filter(None, [name])) for cell, name in zip(cells, named, strict=True)
         ).rstrip()
+
+
+def behind(
+    heads: Sequence[str],
+    columns: int,
+    rows: Sequence[Sequence[str]],
+    style: Style,
+    colours: Sequence[str] = (),
+) -> Iterator[str]:
+    """As `aligned`, each row behind its head: a sign or a bar, of so many columns, that need not be measured."""
+    left = None if style.columns is None else max(style.columns - columns - 1, 0)
+    beside = Style(colours=style.colours, columns=left, boxes=style.boxes)
+    for head, line in zip(heads, aligned(rows, beside, colours), strict=True):
+        yield f"{head} {line}"

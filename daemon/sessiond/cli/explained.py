@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessiond.cli import human
-from sessiond.cli.columns import aligned
+from sessiond.cli.columns import behind
 from sessiond.cli.text import one_line
 
 TYPE_CHECKING = False
@@ -25,15 +25,15 @@ def explained(entries: Sequence[dict[str, Any]], style: Style) -> Iterator[str]:
     numbers = max(map(len, tokens), default=0)
     rows = [
         (
-            f"{signs[entry['fate']]} {one_line(entry['entryId'])}",
+            one_line(entry["entryId"]),
             one_line(entry["role"] or entry["type"]),
             count.rjust(numbers),
             one_line(entry["because"]),
         )
         for entry, count in zip(entries, tokens, strict=True)
     ]
-    for entry, line in zip(entries, aligned(rows, style, ("", "", "dim")), strict=True):
-        yield style(line[:1], _COLOURS[entry["fate"]]) + line[1:]
+    marks = [style(signs[entry["fate"]], _COLOURS[entry["fate"]]) for entry in entries]
+    yield from behind(marks, 1, rows, style, ("dim", "", "dim"))
     if entries:
         yield ""
     yield _counted(entries, signs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sessiond.cli import human
-from sessiond.cli.columns import aligned
+from sessiond.cli.columns import behind
 from sessiond.cli.speech import in_short, speaker
 from sessiond.cli.style import style_for
 from sessiond.cli.text import fit, one_line
@@ -34,16 +34,16 @@ def entries(
         return
     found = daemon.call("session/entries", {"sessionId": session_id, "ids": asked, "limit": len(asked)})
     by_id = {entry["id"]: entry for entry in found["entries"]}
-    signs = ("○", "●") if style.boxes else ("o", "*")
     rows = [
         (
-            f"{signs[place >= len(shown)]} {one_line(name)}",
+            one_line(name),
             speaker(by_id.get(name, {})),
             fit(in_short(by_id.get(name, {})), _LONGEST, style.ellipsis),
         )
-        for place, name in enumerate(asked)
+        for name in asked
     ]
-    drawn = list(aligned(rows, style, ("", "dim")))
+    signs = ["○" if style.boxes else "o"] * len(shown) + ["●" if style.boxes else "*"] * len(staying)
+    drawn = list(behind(signs, 1, rows, style, ("dim", "dim")))
     if len(shown) < len(leaving):
         more = style(f"  and {human.count(len(leaving) - len(shown), 'more entry', 'more entries')}", "dim")
         drawn.insert(_AT_EACH_END, more)

@@ -7,8 +7,8 @@ import sys
 from sessiond.cli import human
 from sessiond.cli.bars import bar, percent
 from sessiond.cli.chosen import session_id
-from sessiond.cli.columns import aligned
-from sessiond.cli.style import Style, style_for
+from sessiond.cli.columns import behind
+from sessiond.cli.style import style_for
 from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessiond.cli.arguments import Given
+    from sessiond.cli.style import Style
 
 _BAR = 24
 _SMALL_BAR = 12
@@ -138,11 +139,9 @@ def _tools(tools: dict[str, int], style: Style) -> Iterator[str]:
 
 
 def _with_bars(shares: list[float], rows: list[list[str]], style: Style, colours: list[str]) -> Iterator[str]:
-    """Rows, each behind the bar of its share; bars are as wide as they look and need not be measured."""
-    left = None if style.columns is None else max(style.columns - _SMALL_BAR - 2, 0)
-    beside = Style(colours=style.colours, columns=left, boxes=style.boxes)
-    for share, line in zip(shares, aligned(rows, beside, colours), strict=True):
-        yield f"{style(bar(share, _SMALL_BAR, style), 'green')}  {line}"
+    """Rows, each behind the bar of its share."""
+    bars = [style(bar(share, _SMALL_BAR, style), "green") + " " for share in shares]
+    return behind(bars, _SMALL_BAR + 1, rows, style, colours)
 
 
 def _to_the_right(rows: list[list[str]], *columns: int) -> list[list[str]]:
