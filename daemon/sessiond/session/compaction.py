@@ -88,15 +88,17 @@ def prepare(
     if cut is None or reason is not None:
         return Preparation(context.leaf_id, needed, counted.tokens, counted.tokens, reason)
     left, turn = range(cut.at), range(cut.at if cut.turn is None else cut.turn, cut.at)
-    previous = _previous(stretch, context)
-    files = Files()
-    if previous is not None:
+    said_first = _of_compaction(tree, stretch, context)
+    previous, files = _summary_in(said_first), Files()
+    if said_first:
         files.add_summary(read([stretch.compaction])[0])
     history = yield from _rendered(stretch, range(turn.start), files)
     beginning = yield from _rendered(stretch, turn, files)
     material = prompts.Material(history, files.operations(), beginning, previous)
     prompt = yield from prompts.compaction_prompt(material, instructions)
-    in_force = system.in_force(_system_messages(stretch, context))
+    yield
+    in_force = system.in_force(_system_messages(stretch, said_first))
+    yield
     kept = sum(piece.tokens for piece in stretch.pieces[cut.at :] if piece.voice != "system")
     return Preparation(
         context.leaf_id, needed, counted.tokens,
@@ -122,22 +124,22 @@ def _reason(stretch: Stretch, cut: cuts.Cut | None) -> Reason | None:
 
 
 class _Summary(msgspec.Struct):
-    role: Any = None
     summary: Any = None
 
 
 _summary = msgspec.json.Decoder(_Summary)
 
 
-def _previous(stretch: Stretch, context: Context) -> str | None:
-    """The summary that a context begins with, behind the system message."""
-    if stretch.compaction == NONE:
-        return None
-    for message in context.messages[:2]:
-        said = payloads.part(_summary, message)
-        if said is not None and said.role == "compactionSummary":
-            return said.summary if isinstance(said.summary, str) else None
-    return None
+def _of_compaction(tree: Tree, stretch: Stretch, context: Context) -> list[Raw]:
+    """What the compaction in force says at the beginning of a context: a system message, if any, and its summary."""
+    compaction_id = None if stretch.compaction == NONE else tree.id(stretch.compaction)
+    begin = zip(context.entry_ids[:2], context.messages[:2], strict=True)
+    return [message for entry_id, message in begin if entry_id == compaction_id]
+
+
+def _summary_in(said: list[Raw]) -> str | None:
+    summary = payloads.part(_summary, said[-1]) if said else None
+    return summary.summary if summary is not None and isinstance(summary.summary, str) else None
 
 
 def _rendered(stretch: Stretch, places: range, files: Files) -> Steps[list[str]]:
@@ -154,12 +156,11 @@ def _rendered(stretch: Stretch, places: range, files: Files) -> Steps[list[str]]
     return parts
 
 
-def _system_messages(stretch: Stretch, context: Context) -> list[Raw]:
-    """Of a context, the oldest first; a compaction carries one, too."""
-    carried = [] if stretch.compaction == NONE else context.messages[:1]
+def _system_messages(stretch: Stretch, said_first: list[Raw]) -> list[Raw]:
+    """Of a context, the oldest first; those that a compaction carries come before all others."""
     said = zip(stretch.said, stretch.pieces, strict=True)
     later = [message for message, piece in said if message is not None and piece.voice == "system"]
-    return [message for message in (*carried, *later) if read_message(message).role == "system"]
+    return [*said_first[:-1], *later]
 
 
 def _ids(tree: Tree, stretch: Stretch, places: range) -> tuple[str, ...]:

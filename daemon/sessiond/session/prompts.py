@@ -109,15 +109,17 @@ def _prompt(material: Material, first: str, instructions: str | None) -> Steps[s
         tasks.insert(1, _FILES)
     taken = yield from _tags_in(fenced.values())
     tags = {name: _free(tag, taken) for name, tag in _TAGS.items()}
-    paragraphs = [
-        _ROLE,
-        *(f"<{tags[name]}>\n{SEPARATOR.join(parts)}\n</{tags[name]}>" for name, parts in fenced.items()),
-        *(task.format(**tags) for task in tasks),
-    ]
+    text = [_ROLE]
+    for name, parts in fenced.items():
+        text.append(f"\n\n<{tags[name]}>\n")
+        for part in parts:
+            text += (part, SEPARATOR)
+        text[-1] = f"\n</{tags[name]}>"
+    text += (f"\n\n{task.format(**tags)}" for task in tasks)
     if instructions:
-        paragraphs.append(f"{_ATTENTION} {instructions}")
+        text.append(f"\n\n{_ATTENTION} {instructions}")
     yield
-    return "\n\n".join(paragraphs)
+    return "".join(text)
 
 
 def _listed(files: FileOperations) -> Iterator[str]:
