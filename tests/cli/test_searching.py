@@ -1,0 +1,61 @@
+"""`search` and `history` as a person meets them: what is found, how to get there, and what is not said."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import Shell, a_shell
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    folder: Path = tmp_path_factory.mktemp("searching")
+    with a_shell(folder) as made:
+        session = made("new", "--title", "Flaky test", "--tag", "ci", "--id", "search-me-1").lines[0]
+        made("append", session, "--user", "Why is the zephyr test flaky?")
+        made("append", session, "--assistant", "A race of the zephyr with its lock", "--model", "acme/one")
+        made("append", session, "--user", "zephyr \x1b]0;owned\x07\x1b[31m again")
+        yield made
+
+
+def test_a_hit_says_where_it_is_and_how_to_see_it(shell: Shell) -> None:
+    ran = shell("search", "race lock")
+    head, snippet, command = ran.lines
+    assert head.split("  ")[1:3] == ["assistant", "Flaky test"]
+    assert snippet == "    A race of the zephyr with its lock"
+    words = command.split()
+    assert words[:3] == ["sessiond", "show", "search-me-1"]
+    assert "A race of the zephyr" in shell(*words[1:]).out
+
+
+def test_what_was_found_is_in_colour_where_there_is_colour(shell: Shell) -> None:
+    out = shell("search", "race", FORCE_COLOR="1").out
+    assert "A \x1b[1;33mrace\x1b[0m of" in out
+
+
+def test_a_transcript_cannot_command_the_terminal(shell: Shell) -> None:
+    for command in (("search", "zephyr again"), ("history", "again")):
+        ran = shell(*command)
+        assert "zephyr again" in ran.out
+        assert "\x1b" not in ran.out
+        assert "owned" not in ran.out
+
+
+def test_filters_reach_the_daemon(shell: Shell) -> None:
+    assert len(shell("search", "zephyr", "--role", "user", "--json").json["hits"]) == 2
+    assert len(shell("search", "zephyr", "--tag", "ci", "--limit", "1", "--json").json["hits"]) == 1
+    assert shell("search", "zephyr", "--cwd", "/nowhere").out == ""
+    assert len(shell("search", "zephyr", "--cwd", ".", "--session", "search-me", "--json").json["hits"]) == 3
+    assert shell.run("search", "!?").code == 1
+
+
+def test_prompts_are_listed_newest_first_and_found_by_their_beginnings(shell: Shell) -> None:
+    assert [line.split("  ")[-1] for line in shell("history").lines] == [
+        "zephyr again", "Why is the zephyr test flaky?",
+    ]  # fmt: skip
+    assert [line.split("  ")[-1] for line in shell("history", "fla tes").lines] == [
+        "Why is the zephyr test flaky?"
+    ]
+    assert len(shell("history", "--json", "--cwd", ".").json["prompts"]) == 2
+    assert shell("history", "nothing like it").out == ""
