@@ -82,3 +82,12 @@ def test_what_is_exported_can_be_imported_again(shell: Shell, tmp_path: Path) ->
 
 def test_json_of_an_export_is_the_result(shell: Shell) -> None:
     assert shell("export", told(shell), "--format", "nova", "--json").json["format"] == "nova"
+
+
+def test_a_key_stays_in_only_when_that_is_asked_for(shell: Shell) -> None:
+    session, key = told(shell), "sk-ant-api03-" + "a1B2" * 10
+    shell("append", session, "--user", f"Use {key}")
+    ran = shell("export", session)
+    assert key not in ran.out
+    assert "redacted: 1 Anthropic API Key" in ran.err
+    assert key in shell("export", session, "--no-redact").out

@@ -136,3 +136,20 @@ async def test_an_export_changes_nothing(memory: Running, cwd: str) -> None:
         await peer.call("session/export", sessionId=session, format=format)
         await peer.call("session/export", sessionId=session, format=format, leafId=answer)
     assert memory.everything() == before
+
+
+async def test_secrets_are_taken_out_unless_they_are_wanted(memory: Running, cwd: str) -> None:
+    peer, session = await started(memory, cwd)
+    key = "AKIA" + "IOSFODNN7EXAMPLE"
+    made = await peer.append(session, user(f"Use {key} please"), assistant("No."))
+    before = memory.everything()
+    for format in ("jsonl", "operator", "go", "markdown"):
+        result = await peer.call("session/export", sessionId=session, format=format)
+        assert key not in result["text"]
+        assert "redacted: AWS Access Key" in result["text"]
+        entry = made["entries"][0]["id"]
+        assert result["redacted"] == [{"kind": "AWS Access Key", "entryId": entry, "count": 1}]
+    plain = await peer.call("session/export", sessionId=session, format="jsonl", redact=False)
+    assert key in plain["text"]
+    assert plain["redacted"] == []
+    assert memory.everything() == before

@@ -55,6 +55,8 @@ def export(given: Given) -> int:
         params["path"] = os.path.abspath(path)
     if given.flag("force"):
         params["overwrite"] = True
+    if given.flag("no-redact"):
+        params["redact"] = False
     with connect() as daemon:
         params["sessionId"] = session_id(daemon, given)
         if given.flag("json"):
@@ -65,13 +67,24 @@ def export(given: Given) -> int:
         sys.stdout.write(result["text"])
     else:
         print(f"{human.size(result['sizeBytes'])} in {one_line(result['path'])}", file=sys.stderr)
+    _explain_export(result)
+    return 0
+
+
+def _explain_export(result: dict[str, Any]) -> None:
+    """What did not go out as it was."""
     for heading, what in (("cannot be held there", "lost"), ("carried as custom entries", "carried")):
         if counts := result[what]:
             named = ", ".join(f"{it['count']} {one_line(it['what'])}" for it in counts)
             print(f"{heading}: {named}", file=sys.stderr)
+    if redacted := result["redacted"]:
+        kinds: dict[str, int] = {}
+        for it in redacted:
+            kinds[it["kind"]] = kinds.get(it["kind"], 0) + it["count"]
+        named = ", ".join(f"{count} {one_line(kind)}" for kind, count in sorted(kinds.items()))
+        print(f"redacted: {named} (--no-redact writes them out)", file=sys.stderr)
     if missing := result["missingBlobs"]:
         print(f"{human.count(len(missing), 'blob')} could not be found: see --json", file=sys.stderr)
-    return 0
 
 
 def _say(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]], skipped_count: int) -> None:

@@ -160,6 +160,7 @@ VERBS: dict[str, Verb] = {
             Option("leaf", "ENTRY", "only the path to this entry"),
             Option("output", "FILE", "write it there instead of to standard output", short="o"),
             Option("force", "", "replace a file that is there"),
+            Option("no-redact", "", "leave keys and tokens in"),
             JSON,
         ),
     ),

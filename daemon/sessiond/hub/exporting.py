@@ -18,6 +18,7 @@ from sessiond.hub import placing
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import InvalidRequest, TooLarge
 from sessiond.hub.live import LiveSession
+from sessiond.hub.redacting import Redactor
 from sessiond.protocol import types as t
 from sessiond.session import fork, lines, whole
 from sessiond.session.dialects import fields
@@ -115,14 +116,20 @@ def _written(
         return data
 
     entries = [entry for line in found if (entry := _decoded(whole.put_back(line, find))) is not None]
+    redactor = Redactor()
+    title = about.title
+    if params.redact:
+        entries = [redactor.entry(entry) for entry in entries]
+        title = None if title is None else redactor.text(title, None)
     session = Whole(
-        session_id=about.session_id, timestamp=about.timestamp, cwd=about.cwd, title=about.title,
+        session_id=about.session_id, timestamp=about.timestamp, cwd=about.cwd, title=title,
         tags=about.tags, parent_session=about.parent_session, entries=entries,
         leaf=leaf if params.leaf_id is None else _last_id(entries),
     )  # fmt: skip
     losses = Losses()
     if params.format == "nova":
-        data = to_nova(session, {} if state is None else nova_state(state), losses)
+        said = {} if state is None else nova_state(state)
+        data = to_nova(session, redactor.value(said, None) if params.redact else said, losses)
     else:
         data = WRITERS[params.format](session, losses)
     text: str | None = None
@@ -135,6 +142,10 @@ def _written(
     return t.ExportResult(
         format=params.format, text=text, path=None if target is None else lines.sound(str(target)),
         size_bytes=len(data), entries=len(entries), lost=_counted(losses.lost), carried=_counted(losses.carried),
+        redacted=[
+            t.Redaction(kind=kind, entry_id=None if entry is None else lines.sound(entry), count=count)
+            for (entry, kind), count in redactor.found.items()
+        ],
         missing_blobs=list(missing),
     )  # fmt: skip
 

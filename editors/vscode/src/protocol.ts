@@ -846,6 +846,9 @@ export interface SkippedFile {
  * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
  * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
  * there is replaced only with `overwrite`. The answer names what the format cannot hold.
+ *
+ * Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
+ * kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
  */
 export interface ExportParams {
   /** 1 to 128 characters. */
@@ -857,6 +860,8 @@ export interface ExportParams {
   path?: string | null;
   /** Default `false`. */
   overwrite?: boolean;
+  /** Default `true`. */
+  redact?: boolean;
 }
 
 /** What was written. `carried` counts entries that went along where their program does not look for them. */
@@ -869,6 +874,7 @@ export interface ExportResult {
   entries: number;
   lost: Loss[];
   carried: Loss[];
+  redacted: Redaction[];
   /** Hashes of blobs that are not to be had: what names them went out as it is. */
   missingBlobs: string[];
 }
@@ -876,6 +882,13 @@ export interface ExportResult {
 /** Something that did not go along, and how often: a field, a block, an entry. */
 export interface Loss {
   what: string;
+  count: number;
+}
+
+/** Secrets of one kind that were taken out of one entry (null: of the header, or of a working state). */
+export interface Redaction {
+  kind: string;
+  entryId: string | null;
   count: number;
 }
 
@@ -1872,6 +1885,9 @@ export interface Requests {
    * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
    * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
    * there is replaced only with `overwrite`. The answer names what the format cannot hold.
+   *
+   * Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
+   * kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
    */
   "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" | "tooLarge" | "storageFull" };
   /** Bookmark an entry; an absent or empty `label` removes the bookmark. */

@@ -49,6 +49,7 @@ from sessiond.protocol.types.exchange import (
     ImportProblem as ImportProblem,
     ImportResult as ImportResult,
     Loss as Loss,
+    Redaction as Redaction,
     SkippedFile as SkippedFile,
 )
 from sessiond.protocol.types.handshake import (

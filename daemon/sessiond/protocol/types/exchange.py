@@ -76,6 +76,9 @@ class ExportParams(Wire, frozen=True):
     With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
     path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
     there is replaced only with `overwrite`. The answer names what the format cannot hold.
+
+    Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
+    kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
     """
 
     session_id: SessionId
@@ -83,6 +86,15 @@ class ExportParams(Wire, frozen=True):
     leaf_id: EntryId | None = None
     path: Path | None = None
     overwrite: bool = False
+    redact: bool = True
+
+
+class Redaction(Wire, frozen=True):
+    """Secrets of one kind that were taken out of one entry (null: of the header, or of a working state)."""
+
+    kind: str
+    entry_id: str | None
+    count: int
 
 
 class Loss(Wire, frozen=True):
@@ -102,4 +114,5 @@ class ExportResult(Wire, frozen=True):
     entries: int
     lost: list[Loss]
     carried: list[Loss]
+    redacted: list[Redaction]
     missing_blobs: list[str]  # hashes of blobs that are not to be had: what names them went out as it is

@@ -601,12 +601,16 @@
 ---With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
 ---path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
 ---there is replaced only with `overwrite`. The answer names what the format cannot hold.
+---
+---Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
+---kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
 ---@class (exact) sessiond.ExportParams
 ---@field sessionId string 1 to 128 characters.
 ---@field format "go"|"jsonl"|"markdown"|"nova"|"operator"
 ---@field leafId? string 1 to 64 characters.
 ---@field path? string 1 to 4096 characters.
 ---@field overwrite? boolean Default `false`.
+---@field redact? boolean Default `true`.
 
 ---What was written. `carried` counts entries that went along where their program does not look for them.
 ---@class (exact) sessiond.ExportResult
@@ -617,11 +621,18 @@
 ---@field entries integer
 ---@field lost sessiond.Loss[]
 ---@field carried sessiond.Loss[]
+---@field redacted sessiond.Redaction[]
 ---@field missingBlobs string[] Hashes of blobs that are not to be had: what names them went out as it is.
 
 ---Something that did not go along, and how often: a field, a block, an entry.
 ---@class (exact) sessiond.Loss
 ---@field what string
+---@field count integer
+
+---Secrets of one kind that were taken out of one entry (null: of the header, or of a working state).
+---@class (exact) sessiond.Redaction
+---@field kind string
+---@field entryId? string
 ---@field count integer
 
 ---Bookmark an entry; an absent or empty `label` removes the bookmark.
