@@ -5,8 +5,9 @@ import base64
 import hashlib
 import json  # noqa: TID251 - a note is read as any program would
 import os
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -297,3 +298,27 @@ async def test_no_blob_that_is_named_is_collected_while_others_append(near: Runn
         context = await peer.call("session/context", sessionId=session_id)
         assert "missingBlobs" not in context
     assert (await peer.call("blob/collect", graceSeconds=0))["missing"] == []
+
+
+async def test_a_collection_that_is_given_up_moves_nothing(near: Running) -> None:
+    peer = await near.attach()
+    await put(peer, DATA)
+    make_old(near, HASH)
+    await peer.append(await session(peer), user("hello"), assistant("hi"))
+    store = near.hub._files  # type: ignore[union-attr]
+    scan, gate = store.scan, threading.Event()
+
+    def wait(ref: str, start: int = 0) -> Iterator[bytes]:
+        gate.wait(10)
+        yield from scan(ref, start)
+
+    store.scan = wait  # type: ignore[method-assign]
+    collecting = asyncio.ensure_future(
+        refusal(peer.call("blob/collect", dryRun=False, workDoneToken="blobs-1"))
+    )
+    await peer.until(lambda it: len(it.told("$/progress")) > 1)
+    peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
+    assert (await collecting).kind == "cancelled"
+    gate.set()
+    assert [step["value"]["kind"] for step in peer.told("$/progress")][-1] == "end"
+    assert blob_file(near, HASH).exists()
