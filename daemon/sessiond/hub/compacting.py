@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from sessiond import config
-from sessiond.hub import limits, safety
+from sessiond.hub import limits
 from sessiond.hub.errors import InvalidRequest, LeafConflict, NothingToCompact, WouldBreakTree
 from sessiond.hub.jobs import Job, Jobs, Leave, Result, Waiter, until_stored
 from sessiond.hub.landing import Landings, land_now
@@ -21,7 +21,7 @@ from sessiond.hub.placing import Placement
 from sessiond.hub.summarizer import Assignment
 from sessiond.hub.summarizing import Summarizers
 from sessiond.protocol import types as t
-from sessiond.session import compaction, tokens
+from sessiond.session import compaction, safety, tokens
 from sessiond.session.compaction import Limits, Preparation
 from sessiond.session.context import Context
 from sessiond.session.steps import ROWS_A_STEP, Steps

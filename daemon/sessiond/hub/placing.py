@@ -9,9 +9,10 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from sessiond.hub import clock, safety, values
+from sessiond.hub import clock, values
 from sessiond.hub.drafts import Draft, read_draft
-from sessiond.hub.errors import EntryNotFound, IdReused, InvalidEntry, LeafConflict
+from sessiond.hub.errors import EntryNotFound, IdReused, InvalidEntry, LeafConflict, WouldBreakTree
+from sessiond.session import safety
 from sessiond.session.tree import NONE, NewRow, Tree
 
 MORE_FOLLOWS: Final = b"\t}"
@@ -76,7 +77,7 @@ def prepare(
             parent = _parent(tree, draft, created, parent)
             new = _row(draft, entry_id, parent)
             if draft.type == "compaction" and not placement.as_found:
-                safety.check_compaction(tree, rows, new, read)
+                _check_compaction(tree, rows, new, read)
             rows.append(new)
             created.add(entry_id)
         ids.append(entry_id)
@@ -86,6 +87,13 @@ def prepare(
     elif rows:
         rows.append(_leaf_row(tree, leaf, created))
     return Prepared(_as_one(rows), ids, created, former_leaf, leaf, branched)
+
+
+def _check_compaction(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: Callable[[int], bytes]) -> None:
+    """Raise `WouldBreakTree` unless a compaction may stand where it would."""
+    found = safety.objection(tree, rows, new, read)
+    if found is not None:
+        raise WouldBreakTree(new.id, found.rule, found.reason)
 
 
 def _as_one(rows: list[NewRow]) -> list[NewRow]:
