@@ -1,4 +1,4 @@
-"""The story, in seven scenes. Exit status 1 if any of its claims does not hold."""
+"""The story, in eight scenes. Exit status 1 if any of its claims does not hold."""
 
 import os
 import shutil
@@ -49,6 +49,7 @@ def main() -> int:
 
 def tell(home: Path) -> None:
     file = put_real_session(home)
+    put_summarizer(home)
     original = file.read_bytes()
     with terminals(home) as (left, right):
         open_real_session(left, original, file)
@@ -56,6 +57,7 @@ def tell(home: Path) -> None:
         watching = watch_and_append(left, right)
         branch_and_label(left)
         fork(left, file)
+        compact(left)
         kill_and_go_on(left, watching)
         go_home(left, right, file, original)
 
@@ -65,6 +67,16 @@ def put_real_session(home: Path) -> Path:
     folder = home / "data/sessions/--home-dev-weather--"
     folder.mkdir(parents=True, mode=0o700)
     return Path(shutil.copy(REAL, folder / f"2026-11-02T09-14-07-000Z_{SESSION}.jsonl"))
+
+
+def put_summarizer(home: Path) -> None:
+    """Have summaries written by a program that stands for a model."""
+    command = [sys.executable, str(ROOT / "scripts/demonstration/summarizer.py")]
+    folder = home / "config"
+    folder.mkdir(mode=0o700)
+    (folder / "config.toml").write_text(
+        f"[summarizer]\ncommand = {msgspec.json.encode(command).decode()}\n", encoding="utf-8"
+    )
 
 
 @contextmanager
@@ -151,8 +163,24 @@ def fork(left: Terminal, file: Path) -> None:
     claim("its source was not touched", file.read_bytes() == before)
 
 
+def compact(left: Terminal) -> None:
+    heading("6. Compact: a summary stands for the older part, and the way back is one command")
+    before = ask(left, f"sessiond context {SHORT} --json")
+    left.run(f"sessiond compact {SHORT} --keep-recent 20 --dry-run")
+    claim("the dry run changed nothing", ask(left, f"sessiond context {SHORT} --json") == before)
+    say("config.toml names a program for summaries; here it only stands for a model.")
+    left.run(f"sessiond compact {SHORT} --keep-recent 20")
+    after = ask(left, f"sessiond context {SHORT} --json")
+    claim("the context begins with its summary", "weather program" in after["messages"][0]["summary"])
+    claim("and takes fewer tokens", after["tokens"] < before["tokens"])
+    claim("what it stands for is still in the tree", set(before["entryIds"]) <= set(entries(left)))
+    left.run(f"sessiond branch {SHORT} {before['leafId']}")
+    again = ask(left, f"sessiond context {SHORT} --json")
+    claim("it can be undone", again["messages"] == before["messages"])
+
+
 def kill_and_go_on(left: Terminal, watching: Running) -> None:
-    heading("6. kill -9 while a script appends entries, one by one")
+    heading("7. kill -9 while a script appends entries, one by one")
     before = entries(left)
     program = str(ROOT / "scripts/demonstration/script.py")
     script = left.start([sys.executable, program, SESSION], f"python script.py {SHORT}")
@@ -191,7 +219,7 @@ def seen(watching: Running) -> list[str]:
 
 
 def go_home(left: Terminal, right: Terminal, file: Path, original: bytes) -> None:
-    heading("7. Afterwards")
+    heading("8. Afterwards")
     left.run(f"sessiond continue --cwd {FOLDER}")
     right.run(f"sessiond continue --cwd {FOLDER}")
     left.run(f"sessiond list --cwd {FOLDER} --drafts")
