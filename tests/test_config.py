@@ -3,7 +3,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.config import Blobs, Compaction, Config, Drafts, InvalidConfig, Listen, State, Summarizer, read
+from sessiond.config import (
+    Blobs,
+    Compaction,
+    Config,
+    Drafts,
+    History,
+    InvalidConfig,
+    Listen,
+    Roots,
+    State,
+    Summarizer,
+    read,
+)
 
 
 def written(tmp_path: Path, text: str) -> str:
@@ -20,6 +32,8 @@ def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
         Summarizer(command=None, timeout=300.0),
         State(max_decisions=10, max_tokens=150_000),
         Blobs(grace=604_800.0),
+        Roots(folders=()),
+        History(enabled=True),
     )
 
 
@@ -100,3 +114,15 @@ def test_a_misspelt_key_is_answered_with_the_right_one(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfig) as refused:
         read(written(tmp_path, "[listen]\nidle_exitt = '1m'\n"))
     assert "idle_exit is probably meant" in str(refused.value)
+
+
+def test_further_folders_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    chosen = read(written(tmp_path, '[roots]\nfolders = ["~/.pi/agent/sessions", "/srv/sessions"]\n'))
+    assert chosen == Config(roots=Roots(folders=("/home/ada/.pi/agent/sessions", "/srv/sessions")))
+
+
+@pytest.mark.parametrize("value", ['"~/.pi"', '["sessions"]', '["/a", 1]', '["/a\\u0000b"]'])
+def test_what_names_no_folders_is_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(InvalidConfig):
+        read(written(tmp_path, f"[roots]\nfolders = {value}\n"))
