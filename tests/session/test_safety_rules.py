@@ -103,6 +103,11 @@ def test_a_result_whose_call_is_not_in_the_context_any_more_holds_nothing_up() -
     assert rule(log, "u3") is None
 
 
+def test_a_call_that_is_not_in_the_context_any_more_is_not_waited_for() -> None:
+    log = loaded(header(), user("1"), calling("x"), compaction("all", "k", id="k"), entry("custom", id="c"))
+    assert rule(log, "c") is None
+
+
 # --- what is kept lies on the path -------------------------------------------------------------------------
 
 

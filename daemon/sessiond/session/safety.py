@@ -4,15 +4,13 @@ Read from the end of the path, as far as must be (seed: Go §8). `cuts` proposes
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from sessiond.session import payloads
 from sessiond.session.agent_message import message_of
-from sessiond.session.calls import NO_CALLS, Calls, calls_of
+from sessiond.session.calls import Calls, calls_of
 from sessiond.session.tree import KIND, MESSAGE, NONE, OTHER, ROLES, NewRow, Tree
 
 _COMPACTION: Final = KIND["compaction"]
@@ -39,7 +37,7 @@ def objection(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: ReadRow) ->
     - keeps no result whose call it takes out of the context, and takes away no call that may yet be answered.
     """
     path = _Path(tree, rows, read)
-    caller = _caller(path.up_from(new.parent_id))
+    caller = _caller(path, new.parent_id)
     if caller is not None:
         return Objection("noToolSplit", f"it would stand between the tool call in {caller.id} and its result")
     found = payloads.part(_compaction, new.line)
@@ -56,7 +54,7 @@ def objection(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: ReadRow) ->
     if first is not None and first.role == "toolResult":
         reason = f"the first message it keeps, {first.id}, is a tool result whose call it takes away"
         return Objection("noToolSplit", reason)
-    return _parting(path.in_context(new.parent_id), kept_id, new.id)
+    return _parting(path, new, kept_id)
 
 
 def last_settled(tree: Tree, row: int, read: ReadRow) -> int:
@@ -64,24 +62,18 @@ def last_settled(tree: Tree, row: int, read: ReadRow) -> int:
 
     That is `row` itself, or else the parent of the words that made the call; `NONE` when those are the first.
     """
-    caller = _caller(_Path(tree, (), read).up_from(row))
+    caller = _caller(_Path(tree, (), read), row)
     return row if caller is None else tree.parent(caller.row)
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One entry of a path: stored, or new in the same batch (`row` is `NONE`)."""
+class _Step(NamedTuple):
+    """One entry of a path: stored, or new in the same batch (`row` is `NONE` and `line` is there)."""
 
     row: int
     id: str | None
     kind: int
     role: str
-    line: Callable[[], bytes]
-
-    def calls(self) -> Calls:
-        if self.role not in ("assistant", "toolResult"):
-            return NO_CALLS
-        return calls_of(message_of(self.line()))
+    line: bytes
 
 
 class _Path:
@@ -95,24 +87,29 @@ class _Path:
         tree = self._tree
         while isinstance(start, str) and (new := self._new.get(start)) is not None:
             role = new.role if new.type == "message" else None
-            yield _Step(NONE, new.id, KIND.get(new.type, OTHER), role or "", partial(bytes, new.line))
+            yield _Step(NONE, new.id, KIND.get(new.type, OTHER), role or "", new.line)
             start = new.parent_id
         row = start if isinstance(start, int) else tree.any_row(start or "")
         seen: set[int] = set()
         while row is not None and row != NONE and row not in seen:
             if tree.irregular:
                 seen.add(row)
-            role = ROLES[tree.role(row)] if tree.kind(row) == MESSAGE else ""
-            yield _Step(row, tree.id(row), tree.kind(row), role, partial(self._read, row))
+            yield _Step(row, tree.id(row), tree.kind(row), ROLES[tree.role(row)], b"")
             row = tree.parent(row)
 
-    def in_context(self, start: str | None) -> Iterator[_Step]:
+    def line(self, step: _Step) -> bytes:
+        return step.line if step.row == NONE else self._read(step.row)
+
+    def calls(self, step: _Step) -> Calls:
+        return calls_of(message_of(self.line(step)))
+
+    def in_context(self, start: int | str | None) -> Iterator[_Step]:
         """As `up_from`, as far as the last compaction, with what it keeps, or the last reset."""
         last: str | None = None
         seen_compaction = False
         for step in self.up_from(start):
             if not seen_compaction and step.kind in (_COMPACTION, _RESET):
-                kept = payloads.part(_compaction, step.line()) if step.kind == _COMPACTION else None
+                kept = payloads.part(_compaction, self.line(step)) if step.kind == _COMPACTION else None
                 if kept is None or kept.first_kept_entry_id == step.id:
                     return
                 seen_compaction, last = True, kept.first_kept_entry_id
@@ -131,19 +128,19 @@ class _Compaction(msgspec.Struct, rename="camel"):
 _compaction = msgspec.json.Decoder(_Compaction)
 
 
-def _caller(path: Iterator[_Step]) -> _Step | None:
-    """The last words on a path, when they call a tool whose result is still to come."""
+def _caller(path: _Path, start: int | str | None) -> _Step | None:
+    """The last words in a context, when they call a tool whose result is still to come."""
     answered: set[str | None] = set()
-    for step in path:
-        calls = step.calls()
+    for step in path.in_context(start):
         if step.role == "toolResult":
-            answered.add(calls.answered)
+            answered.add(path.calls(step).answered)
         elif step.role:
+            calls = path.calls(step)
             return step if calls.awaited and not answered.issuperset(calls.made) else None
     return None
 
 
-def _parting(path: Iterator[_Step], kept_id: object, own_id: str) -> Objection | None:
+def _parting(path: _Path, new: NewRow, kept_id: object) -> Objection | None:
     """Whether a call would leave the context while its result stays, or is still to come.
 
     A result belongs to the nearest call of its id above it, and only the newest words wait for results.
@@ -151,15 +148,15 @@ def _parting(path: Iterator[_Step], kept_id: object, own_id: str) -> Objection |
     waiting: set[str] = set()  # calls whose results are kept, and that were not met yet
     answered: set[str] = set()
     newest_met = False
-    keeps = kept_id != own_id
-    for step in path:
+    keeps = kept_id != new.id
+    for step in path.in_context(new.parent_id):
         if step.role == "toolResult":
-            result_of = step.calls().answered
+            result_of = path.calls(step).answered
             if result_of is not None:
                 answered.add(result_of)
                 waiting.update([result_of] if keeps else [])
         elif step.role == "assistant" and (waiting or not newest_met):
-            made, _, awaited = step.calls()
+            made, _, awaited = path.calls(step)
             if not keeps and not waiting.isdisjoint(made):
                 return Objection(
                     "noToolSplit", f"it keeps the result of a tool call that it takes away, in {step.id}"
