@@ -15,24 +15,19 @@ so an agent that was killed goes on with a new `AgentSession`. For one event loo
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Final, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
 from sessiond.client.chain import Chain
 from sessiond.client.daemon import Daemon
+from sessiond.client.patience import patiently
 from sessiond.client.receiver import OnProgress
 from sessiond.client.results import Context
 from sessiond.client.wire import Disconnected, RpcError
 from sessiond.protocol import types as t
-
-T = TypeVar("T")
-
-_PATIENCE: Final = 15.0
-"""Seconds for which an append outlives daemons that leave or are about to."""
-_PAUSE: Final = 0.1
 
 _NOT_COMPACTED: Final = frozenset(
     ("noSummarizer", "summarizerFailed", "nothingToCompact", "wouldBreakTree", "leafConflict", "readOnly")
@@ -137,7 +132,7 @@ class AgentSession:
         drafts = [{"id": secrets.token_hex(4), **entry} for entry in entries]
         async with self._order:
             add = self._chain.extend if self._in_turn else self._chain.append_at_the_leaf
-            return await _patiently(lambda: add(drafts, format))
+            return await patiently(lambda: add(drafts, format))
 
     async def change_model(self, model: str, *, role: str = "default") -> None:
         """Go on with another model, "provider/name". Appends nothing when it is the one in force."""
@@ -365,19 +360,3 @@ def _holds(chosen: t.CompactionChoice, settings: t.CompactionSettings) -> bool:
             (chosen.keep_recent_tokens, settings.keep_recent_tokens),
         )
     )
-
-
-async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """The answer to something that may be asked again for ever, over daemons that leave meanwhile."""
-    clock = asyncio.get_running_loop().time
-    deadline = clock() + _PATIENCE
-    while True:
-        try:
-            return await ask()
-        except Disconnected:
-            if clock() > deadline:
-                raise
-        except RpcError as error:
-            if error.kind != "draining" or clock() > deadline:
-                raise
-        await asyncio.sleep(_PAUSE)

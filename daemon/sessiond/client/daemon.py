@@ -18,6 +18,7 @@ from sessiond.client.methods.blobs import BlobMethods
 from sessiond.client.methods.context import ContextMethods
 from sessiond.client.methods.entries import EntryMethods
 from sessiond.client.methods.exchange import ExchangeMethods
+from sessiond.client.methods.history import HistoryMethods
 from sessiond.client.methods.process import ProcessMethods
 from sessiond.client.methods.sessions import SessionMethods
 from sessiond.client.methods.state import StateMethods
@@ -62,8 +63,9 @@ async def connect(
 
 
 class Daemon(
-    SessionMethods, EntryMethods, ContextMethods, StateMethods, ExchangeMethods, BlobMethods, ProcessMethods
-):
+    SessionMethods, EntryMethods, ContextMethods, StateMethods, ExchangeMethods, HistoryMethods, BlobMethods,
+    ProcessMethods,
+):  # fmt: skip
     """The daemon of one user, over a connection that is made again when it was lost.
 
     Appends and requests that only read survive a restart of the daemon unnoticed. Any other raises

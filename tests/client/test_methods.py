@@ -1,0 +1,112 @@
+"""The typed methods against the real daemon: every method of the table, with what its arguments mean."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import sessiond.client
+from sessiond.client import connect
+from sessiond.client.daemon import Daemon
+from sessiond.protocol import methods as m, types as t
+from support.agents import answer, prompt
+from support.homes import a_home
+
+CLIENT = Path(sessiond.client.__file__).parent
+
+
+@pytest.fixture
+async def daemon() -> AsyncIterator[Daemon]:
+    with a_home() as where:
+        async with connect(where=where) as daemon:
+            yield daemon
+
+
+async def talked(daemon: Daemon, folder: Path) -> tuple[str, list[str]]:
+    """A session with two questions and answers, and the ids of its entries."""
+    session = (await daemon.create(str(folder))).session.session_id
+    messages = [prompt("why"), answer("because"), prompt("how"), answer("so")]
+    done = await daemon.append(session, [{"type": "message", "message": message} for message in messages])
+    return session, [entry.id for entry in done.entries]
+
+
+def test_there_is_a_call_for_every_method_of_the_table() -> None:
+    called = set()
+    for file in CLIENT.rglob("*.py"):
+        for name in re.findall(r"\bm\.([A-Z_]+)\b", file.read_text(encoding="utf-8")):
+            called.add(getattr(getattr(m, name), "name", None))
+    assert set(m.METHODS) - called == set()
+
+
+async def test_bytes_that_were_put_are_got_by_hash_or_reference(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessiond.client.methods.blobs._PAGE", 1_000)
+    data = bytes(range(256)) * 20
+    put = await daemon.put_blob(data)
+    assert await daemon.get_blob(put.hash) == await daemon.get_blob(put.ref) == data
+    assert not (await daemon.put_blob(data)).created
+    steps: list[t.Progress] = []
+    found = await daemon.collect_blobs(grace_seconds=0, progress=steps.append)
+    assert ([blob.hash for blob in found.removed], found.dry_run) == ([put.hash], True)
+    assert steps[-1].kind == "end"
+
+
+async def test_a_context_is_explained_and_shaped_for_a_provider(daemon: Daemon, tmp_path: Path) -> None:
+    session, ids = await talked(daemon, tmp_path)
+    context = await daemon.context(session, ids[1], format="google", explain=True)
+    assert [message["role"] for message in context.messages] == ["user", "model"]
+    assert [told.entry_id for told in context.explanation or []] == ids[:2]
+    assert context.tokens > 0
+
+
+async def test_what_a_compaction_and_a_branch_would_do_can_be_looked_at(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    session, ids = await talked(daemon, tmp_path)
+    small = t.CompactionChoice(keep_recent_tokens=1)
+    plan = await daemon.prepare_compaction(session, settings=small, instructions="Be brief.")
+    assert plan.first_kept_entry_id in ids
+    assert "Be brief." in (plan.prompt or "")
+    left = await daemon.prepare_branch(session, ids[0])
+    assert left.entries_to_summarize == ids[1:]
+    done = await daemon.compact(session, summary="S", first_kept_entry_id=ids[2], details={"a": 1})
+    (stored,) = (await daemon.entries(session, ids=[done.entry_id])).entries
+    assert stored["details"] == {"a": 1}
+
+
+async def test_settings_are_chosen_for_a_session_and_taken_back(daemon: Daemon, tmp_path: Path) -> None:
+    session, _ = await talked(daemon, tmp_path)
+    usual = (await daemon.configure(session)).auto_compact
+    chosen = await daemon.configure(session, auto_compact=t.CompactionChoice(context_window=90_000))
+    assert (chosen.auto_compact.context_window, chosen.entry_id is None) == (90_000, False)
+    assert (await daemon.configure(session, auto_compact=None)).auto_compact == usual
+
+
+async def test_a_working_state_counts_each_change_once(daemon: Daemon, tmp_path: Path) -> None:
+    session, _ = await talked(daemon, tmp_path)
+    for _ in range(2):
+        await daemon.update_state(
+            session, tokens=10, decision=t.NewDecision(decision="d"), tags=["x"], id="once"
+        )
+    begun = await daemon.begin_task(session, decision=t.NewDecision(decision="e"))
+    state = (await daemon.state(session)).state
+    assert (state.tokens_used, state.tags) == (10, ["x"])
+    assert [it.decision for it in begun.state.key_decisions] == ["d", "e"]
+    assert (await daemon.stats(session)).tree.messages == {"user": 2, "assistant": 2}
+
+
+async def test_sessions_are_found_go_out_and_come_in(daemon: Daemon, tmp_path: Path) -> None:
+    session, _ = await talked(daemon, tmp_path)
+    assert (await daemon.search("because", session_id=session)).hits[0].session_id == session
+    out = tmp_path / "out.jsonl"
+    assert (await daemon.export_session(session, "go", path=str(out))).entries == 4
+    came = await daemon.import_sessions([str(out)], format="go", cwd=str(tmp_path))
+    assert came.sessions[0].status == "created"
+
+
+async def test_prompts_are_remembered(daemon: Daemon) -> None:
+    assert (await daemon.add_prompt("a prompt of its own")).added
+    assert (await daemon.recent_prompts()).prompts[0].prompt == "a prompt of its own"
+    assert (await daemon.search_prompts("own")).prompts[0].prompt == "a prompt of its own"
