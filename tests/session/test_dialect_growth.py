@@ -15,7 +15,7 @@ FILES = sorted((SAMPLES / "agents").glob("*.jsonl")) + sorted((SAMPLES / "pi-gol
 def said(session: Imported) -> dict[str, tuple[str | None, Any]]:
     found = {it.id: (it.parent_id, json.loads(it.line)) for it in session.woven}
     for name, (_, entry) in found.items():
-        if name.startswith(("origin-", "raw-", "line-")) and entry["type"] != "message":
+        if name.startswith(("origin-", "raw-", "line-", "title-")) and entry["type"] != "message":
             entry.pop("timestamp")  # a line that has none gets that of a line near it
     return found
 

@@ -111,6 +111,12 @@ def test_the_home_format_stays_byte_for_byte() -> None:
     assert session.leaf == "aaaa0004"
 
 
+def test_a_title_slot_that_was_written_over_is_a_new_title() -> None:
+    renamed = [{**HOME[0], "title": "Farewells"}, *HOME[1:]]
+    one, two = ({it.id for it in read(*lines).woven} for lines in (HOME, renamed))
+    assert len(two - one) == 1
+
+
 def test_ids_that_cannot_be_ids_here_are_made_from_what_they_were() -> None:
     session = read(
         GO[0], {**GO[1], "id": "has spaces/and more"}, {**GO[2], "parent_id": "has spaces/and more"}

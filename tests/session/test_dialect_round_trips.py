@@ -53,7 +53,9 @@ def came_back(data: bytes) -> tuple[list[dict[str, Any]], str | None]:
     session = imported(data)
     assert not session.account.troubles
     assert not session.account.kept
-    return [it for it in entries(session) if not it["id"].startswith("origin-")], session.leaf
+    return [
+        it for it in entries(session) if not it["id"].startswith(("origin-", "line-", "title-"))
+    ], session.leaf
 
 
 def by_id(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -39,7 +39,7 @@ def is_beside(it: dict[str, Any]) -> bool:
     return (
         it["id"].startswith(("origin-", "raw-"))
         or it["type"] in ("session_info", "label")
-        or (it.get("customType") == "sessiond.tags")
+        or (it.get("customType") in ("sessiond.tags", "sessiond.leafMoved"))
     )
 
 

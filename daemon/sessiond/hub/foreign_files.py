@@ -66,7 +66,10 @@ def read(path: str, dialect: str | None, titles: "Titles") -> Imported:
         name=Path(path).name, data=data, modified=clock.iso(int(modified * 1e9)),
         growing=time.time() - modified < GROWING_SECONDS, beside=_beside(path, spoken, titles),
     )  # fmt: skip
-    imported = known.DIALECTS[spoken].read(source)
+    try:
+        imported = known.DIALECTS[spoken].read(source)
+    except RecursionError:
+        raise NotImported("it is nested too deeply") from None
     if not imported.said:
         raise NotImported("nothing is said in it")
     return imported

@@ -288,6 +288,11 @@ class Hub:
             finally:
                 await live.close()
 
+    async def let_go_unless_wanted(self, live: LiveSession) -> None:
+        """Close a session that nobody has open, watches or waits for."""
+        if not live.wanted and self._open.has(live):
+            await self._let_go(live)
+
     async def sweep(self) -> None:
         """Take in what other programs wrote to open sessions, and let go of sessions that nobody uses."""
         for live in self.open_sessions():

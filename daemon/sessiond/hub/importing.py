@@ -23,7 +23,7 @@ from sessiond.session import lines
 from sessiond.session.dialects import landing
 from sessiond.session.dialects.weaving import Imported, Woven
 from sessiond.session.tree import Tree
-from sessiond.store.base import LogExists, LogNotFound, Store
+from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull, Store
 
 ENTRIES_AT_ONCE: Final = 500
 MAX_SKIPPED: Final = 1_000
@@ -40,6 +40,9 @@ class Sessions(Protocol):
 
     def cached(self, session_id: str) -> LiveSession | None:
         """The same if it is open already."""
+
+    async def let_go_unless_wanted(self, live: LiveSession) -> None:
+        """Close a session that nobody else has, watches or waits for."""
 
     def refuse_when_draining(self) -> None:
         """Raise `Draining` when no more writes are taken."""
@@ -61,6 +64,7 @@ class _Run:
     params: t.ImportParams
     reporting: Reporting
     refs: dict[str, str]  # session id -> where its log lies
+    ours: set[str]  # where logs lie
     titles: Titles = field(default_factory=Titles)
 
 
@@ -75,7 +79,8 @@ class Imports:
         """Import all that was named. Raises `InvalidRequest`, `Draining`, `StorageFailed`."""
         paths = _named(params)
         found = await asyncio.to_thread(foreign_files.find, paths)
-        run = _Run(params, reporting, {it.session_id: it.ref for it in await self._files.list()})
+        refs = {it.session_id: it.ref for it in await self._files.list()}
+        run = _Run(params, reporting, refs, set(refs.values()))
         sessions: list[t.ImportedSession] = []
         skipped: list[t.SkippedFile] = []
         count = 0
@@ -86,7 +91,9 @@ class Imports:
             reporting.told(t.Progress(kind="report", message=message, percentage=percentage))
             try:
                 sessions.append(await self._take(it.path, run))
-            except (NotImported, HubError, LogExists, OSError) as refusal:
+            except StorageFull:
+                raise  # there is no room for any other either
+            except (NotImported, HubError, LogExists, LogReplaced, StorageFailed, OSError) as refusal:
                 count += 1
                 if len(skipped) < MAX_SKIPPED:
                     reason = refusal.reason if isinstance(refusal, NotImported) else str(refusal)
@@ -94,7 +101,7 @@ class Imports:
         return t.ImportResult(sessions=sessions, skipped=skipped, skipped_count=count)
 
     async def _take(self, path: str, run: _Run) -> t.ImportedSession:
-        if path in run.refs.values():
+        if path in run.ours:
             raise NotImported("it is a session of sessiond already")
         imported = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles)
         names = landing.candidates(imported)
@@ -152,6 +159,7 @@ class Imports:
         new: list[Woven] = []
         title, draft = rows.title, not rows.has_assistant()
         if await asyncio.to_thread(landing.missing, imported, rows):
+            was_open = self._sessions.cached(session_id) is not None
             live = await self._sessions.session(session_id)
             live.engaged += 1
             try:
@@ -161,6 +169,8 @@ class Imports:
             finally:
                 live.engaged -= 1
             title, draft = live.tree.title, live.is_draft
+            if not was_open:  # of thousands that have grown, each would keep its file open
+                await self._sessions.let_go_unless_wanted(live)
         return t.ImportedSession(
             status="grown" if new else "unchanged", session_id=session_id, title=title, draft=draft,
             added=len(new), **_account(imported, path),

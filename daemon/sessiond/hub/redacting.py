@@ -46,7 +46,11 @@ class Redactor:
         """An entry without its secrets; what makes it an entry stays."""
         name = value.get("id")
         where = name if isinstance(name, str) else None
-        return {key: it if key in _KEPT_FIELDS else self.value(it, where) for key, it in value.items()}
+        try:
+            return {key: it if key in _KEPT_FIELDS else self.value(it, where) for key, it in value.items()}
+        except RecursionError:
+            self.found[where, "what is nested too deeply"] += 1
+            return {key: it for key, it in value.items() if key in _KEPT_FIELDS}
 
     def value(self, value: Any, where: str | None) -> Any:
         """Any value without the secrets in its texts."""

@@ -20,6 +20,7 @@ async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
             tell(step)
 
     def created(session: t.SessionInfo) -> None:
+        client.hub.lineage.forget()
         client.server.tell_all(m.CREATED, t.CreatedNote(session=session, origin=client.origin))
 
     tell(t.Progress(kind="begin", title="Importing sessions", cancellable=True))

@@ -48,7 +48,7 @@ def read(source: Source) -> Imported:
                 weaver.keep(line, "header", "it says more than a header here")
         elif _is_pointer(value):
             pointer = line.number, name_of(value, "parent_id")
-            weaver.count("leaf")
+            weaver.moved(line, pointer[1])
         elif (name := name_of(value, "id")) is None:
             weaver.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
         else:

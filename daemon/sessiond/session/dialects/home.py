@@ -38,7 +38,7 @@ def read(source: Source) -> Imported:
         elif header is None and value.get("type") == "title":
             title = fields.text(value.get("title"))
             if title is not None:  # it may change, so it is told by an entry and not by the header
-                weaver.aside(line, "session_info", {"name": title})
+                weaver.aside(line, "session_info", {"name": title}, name=f"title-{fields.digest(title)}")
             weaver.count("title")
         elif header is None and value.get("type") == "session":
             header, before = value, line.number

@@ -36,8 +36,9 @@ def is_of(rows: Rows, imported: Imported) -> bool:
 def new_log(imported: Imported, session_id: str, cwd: str) -> Landed:
     """The whole log of a new session: header, entries and, where the last line is not the leaf, a leaf line."""
     header = entries.Header(
-        version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=cwd,
-        title=imported.title, parent_session=parent_session(imported), tags=list(imported.tags) or None,
+        version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=lines.sound(cwd),
+        title=lines.sound(imported.title), parent_session=lines.sound(parent_session(imported)),
+        tags=[lines.sound(tag) for tag in imported.tags] or None,
     )  # fmt: skip
     blobs: dict[str, bytes] = {}
     written = [msgspec.json.encode(header)]

@@ -65,7 +65,9 @@ def read(source: Source) -> Imported:
         elif not leaves and not linked and value.get("type") in ("session_header", "session"):
             _take_header(weaver, line, value)
         elif value.get("type") == "leaf":
-            leaves.append((line.number, value.get("target_id", value.get("targetId"))))
+            target = name_of(value, "target_id", "targetId")
+            leaves.append((line.number, target))
+            weaver.moved(line, target)
             name = name_of(value, "id")
             if name is not None:
                 linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))

@@ -70,7 +70,7 @@ class _Reader:
         elif kind == "lane" and lane is not None:
             self._lanes.pop(lane, None)
             self._lanes[lane] = name_of(value, "leafId")
-            weaver.count("lane")
+            weaver.moved(line, self._lanes[lane])
         elif kind == "fact":
             self._facts.append((line, value))
         else:

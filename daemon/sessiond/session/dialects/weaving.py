@@ -19,6 +19,8 @@ ORIGIN_TYPE: Final = "sessiond.origin"
 """`customType` of the entry that says where a session comes from: {source, sourceId, sourcePath, …}."""
 IMPORT_TYPE: Final = "sessiond.import"
 """`customType` of an entry that keeps a line which was not understood: {origin, line, reason, raw}."""
+MOVE_TYPE: Final = "sessiond.leafMoved"
+"""`customType` of an entry that says where a line of the source moved its leaf: {targetId}."""
 MAX_PROBLEMS: Final = 100
 _USUAL: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,20}(Z|[+-][0-9:]{4,6})?", re.ASCII)
 _EPOCH: Final = "1970-01-01T00:00:00.000Z"
@@ -145,11 +147,22 @@ class Weaver:
         self._tree.append(Woven(name, parent, type, line, role))
         self.last = name
 
-    def aside(self, line: SourceLine, type: str, payload: dict[str, Any], *, at: str | None = None) -> str:
-        """Add an entry about the session as a whole, which is no part of the conversation."""
-        name = self._free(f"line-{line.number}")
+    def aside(
+        self, line: SourceLine, type: str, payload: dict[str, Any],
+        *, at: str | None = None, name: str | None = None,
+    ) -> str:  # fmt: skip
+        """Add an entry about the session as a whole, which is no part of the conversation.
+
+        It goes by the line's number, or by a `name` where the line may come to say something else.
+        """
+        name = self._free(name or f"line-{line.number}")
         self._beside.append((line.number, name, type, at or self._clock or _EPOCH, payload))
         return name
+
+    def moved(self, line: SourceLine, target: str | None) -> None:
+        """Note that a line moved the leaf: an import of a grown file moves it only when something is new."""
+        self.aside(line, "custom", {"customType": MOVE_TYPE, "data": {"targetId": target}})
+        self.account.made["leaf"] += 1
 
     def keep(self, line: SourceLine, kind: str, reason: str) -> str:
         """Keep a line that was not understood, as it is; `kind` is what the account calls it."""
