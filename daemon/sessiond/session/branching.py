@@ -97,10 +97,12 @@ def _left_behind(tree: Tree, old_row: int, target_row: int) -> Steps[tuple[int, 
     """The row of the common ancestor or `NONE`, and the rows from below it to the old leaf."""
     old_path = [] if old_row == NONE else (yield from steps.path(tree, old_row))
     target_path = [] if target_row == NONE else (yield from steps.path(tree, target_row))
-    on_old_path = {row: place for place, row in enumerate(old_path)}
+    places, staying = {row: place for place, row in enumerate(old_path)}, set(target_path)
     yield
-    ancestor = next((row for row in reversed(target_path) if row in on_old_path), NONE)
-    return ancestor, old_path[on_old_path.get(ancestor, -1) + 1 :]
+    ancestor = next((row for row in reversed(target_path) if row in places), NONE)
+    below = old_path[places.get(ancestor, -1) + 1 :]
+    # Only where parents go in a circle can an entry stand below the ancestor and on the target's path as well.
+    return ancestor, [row for row in below if row not in staying] if tree.irregular else below
 
 
 def _said(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[_Left], FileOperations]]:
