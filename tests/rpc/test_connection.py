@@ -475,6 +475,22 @@ async def test_requests_in_work_are_answered_after_the_peer_has_said_all_it_want
     assert mine.ends == [None]
 
 
+class Leaving(Recorder):
+    """Owes nothing to a peer that sends no more."""
+
+    def ended(self, connection: Connection) -> None:
+        connection.close()
+
+
+async def test_an_owner_may_leave_a_peer_that_sends_no_more_without_the_answers_that_it_owes() -> None:
+    mine = Leaving()
+    connection, wire = wired(mine)
+    connection.data_received(frames(encode_request(1, "m"), encode_notification("n")))
+    assert not connection.eof_received()
+    assert wire.closed
+    assert mine.notifications == ["n"]
+
+
 async def test_calls_in_flight_fail_when_the_peer_can_answer_no_more() -> None:
     connection, _ = wired(Recorder())
     call = asyncio.ensure_future(connection.call("m"))

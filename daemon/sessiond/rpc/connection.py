@@ -89,7 +89,7 @@ class Handler(Protocol):
         """A response to no call of this connection: late, or to a request sent with `send_body`."""
 
     def ended(self, connection: "Connection") -> None:
-        """The peer sends no more; it may still read the answers to what it has asked."""
+        """The peer sends no more, and may still read the answers that are owed to it. Called only if any are."""
         return
 
     def closed(self, connection: "Connection", reason: Exception | None) -> None:
@@ -125,6 +125,7 @@ class Connection(asyncio.Protocol):
         self._paused = False
         self._ended = False
         """Whether nothing more will come in than what is undelivered."""
+        self._end_is_told = False
         self._unanswered: set[RequestId] = set()
 
         self._calls: dict[RequestId, asyncio.Future[Raw]] = {}
@@ -378,7 +379,6 @@ class Connection(asyncio.Protocol):
         self._ended = True
         self._reason = reason
         self._deliver(bodies)
-        self._handler.ended(self)
         self._wind_up()
 
     def _wind_up(self) -> None:
@@ -391,6 +391,9 @@ class Connection(asyncio.Protocol):
             self.close()
         elif not self._unanswered:
             self.close()
+        elif not self._end_is_told:
+            self._end_is_told = True
+            self._handler.ended(self)
 
     def _flush(self) -> None:
         self._flush_is_due = False
