@@ -25,6 +25,8 @@ from sessiond.session.dialects.weaving import Imported, Woven
 from sessiond.session.tree import Tree
 from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull, Store
 
+_SLICE: Final = 64 * 1024
+"""Bytes that are read at once: what decodes more of them in a thread holds up everybody else."""
 ENTRIES_AT_ONCE: Final = 500
 MAX_SKIPPED: Final = 1_000
 MAX_PROBLEMS: Final = 20
@@ -248,7 +250,8 @@ async def _appended(
 
 def _info(data: bytes, path: str | None, *, draft: bool) -> t.SessionInfo:
     tree = Tree()
-    tree.read(data)
+    for start in range(0, len(data), _SLICE):
+        tree.read(data[start : start + _SLICE])
     tree.finish()
     return catalogue.session_info(
         tree, lambda rows: [tree.entry(row, data[slice(*tree.span(row))]) for row in rows],

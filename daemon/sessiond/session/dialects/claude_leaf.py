@@ -5,6 +5,7 @@ conversation counts. `last-prompt` names a leaf: it holds until somebody speaks 
 until somebody speaks below it (fact: session-servers §6.1).
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from sessiond.session.dialects import fields
@@ -20,7 +21,7 @@ def leaf(chain: list[ChainLine], values: list[dict[str, Any]], *, is_subagent: b
             parents[part.uuid] = part.parent
             if it.is_visible and (is_subagent or not it.is_aside):
                 speakers[part.uuid] = place
-    newest = _newest(parents, speakers, set())
+    newest = _newest(parents, speakers)
     pointer, explicit, spoken = _pointer(values, speakers)
     if pointer is None or pointer not in parents:
         return newest
@@ -28,11 +29,12 @@ def leaf(chain: list[ChainLine], values: list[dict[str, Any]], *, is_subagent: b
         return pointer
     if not explicit:
         return newest
-    below = {uuid for uuid in spoken if pointer in _up(parents, uuid)}
-    return _newest(parents, {uuid: speakers[uuid] for uuid in below}, set()) or pointer
+    below = _below(parents, pointer)
+    return _newest(parents, {uuid: speakers[uuid] for uuid in spoken if uuid in below}) or pointer
 
 
-def _newest(parents: dict[str, str | None], speakers: dict[str, int], seen: set[str]) -> str | None:
+def _newest(parents: dict[str, str | None], speakers: dict[str, int]) -> str | None:
+    """Of all ends, taken back to where somebody speaks, the latest in the file."""
     named = set(parents.values())
     found: str | None = None
     for end in parents:
@@ -46,16 +48,30 @@ def _newest(parents: dict[str, str | None], speakers: dict[str, int], seen: set[
     return found
 
 
-def _up(parents: dict[str, str | None], uuid: str) -> list[str]:
+def _up(parents: dict[str, str | None], uuid: str) -> Iterator[str]:
     """A uuid and those above it."""
-    walk: list[str] = []
     seen: set[str] = set()
     at: str | None = uuid
     while at is not None and at in parents and at not in seen:
         seen.add(at)
-        walk.append(at)
+        yield at
         at = parents[at]
-    return walk
+
+
+def _below(parents: dict[str, str | None], top: str) -> set[str]:
+    """A uuid and all that lead up to it."""
+    children: dict[str, list[str]] = {}
+    for uuid, parent in parents.items():
+        if parent is not None:
+            children.setdefault(parent, []).append(uuid)
+    found: set[str] = set()
+    ready = [top]
+    while ready:
+        uuid = ready.pop()
+        if uuid not in found:
+            found.add(uuid)
+            ready += children.get(uuid, ())
+    return found
 
 
 def _pointer(values: list[dict[str, Any]], speakers: dict[str, int]) -> tuple[str | None, bool, list[str]]:

@@ -39,12 +39,15 @@ class Source:
 
     def lines(self) -> Iterator[SourceLine]:
         """All lines but empty ones. A torn last line of a growing file is left for the next time."""
-        *whole, tail = self.data.split(b"\n")
-        for number, raw in enumerate(whole, 1):
+        position, number = 0, 1
+        while (end := self.data.find(b"\n", position)) >= 0:
+            raw = self.data[position:end]
             if raw.strip():
                 yield line_of(number, raw)
+            position, number = end + 1, number + 1
+        tail = self.data[position:]
         if tail.strip():
-            last = line_of(len(whole) + 1, tail)
+            last = line_of(number, tail)
             if last.value is not None or not self.growing:
                 yield last
 

@@ -116,6 +116,7 @@ class Weaver:
         self._clock: str | None = None
         self._tree: list[Woven] = []
         self._taken: set[str] = set()
+        self._versions: dict[str, int] = {}
         self._beside: list[tuple[int, str, str, str, dict[str, Any]]] = []
 
     # --- what a line becomes ---------------------------------------------------------------------------
@@ -235,10 +236,11 @@ class Weaver:
         self._tree.append(Woven(name, parent, type, written, role if isinstance(role, str) else None))
 
     def _free(self, name: str) -> str:
-        found, version = name, 1
+        """The name, or with a number if it is taken; of thousands with one name none looks through the others."""
+        found = name
         while found in self._taken:
-            version += 1
-            found = f"{name[:58]}-v{version}"
+            self._versions[name] = version = self._versions.get(name, 1) + 1
+            found = f"{name[:54]}-v{version}"
         self._taken.add(found)
         return found
 
