@@ -17,7 +17,14 @@ STEPS = st.sampled_from(
         "compact as given", "cancel", "summarise", "summarise", "refuse", "leave", "tick", "tick",
     ]
 )  # fmt: skip
-ALLOWED = {"leafConflict", "nothingToCompact", "cancelled", "noSummarizer", "summarizerFailed", "wouldBreakTree"}
+ALLOWED = {
+    "leafConflict",
+    "nothingToCompact",
+    "cancelled",
+    "noSummarizer",
+    "summarizerFailed",
+    "wouldBreakTree",
+}
 
 
 class Life:
@@ -46,7 +53,9 @@ class Life:
                     await self.peer.append(self.session_id, tool_result(self.open_call))
                     self.open_call = None
                 case "branch":
-                    await self.other.call("session/branch", sessionId=self.session_id, targetId=f"a{choice % 10}")
+                    await self.other.call(
+                        "session/branch", sessionId=self.session_id, targetId=f"a{choice % 10}"
+                    )
                     self.open_call = None
                 case "compact":
                     self.compact(self.peer)
@@ -121,7 +130,9 @@ async def live_through(home: Path, steps: list[tuple[str, int]]) -> None:
 
 async def check(peer: Peer, session_id: str, entry: dict[str, Any]) -> None:
     """A compaction stands where it may, and something was said since the one before it."""
-    path = (await peer.call("session/path", sessionId=session_id, leafId=entry["id"], limit=10_000))["entries"]
+    path = (await peer.call("session/path", sessionId=session_id, leafId=entry["id"], limit=10_000))[
+        "entries"
+    ]
     *above, last = path
     assert last == entry
     ids = [it["id"] for it in above]

@@ -13,7 +13,7 @@ from support.editors import HIERARCHICAL, connected
 from support.summarizers import SMALL, talk
 from support.wire import Wire, in_thread
 
-INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {"textDocument": {}}}
+INITIALIZE: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {"textDocument": {}}}
 SYMBOLS = {"textDocument": {"uri": "file:///nowhere.jsonl"}}
 SUMMARIZES = {"sessiond": {"clientId": "editor", "capabilities": {"summarize": {}}}}
 
@@ -24,7 +24,7 @@ async def test_an_editor_that_writes_summaries_is_asked_for_one(daemon: Running,
     async with connected(daemon.home) as client:
         asked: list[Any] = []
 
-        @client.feature("client/summarize")
+        @client.feature("client/summarize")  # type: ignore[untyped-decorator]  # pygls does not say
         async def summarize(params: Any) -> dict[str, str]:
             asked.append(params)
             client.protocol.notify("$/progress", {"token": params.workDoneToken, "value": {"kind": "report"}})
