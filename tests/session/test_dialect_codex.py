@@ -89,6 +89,15 @@ def test_turns_are_rolled_back_by_what_people_typed() -> None:
     assert len(rolled_back(turns=5).account.troubles) == 1
 
 
+def test_text_in_an_element_was_put_in_unless_an_event_says_it_was_typed() -> None:
+    element = "<mystery_context>\nx\n</mystery_context>"
+    assert [it[2] for it in tree(read(meta(), said("user", element)))] == ["custom_message"]
+    assert [
+        it[2] for it in tree(read(meta(), said("user", element), event("user_message", message=element)))
+    ] == ["user"]
+    assert [it[2] for it in tree(read(meta(), said("user", f"Look: {element}")))] == ["user"]
+
+
 def test_rollouts_of_before_the_envelope_are_read() -> None:
     session = read(
         {"id": SESSION, "timestamp": "2025-05-01T00:00:00.000Z", "instructions": None, "git": {}},

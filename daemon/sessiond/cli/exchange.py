@@ -13,7 +13,7 @@ import sys
 
 from sessiond.cli import human, progress
 from sessiond.cli.chosen import session_id
-from sessiond.cli.text import one_line
+from sessiond.cli.text import lines, one_line
 from sessiond.client.blocking import connect
 
 TYPE_CHECKING = False
@@ -64,7 +64,8 @@ def export(given: Given) -> int:
             return 0
         result = daemon.call("session/export", params)
     if result["path"] is None:
-        sys.stdout.write(result["text"])
+        # A terminal would obey what stands in a transcript; a pipe gets it to the letter.
+        sys.stdout.write("\n".join(lines(result["text"])) if sys.stdout.isatty() else result["text"])
     else:
         print(f"{human.size(result['sizeBytes'])} in {one_line(result['path'])}", file=sys.stderr)
     _explain_export(result)
@@ -110,8 +111,8 @@ def _explain(session: dict[str, Any]) -> None:
             named = ", ".join(f"{count} {one_line(kind)}" for kind, count in sorted(counts.items()))
             print(f"{heading}: {named}", file=sys.stderr)
     if session["heldBack"]:
-        lines = human.count(session["heldBack"], "line")
-        print(f"{lines} left for the next import: the file is being written", file=sys.stderr)
+        held_back = human.count(session["heldBack"], "line")
+        print(f"{held_back} left for the next import: the file is being written", file=sys.stderr)
     for problem in session["problems"][:_FEW]:
         print(f"line {problem['line']}: {one_line(problem['reason'])}", file=sys.stderr)
     if session["problemCount"] > _FEW:

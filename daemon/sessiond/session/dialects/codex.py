@@ -66,11 +66,14 @@ class _Reader:
         self._tokens: int | float = 0
         self._counted: object = None
         self._named = False
+        self._typed: set[str] = set()
         self._named_source = False
 
     def read(self) -> Imported:
         weaver, found = self._weaver, list(self._source.lines())
         mirrored = {it for line in found if line.value is not None for it in _mirrored(line.value)}
+        events = (_mirror(line.value) for line in found if line.value is not None)
+        self._typed = {it[1] for it in events if it is not None and it[0] == "user"}
         last_item = max(
             (line.number for line in found if line.value is not None and _item(line.value)), default=0
         )
@@ -143,7 +146,12 @@ class _Reader:
     def _take_item(self, line: SourceLine, value: dict[str, Any], at: str) -> None:
         speaker = Speaker(self._provider, self._model or "unknown")
         item = codex_items.item_of(
-            value, at=at, speaker=speaker, tools=self._tools, fallback_id=f"line-{line.number}"
+            value,
+            at=at,
+            speaker=speaker,
+            tools=self._tools,
+            fallback_id=f"line-{line.number}",
+            typed=self._typed,
         )
         if item is None:
             self._weaver.keep(line, fields.as_text(value.get("type")) or "item", "it has no counterpart here")

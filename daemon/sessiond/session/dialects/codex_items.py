@@ -4,6 +4,8 @@
 (fact: session-servers §6.2).
 """
 
+import re
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +17,7 @@ _INJECTED: Final = (
     "<turn_aborted>", "<skill>", "<user_shell_command>", "<subagent_notification>",
 )  # fmt: skip
 """How text begins that Codex put into a user message; nobody typed it."""
+_ELEMENT: Final = re.compile(r"<([a-z][a-z_-]*)(?: [^<>]*)?>.*</\1>", re.DOTALL)
 _CALLS: Final = {
     "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
     "web_search_call": "action", "tool_search_call": "arguments",
@@ -45,12 +48,13 @@ class Item:
 
 
 def item_of(
-    value: dict[str, Any], *, at: str, speaker: Speaker, tools: dict[str, str], fallback_id: str
-) -> Item | None:
+    value: dict[str, Any], *, at: str, speaker: Speaker, tools: dict[str, str], fallback_id: str,
+    typed: Container[str] = (),
+) -> Item | None:  # fmt: skip
     """What one response item becomes, or None. `tools` maps calls to tools, and learns new ones."""
     type = fields.text(value.get("type"))
     if type == "message":
-        return _message(value, at, speaker)
+        return _message(value, at, speaker, typed)
     if type == "reasoning":
         return _reasoning(value, at, speaker)
     if type in _CALLS:
@@ -69,12 +73,18 @@ def said(value: dict[str, Any]) -> str:
     )
 
 
-def is_typed(value: dict[str, Any]) -> bool:
-    """Whether a person wrote a user message: it is not text that Codex put in."""
-    return value.get("role") == "user" and not said(value).lstrip().startswith(_INJECTED)
+def is_typed(value: dict[str, Any], typed: Container[str] = ()) -> bool:
+    """Whether a person wrote a user message: it is not text that Codex put in.
+
+    What stands in one element is put in as well, unless it is among what events say was `typed`.
+    """
+    text = said(value).strip()
+    if value.get("role") != "user" or text.startswith(_INJECTED):
+        return False
+    return text in typed or _ELEMENT.fullmatch(text) is None
 
 
-def _message(value: dict[str, Any], at: str, speaker: Speaker) -> Item | None:
+def _message(value: dict[str, Any], at: str, speaker: Speaker, typed: Container[str]) -> Item | None:
     content = value.get("content")
     if not isinstance(content, list | str):
         return None
@@ -83,7 +93,7 @@ def _message(value: dict[str, Any], at: str, speaker: Speaker) -> Item | None:
         case "assistant":
             message = _assistant(_blocks(content), at, speaker, "stop")
             return Item("assistant", "message", {"message": message, **rest})
-        case "user" if is_typed(value):
+        case "user" if is_typed(value, typed):
             message = _timed({"role": "user", "content": _blocks(content)}, at)
             return Item("user", "message", {"message": message, **rest}, is_user_turn=True)
         case "user" | "developer" | "system" as role:
