@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sessiond.config import Config, Roots
+from sessiond.session import words
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import started
@@ -84,10 +85,11 @@ async def test_a_question_finds_what_holds_all_of_it(
 async def test_no_question_is_a_syntax_error(memory: Running, query: str) -> None:
     peer = await memory.attach()
     query = query.encode("utf-8", "replace").decode()
-    if any(it.isalnum() for it in query):
+    if words.phrases(query):
         await peer.call("session/search", query=query)
     else:
         assert (await refusal(peer.call("session/search", query=query))).kind == "invalidParams"
+        assert not any(it.isalnum() for it in query)
 
 
 async def test_what_was_compacted_away_or_left_behind_is_found_and_said_to_be_off_the_path(

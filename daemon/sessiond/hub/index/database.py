@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from sessiond.hub.index.seal import Verification, put_on, take_off
+
 log = logging.getLogger(__name__)
 
 VERSION: Final = 1
 """Counted up with every change of the tables, or of what is written into them: an older file is made anew."""
 _MARK: Final = 0x5E551D
-_BESIDE: Final = ("", "-wal", "-shm", "-journal")
+_BESIDE: Final = ("", "-wal", "-shm", "-journal", "-seal")
+_CHECKPOINT_PAGES: Final = 1_000
 _PRIVATE: Final = ""
 """SQLite's name for a temporary file without a name: where no file can be had in the state folder."""
 
@@ -76,6 +79,7 @@ class Database:
         self._path = path or _PRIVATE
         self._connection: sqlite3.Connection | None = None
         self._inode: int | None = None
+        self._verification: Verification | None = None
 
     @property
     def is_open(self) -> bool:
@@ -95,7 +99,7 @@ class Database:
                 try:
                     attempt()
                     return
-                except (sqlite3.Error, OSError) as error:
+                except (sqlite3.Error, OSError, ValueError) as error:  # the message may be no text
                     self.close()
                     log.warning("the index %s cannot be used: %s", self._path, error)
             log.warning("the index is kept in a temporary file until the daemon ends")
@@ -111,6 +115,17 @@ class Database:
         except OSError:
             return False
 
+    def verify(self, *, wait: bool) -> None:
+        """See whether the file is as it was left, or wait until that is known. Raises `sqlite3.DatabaseError`."""
+        verification = self._verification
+        if verification is None or (verification.is_alive() and not wait):
+            return
+        verification.join()
+        self._verification = None
+        if verification.broken:
+            raise sqlite3.DatabaseError("it is not as it was left")
+        self.connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+
     def throw_away(self) -> None:
         """Close it and delete the file: it is damaged, or was changed by somebody else."""
         self.close()
@@ -121,9 +136,24 @@ class Database:
 
     def close(self) -> None:
         connection, self._connection, self._inode = self._connection, None, None
+        verification, self._verification = self._verification, None
+        if verification is not None:
+            verification.join()
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
+
+    def close_and_seal(self) -> None:
+        """Close it for good: the next one to open it will know whether it is as it was left."""
+        verified = True
+        try:
+            self.verify(wait=True)
+        except sqlite3.Error:
+            verified = False
+        in_place = bool(self._path) and self.is_open and self.in_place()
+        self.close()
+        if verified and in_place and not os.path.exists(self._path + "-wal"):  # noqa: PTH110
+            put_on(self._path)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -142,6 +172,7 @@ class Database:
         if not os.path.exists(self._path):  # noqa: PTH110
             self._make()
             return
+        seal = take_off(self._path)
         connection = self._connect(self._path)
         mark, version = (
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
@@ -150,10 +181,12 @@ class Database:
             self.close()
             self._make()
             return
-        for table in ("files", "labels", "entries"):
-            found = connection.execute(f"PRAGMA quick_check({table})").fetchone()[0]
-            if found != "ok":
-                raise sqlite3.DatabaseError(f"it is damaged: {found}")
+        found = connection.execute("PRAGMA integrity_check(files)").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError(f"it is damaged: {found}")
+        if seal is not None:
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # nothing is written to the file itself
+            self._verification = Verification(self._path, seal)
         self._note_place()
 
     def _make(self) -> None:

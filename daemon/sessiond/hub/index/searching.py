@@ -223,10 +223,12 @@ def _hits(
     sessions: dict[int, tuple[str, t.SessionInfo, list[tuple[int, int]]]] = {}
     hits, refs = [], []
     for entry in entries:
-        file, seq, entry_id, kind, role, at, target, text = connection.execute(
+        file, seq, entry_id, kind, role, at, target, text = _one(
+            connection,
             "SELECT file, seq, entry_id, type, role, at, target_id, text FROM entries JOIN texts USING (id)"
-            " WHERE entries.id = ?", (entry,)
-        ).fetchone()  # fmt: skip
+            " WHERE entries.id = ?",
+            entry,
+        )
         if file not in sessions:
             sessions[file] = _session(connection, file, live)
         ref, session, off_path = sessions[file]
@@ -246,12 +248,18 @@ def _hits(
 def _session(
     connection: sqlite3.Connection, file: int, live: Mapping[str, LiveView]
 ) -> tuple[str, t.SessionInfo, list[tuple[int, int]]]:
-    ref, info, off_path = connection.execute(
-        "SELECT ref, info, off_path FROM files WHERE id = ?", (file,)
-    ).fetchone()
+    ref, info, off_path = _one(connection, "SELECT ref, info, off_path FROM files WHERE id = ?", file)
     view = live.get(as_ref(ref))
     listed = catalogue.from_json(info) if view is None else view.listed
     return as_ref(ref), listed, msgspec.json.decode(off_path, type=list[tuple[int, int]])
+
+
+def _one(connection: sqlite3.Connection, sql: str, number: int) -> tuple[Any, ...]:
+    """The row that must be there, or the index is damaged."""
+    row: tuple[Any, ...] | None = connection.execute(sql, (number,)).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError(f"row {number} is missing")
+    return row
 
 
 def _is_in(row: int, ranges: Sequence[tuple[int, int]]) -> bool:

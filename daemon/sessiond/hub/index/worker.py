@@ -8,13 +8,14 @@ import sqlite3
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
+from sessiond.hub.errors import HubError
 from sessiond.hub.index import listing, searching
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.files import Files
 from sessiond.hub.index.fill import Filler
 from sessiond.hub.index.handed import Fed, LiveView
 from sessiond.protocol import types as t
-from sessiond.store.base import Store
+from sessiond.store.base import StorageFailed, Store
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -52,9 +53,12 @@ class Worker:
         self, params: t.SearchParams, ref: str | None, live: Mapping[str, LiveView]
     ) -> tuple[searching.Hits, int]:
         """A page of hits in what was taken in, and how many sessions were not to their end."""
-        return self._do(
-            lambda: (searching.search(self._database.connection, params, live, ref), self._filler.waiting())
-        )
+
+        def find() -> tuple[searching.Hits, int]:
+            self._database.verify(wait=True)
+            return searching.search(self._database.connection, params, live, ref), self._filler.waiting()
+
+        return self._do(find)
 
     def step(self, open_refs: Collection[str]) -> bool:
         """Take in some texts of logs that are not open; whether there are more."""
@@ -73,7 +77,7 @@ class Worker:
         self._do(lambda: self._filler.fed(ref))
 
     def close(self) -> None:
-        self._database.close()
+        self._database.close_and_seal()
 
     def _after_a_look(
         self, hints: Collection[str], live: Listed, ask: Callable[[sqlite3.Connection], T]
@@ -95,16 +99,25 @@ class Worker:
             log.warning("the index was taken away; it is made anew")
             self._make_anew()
         try:
+            self._database.verify(wait=False)
             return work()
-        except sqlite3.Error as error:
-            log.warning("the index is damaged; it is made anew: %s", error)
+        except (HubError, StorageFailed):
+            raise
+        except Exception as error:  # noqa: BLE001 - damage shows as anything: no row, no text, a number too large
+            log.warning("the index is damaged; it is made anew: %r", error)
             self._make_anew()
             return work()
 
     def _begin(self) -> None:
         self.made += 1
         self._database.open()
-        self._files.load()
+        try:
+            self._files.load()
+        except Exception as error:  # noqa: BLE001 - as below
+            log.warning("the index is damaged; it is made anew: %r", error)
+            self._database.throw_away()
+            self._database.open()
+            self._files.load()
 
     def _make_anew(self) -> None:
         self._filler.stop()
