@@ -172,6 +172,24 @@ async def test_two_files_that_claim_one_session_stay_two(memory: Running, tmp_pa
     assert (await imported(peer, tmp_path / "two.jsonl"))["status"] == "unchanged"
 
 
+async def test_files_that_say_other_things_under_the_same_ids_are_sessions_of_their_own(
+    memory: Running, tmp_path: Path
+) -> None:
+    peer = await memory.attach()
+    made = []
+    for number in range(4):
+        lines = logs.log(
+            logs.header(), logs.user("the same"), logs.assistant("yo"), logs.user(f"other {number}")
+        )
+        (tmp_path / f"{number}.jsonl").write_bytes(lines)
+        made.append(await imported(peer, tmp_path / f"{number}.jsonl"))
+    assert [it["status"] for it in made] == ["created"] * 4
+    assert len({it["sessionId"] for it in made}) == 4
+    again = [await imported(peer, tmp_path / f"{number}.jsonl") for number in range(4)]
+    assert [it["status"] for it in again] == ["unchanged"] * 4
+    assert [it["sessionId"] for it in again] == [it["sessionId"] for it in made]
+
+
 async def test_subagents_come_along_as_children(memory: Running, tmp_path: Path) -> None:
     parent = "11111111-2222-4333-8444-555555555555"
     write(tmp_path / f"{parent}.jsonl", turn(0), turn(1))

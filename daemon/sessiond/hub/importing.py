@@ -106,32 +106,30 @@ class Imports:
         if path in run.ours:
             raise NotImported("it is a session of sessiond already")
         imported = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles)
-        names = landing.candidates(imported)
+        names = landing.candidates(imported, path)
         for session_id in names:
-            rows = await self._rows(session_id, run)
-            if rows is None:
+            there = await self._there(session_id, run)
+            if there is None:
                 return await self._create(imported, session_id, path, run)
-            if landing.is_of(rows, imported):
-                return await self._grow(imported, session_id, rows, path, run)
+            if await asyncio.to_thread(landing.is_of, there.tree, there.read, imported):
+                return await self._grow(imported, session_id, there.tree, path, run)
         raise NotImported(f"other sessions have its ids: {', '.join(names)}")
 
-    async def _rows(self, session_id: str, run: _Run) -> Tree | None:
-        """What a session holds, without opening it; None when there is none of this id."""
+    async def _there(self, session_id: str, run: _Run) -> "_Scanned | None":
+        """What a session holds on the disk, without opening it; None when there is none of this id."""
         live = self._sessions.cached(session_id)
-        if live is not None:
-            return live.tree
-        ref = run.refs.get(session_id)
+        ref = run.refs.get(session_id) if live is None else live.log.ref
         return None if ref is None else await asyncio.to_thread(self._scan, ref)
 
-    def _scan(self, ref: str) -> Tree | None:
-        tree = Tree()
+    def _scan(self, ref: str) -> "_Scanned | None":
+        scanned = _Scanned()
         try:
             for data in self._files.scan(ref):
-                tree.read(data)
+                scanned.take(data)
         except LogNotFound:
             return None
-        tree.finish()
-        return tree
+        scanned.tree.finish()
+        return scanned
 
     async def _create(self, imported: Imported, session_id: str, path: str, run: _Run) -> t.ImportedSession:
         cwd = run.params.cwd or imported.cwd
@@ -196,6 +194,23 @@ class Imports:
             if is_last and follows and some[-1].id != imported.leaf:
                 batch.append(msgspec.json.encode({"type": "leaf", "targetId": imported.leaf}))
             await _appended(live, batch, _ADVANCING if follows else _STAYING, origin)
+
+
+class _Scanned:
+    """A log that was read as a whole, and not opened."""
+
+    def __init__(self) -> None:
+        self.tree = Tree()
+        self._data = bytearray()
+
+    def take(self, data: bytes) -> None:
+        """The next bytes of it."""
+        self.tree.read(data)
+        self._data += data
+
+    def read(self, rows: Sequence[int]) -> list[bytes]:
+        """The entries of rows."""
+        return [self.tree.entry(row, bytes(self._data[slice(*self.tree.span(row))])) for row in rows]
 
 
 def _named(params: t.ImportParams) -> list[str]:

@@ -1,13 +1,22 @@
 """The lines of a new session out of an imported one, and what a grown one adds to a session that is there."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
 from sessiond.session import entries, large, lines
+from sessiond.session.codes import KIND, KIND_OF, ROLE_OF, USER
 from sessiond.session.dialects import fields
 from sessiond.session.dialects.weaving import IMPORT_TYPE, Imported, Woven, origin_id, session_ids
 from sessiond.session.rows import Rows
+from sessiond.session.steps import Read
+from sessiond.session.tree import Tree
+
+_KEPT: Final = KIND["custom"]
+"""What an entry became that could not be appended as it was."""
+_WITHOUT_ORDER: Final = frozenset(("nova",))
+"""Dialects that say how things stand: nothing of an earlier state need be in a later one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,19 +27,47 @@ class Landed:
     blobs: dict[str, bytes]
 
 
-def candidates(imported: Imported) -> list[str]:
-    """The ids that the session may have here, the best first; the last is of this very conversation."""
-    first = next((it.line for it in imported.woven[1 : imported.said + 1]), b"")
-    told_apart = f"{imported.source_id}\0{fields.digest(first.decode('utf-8', 'replace'))}"
-    return session_ids(imported.dialect, imported.source_id) + session_ids(imported.dialect, told_apart)[-1:]
+def candidates(imported: Imported, path: str) -> list[str]:
+    """The ids that the session may have here, the best first; the last is for nothing but this very file."""
+    own = session_ids(imported.dialect, imported.source_id)
+    return own + session_ids(imported.dialect, f"{imported.source_id}\0{path}")[-1:]
 
 
-def is_of(rows: Rows, imported: Imported) -> bool:
-    """Whether a session that is there was imported from an earlier state of the same file."""
-    origin = origin_id(imported.dialect, imported.source_id)
-    if rows.any_row(origin) is None:
+def is_of(tree: Tree, read: Read, imported: Imported) -> bool:
+    """Whether a session that is there was imported from this file, or from an earlier state of it.
+
+    Files that share a name for their session but say other things under the same ids are of two sessions. What
+    people said is compared; the rest may be written otherwise by another version of a reader.
+    """
+    if tree.any_row(origin_id(imported.dialect, imported.source_id)) is None:
         return False
-    return imported.dialect == "nova" or rows.any_row(imported.woven[1].id) is not None
+    if imported.dialect in _WITHOUT_ORDER:
+        return True
+    first, *others = (it for it in imported.woven[1 : imported.said + 1])
+    if tree.any_row(first.id) is None:
+        return False
+    return all(_says_the_same(tree, read, it) for it in (first, *others))
+
+
+def _says_the_same(tree: Tree, read: Read, it: Woven) -> bool:
+    row = tree.row(it.id)
+    if row is None or tree.kind(row) == _KEPT:
+        return True
+    if tree.kind(row) != KIND_OF[it.type]:
+        return False
+    if it.role is not None and tree.role(row) != ROLE_OF[it.role]:
+        return False
+    if tree.role(row) != USER:
+        return True
+    line = large.take_out(it.line).draft if large.may_hold(it.line) else it.line
+    return _content(read([row])[0]) == _content(line)
+
+
+def _content(entry: bytes) -> object:
+    try:
+        return fields.mapping(lines.loads(entry).get("message")).get("content")
+    except lines.NotAnEntry:
+        return None
 
 
 def new_log(imported: Imported, session_id: str, cwd: str) -> Landed:
