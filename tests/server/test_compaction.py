@@ -261,3 +261,15 @@ async def test_settings_that_another_program_wrote_wrong_choose_nothing(memory: 
         await peer.append(session_id, {"type": "custom", "customType": "sessiond.settings", "data": data})
         found = await peer.call("session/configure", sessionId=session_id)
         assert found["autoCompact"] == before["autoCompact"]
+
+
+async def test_the_system_message_outlives_a_compaction_wherever_its_cut_comes_from(
+    memory: Running, cwd: str
+) -> None:
+    for cut in ({}, {"firstKeptEntryId": "q5"}):
+        peer, session_id = await talk(memory, cwd)
+        rules = {"type": "message", "id": "rules", "message": {"role": "system", "content": "Be brief."}}
+        await peer.append(session_id, rules)
+        await peer.call("session/compact", sessionId=session_id, summary="S", settings=SMALL, **cut)
+        seen = await peer.call("session/context", sessionId=session_id, format="anthropic")
+        assert "Be brief." in str(seen["system"])

@@ -169,7 +169,7 @@ def test_usages_that_are_absurd_together_can_still_be_told() -> None:
 
 
 _anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(
         st.sampled_from(("input", "output", "cost", "total", "totalTokens", "usage", "type", "name")), inner,
         max_size=3,

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from sessiond import config
 from sessiond.hub import limits
@@ -21,7 +21,7 @@ from sessiond.hub.placing import Placement
 from sessiond.hub.summarizer import Assignment
 from sessiond.hub.summarizing import Summarizers
 from sessiond.protocol import types as t
-from sessiond.session import compaction, safety, tokens
+from sessiond.session import compaction, safety, system, tokens
 from sessiond.session.compaction import Limits, Preparation
 from sessiond.session.context import Context
 from sessiond.session.steps import ROWS_A_STEP, Steps
@@ -137,12 +137,14 @@ async def _at_a_given_cut(live: LiveSession, row: int, first_kept: str) -> Prepa
     """What is told of a compaction whose cut the client has found; whether it is one is seen when it is stored."""
     context = await live.context(row)
     counted = await live.drive(tokens.count(live.tree, row, context))
-    kept = await live.drive(_kept_tokens(live.tree, row, live.row(first_kept), context))
-    return Preparation(context.leaf_id, False, counted.tokens, kept, first_kept_entry_id=first_kept)
+    in_force, kept = await live.drive(_kept(live.tree, row, live.row(first_kept), context))
+    return Preparation(
+        context.leaf_id, False, counted.tokens, kept, first_kept_entry_id=first_kept, system_message=in_force
+    )
 
 
-def _kept_tokens(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[int]:
-    """An estimate of the messages that come from a row or what follows it on the path to the leaf."""
+def _kept(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[tuple[Raw | None, int]]:
+    """The system message in force, which no cut keeps, and an estimate of it and of all that comes from a row on."""
     ids: set[str | None] = set()
     row = leaf
     for walked in range(len(tree)):
@@ -155,12 +157,16 @@ def _kept_tokens(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[in
         row = tree.parent(row)
         if walked % ROWS_A_STEP == 0:
             yield
-    total = 0
+    total, changes = 0, list[Raw]()
     for at, (message, entry_id) in enumerate(zip(context.messages, context.entry_ids, strict=True)):
-        total += tokens.estimate(message) if entry_id in ids else 0
+        if tokens.role(message) == "system":
+            changes.append(message)
+        elif entry_id in ids:
+            total += tokens.estimate(message)
         if at % _MESSAGES_A_STEP == 0:
             yield
-    return total
+    in_force = system.in_force(changes)
+    return in_force, total + (0 if in_force is None else tokens.estimate(in_force))
 
 
 def _compaction(

@@ -8,29 +8,41 @@ from sessiond.rpc.message import encode_notification
 from sessiond.server.client import QUEUE_LITTLE, Client
 
 
+class Progress:
+    """What one client hears of one piece of work that it may cancel; without a token it hears nothing."""
+
+    def __init__(self, client: Client, token: t.ProgressToken | None) -> None:
+        self._client = client
+        self._token = token
+        self._last: t.Progress | None = None
+
+    def begin(self, title: str, *, percentage: int | None = None) -> None:
+        """The first step; `percentage` is 0 where later ones will have a number, too."""
+        self._send(t.Progress(kind="begin", title=title, cancellable=True, percentage=percentage))
+
+    def report(self, step: t.Progress) -> None:
+        """A further step, if it says anything new. Who does not read has no use for each of them."""
+        if step != self._last and self._client.queued_bytes < QUEUE_LITTLE:
+            self._last = step
+            self._send(step)
+
+    def end(self) -> None:
+        """The last step: a token ends before its request is answered."""
+        self._send(t.Progress(kind="end"))
+
+    def _send(self, step: t.Progress) -> None:
+        if self._token is not None:
+            self._client.send(encode_notification(m.PROGRESS, t.ProgressNote(token=self._token, value=step)))
+
+
 @contextlib.contextmanager
 def progress(
     client: Client, token: t.ProgressToken | None, title: str
-) -> Iterator[Callable[[str, int], None]]:
-    """Within this block the client hears of work that it may cancel; without a token it hears nothing.
-
-    Call what this gives with a message and a percentage; it is told when one of them is new.
-    """
-    last: tuple[str, int] | None = None
-
-    def send(step: t.Progress) -> None:
-        if token is not None:
-            client.send(encode_notification(m.PROGRESS, t.ProgressNote(token=token, value=step)))
-
-    def tell(message: str, percentage: int) -> None:
-        nonlocal last
-        # Who does not read has no use for each step.
-        if last != (message, percentage) and client.queued_bytes < QUEUE_LITTLE:
-            last = message, percentage
-            send(t.Progress(kind="report", message=message, percentage=percentage))
-
-    send(t.Progress(kind="begin", title=title, cancellable=True, percentage=0))
+) -> Iterator[Callable[[t.Progress], None]]:
+    """The steps of what is done within this block, in percent."""
+    steps = Progress(client, token)
+    steps.begin(title, percentage=0)
     try:
-        yield tell
+        yield steps.report
     finally:
-        send(t.Progress(kind="end"))
+        steps.end()

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from sessiond.hub.jobs import Leave
-from sessiond.protocol import methods as m, types as t
-from sessiond.rpc.message import encode_notification
+from sessiond.protocol import types as t
 from sessiond.server.answers import Pending
-from sessiond.server.client import QUEUE_LITTLE, Client
+from sessiond.server.client import Client
 from sessiond.server.errors import Cancelled
+from sessiond.server.progress import Progress
 
 
 class Waiting:
@@ -15,9 +15,8 @@ class Waiting:
 
     def __init__(self, client: Client, token: t.ProgressToken | None, title: str) -> None:
         self.pending = Pending()
-        self._client = client
-        self._token = token
-        self._tell(t.Progress(kind="begin", title=title, cancellable=True))
+        self._progress = Progress(client, token)
+        self._progress.begin(title)
 
     def for_what(self, begin: Callable[[], Leave]) -> Pending:
         """Begin the work; cancelling the request gives up the waiting, as long as that can be given up."""
@@ -35,13 +34,8 @@ class Waiting:
         return self.pending
 
     def told(self, step: t.Progress) -> None:
-        if self._client.queued_bytes < QUEUE_LITTLE:  # who does not read has no use for each step
-            self._tell(step)
+        self._progress.report(step)
 
     def done(self, outcome: t.Wire | Exception) -> None:
-        self._tell(t.Progress(kind="end"))  # LSP: a token ends before its request is answered
+        self._progress.end()
         self.pending.resolve(outcome)
-
-    def _tell(self, step: t.Progress) -> None:
-        if self._token is not None:
-            self._client.send(encode_notification(m.PROGRESS, t.ProgressNote(token=self._token, value=step)))

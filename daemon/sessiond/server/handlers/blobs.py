@@ -32,5 +32,9 @@ async def collect(client: Client, params: t.BlobCollectParams) -> t.BlobCollectR
     if not params.dry_run:
         client.hub.refuse_when_draining()
     grace = client.server.chosen.blobs.grace if params.grace_seconds is None else params.grace_seconds
-    with progress(client, params.work_done_token, "Collecting blobs") as tell:
+    with progress(client, params.work_done_token, "Collecting blobs") as report:
+
+        def tell(message: str, percentage: int) -> None:
+            report(t.Progress(kind="report", message=message, percentage=percentage))
+
         return await client.hub.collect_blobs(grace=grace, dry_run=params.dry_run, tell=tell)
