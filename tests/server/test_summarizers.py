@@ -344,7 +344,7 @@ async def gone(pids: list[int]) -> None:
 def _runs(pid: int) -> bool:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] != "Z"  # nobody may be there to bury a grandchild
 
