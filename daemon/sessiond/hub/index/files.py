@@ -205,10 +205,10 @@ class Files:
 
     def _kept_tree(self, it: Stored, *, grown: bool) -> Tree:
         """A tree to read a file into: the one of the last time when it only grew."""
-        identity, tree = self._trees.pop(it.ref, ("", Tree()))
+        identity, tree = self._trees.pop(it.ref, ("", None))
         if not grown:
             return Tree()
-        if identity != _identity(it) or it.size < tree.end + len(tree.tail) or tree.tail:
+        if tree is None or identity != _identity(it) or it.size < tree.end or tree.tail:
             tree = Tree()
         self._trees[it.ref] = (_identity(it), tree)
         while len(self._trees) > _MOST_TREES:
