@@ -11,13 +11,14 @@ from typing import Any, Final
 from sessiond.session import entries
 from sessiond.session.dialects import claude_leaf, claude_messages, fields
 from sessiond.session.dialects.claude_lines import (
-    SPEAKING,
     ChainLine,
     Preserved,
     chain_line,
+    in_place,
     merged,
     preserved,
     tokens_before,
+    unfinished,
 )
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.dialects.weaving import Imported, Weaver
@@ -83,11 +84,11 @@ class _Reader:
             if it.is_boundary:
                 what = preserved(it)
                 self._kept.update((uuid, what) for uuid in what.uuids if uuid in self._known)
-        whole = self._in_place(merged(chain))
-        unfinished = self._unfinished(whole) if self._source.growing else None
-        if unfinished is not None:
-            weaver.account.held_back = sum(isinstance(rest, ChainLine) for rest in whole[unfinished:])
-            whole = whole[:unfinished]
+        whole, self._moved = in_place(merged(chain))
+        held_from = unfinished(whole, self._known) if self._source.growing else None
+        if held_from is not None:
+            weaver.account.held_back = sum(isinstance(rest, ChainLine) for rest in whole[held_from:])
+            whole = whole[:held_from]
         for step in whole:
             if isinstance(step, ChainLine):
                 self._take_link(step)
@@ -117,50 +118,6 @@ class _Reader:
         weaver.parent_source = fields.text(forked.get("sessionId")) or weaver.parent_source
         weaver.origin |= self._source.beside
         self._carried = {"cwd": weaver.cwd, "userType": "external", "sessionId": session}
-
-    def _in_place(self, whole: list[ChainLine | SourceLine]) -> list[ChainLine | SourceLine]:
-        """Preserved messages that are only written after their compaction go before it, where they were said."""
-        seen: set[str] = set()
-        moved: dict[int, ChainLine] = {}
-        places = {it.uuid: place for place, it in enumerate(whole) if isinstance(it, ChainLine)}
-        ordered: list[ChainLine | SourceLine] = []
-        for place, it in enumerate(whole):
-            if isinstance(it, ChainLine) and it.is_boundary:
-                for uuid in preserved(it).uuids:
-                    late = places.get(uuid, -1)
-                    if uuid not in seen and late > place and isinstance(said := whole[late], ChainLine):
-                        moved[late] = said
-                        seen.add(uuid)
-                        ordered.append(said)
-            if place not in moved:
-                ordered.append(it)
-            if isinstance(it, ChainLine):
-                seen.update(part.uuid for part in it.parts or [it])
-        self._moved = {it.uuid for it in moved.values()}
-        return ordered
-
-    def _unfinished(self, whole: list[ChainLine | SourceLine]) -> int | None:
-        """Where the last message begins, if more of it may come: it is not taken before it is whole."""
-        found = [
-            (place, it)
-            for place, it in enumerate(whole)
-            if isinstance(it, ChainLine) and (it.type in SPEAKING or it.is_boundary)
-        ]
-        if not found:
-            return None
-        place, last = found[-1]
-        split = last.type == "assistant" and fields.text(last.message.get("id")) is not None
-        done = any(fields.text(part.message.get("stop_reason")) for part in last.parts)
-        if last.is_summary and len(found) > 1 and self._awaits_more(found[-2][1]):
-            return found[-2][0]
-        return place if last.is_boundary or (split and not done) else None
-
-    def _awaits_more(self, it: ChainLine) -> bool:
-        """Whether a boundary names messages that are not written yet."""
-        if not it.is_boundary:
-            return False
-        named = {*preserved(it).uuids, fields.text(it.value.get("logicalParentUuid"))} - {None}
-        return not named <= self._known
 
     # --- the chain -------------------------------------------------------------------------------------
 

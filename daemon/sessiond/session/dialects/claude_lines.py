@@ -4,6 +4,7 @@ Chain lines have a `uuid` and name a parent; all others are about the session as
 (fact: session-servers §6.1).
 """
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -140,3 +141,52 @@ def tokens_before(boundary: ChainLine | None) -> int | float:
     if boundary is None:
         return 0
     return fields.number(fields.mapping(boundary.value.get("compactMetadata")).get("preTokens"))
+
+
+def in_place(whole: list[ChainLine | SourceLine]) -> tuple[list[ChainLine | SourceLine], set[str]]:
+    """Preserved messages that are only written after their compaction go before it, where they were said.
+
+    Answers the lines in this order, and which messages were moved.
+    """
+    seen: set[str] = set()
+    moved: dict[int, ChainLine] = {}
+    places = {it.uuid: place for place, it in enumerate(whole) if isinstance(it, ChainLine)}
+    ordered: list[ChainLine | SourceLine] = []
+    for place, it in enumerate(whole):
+        if isinstance(it, ChainLine) and it.is_boundary:
+            for uuid in preserved(it).uuids:
+                late = places.get(uuid, -1)
+                if uuid not in seen and late > place and isinstance(said := whole[late], ChainLine):
+                    moved[late] = said
+                    seen.add(uuid)
+                    ordered.append(said)
+        if place not in moved:
+            ordered.append(it)
+        if isinstance(it, ChainLine):
+            seen.update(part.uuid for part in it.parts or [it])
+    return ordered, {it.uuid for it in moved.values()}
+
+
+def unfinished(whole: list[ChainLine | SourceLine], known: Container[str]) -> int | None:
+    """Where the last message begins, if more of it may come: it is not taken before it is whole."""
+    found = [
+        (place, it)
+        for place, it in enumerate(whole)
+        if isinstance(it, ChainLine) and (it.type in SPEAKING or it.is_boundary)
+    ]
+    if not found:
+        return None
+    place, last = found[-1]
+    split = last.type == "assistant" and fields.text(last.message.get("id")) is not None
+    done = any(fields.text(part.message.get("stop_reason")) for part in last.parts)
+    if last.is_summary and len(found) > 1 and _awaits_more(found[-2][1], known):
+        return found[-2][0]
+    return place if last.is_boundary or (split and not done) else None
+
+
+def _awaits_more(it: ChainLine, known: Container[str]) -> bool:
+    """Whether a boundary names messages that are not written yet."""
+    if not it.is_boundary:
+        return False
+    named = {*preserved(it).uuids, fields.text(it.value.get("logicalParentUuid"))} - {None}
+    return any(uuid not in known for uuid in named if uuid is not None)
