@@ -64,6 +64,9 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
             return await cancelled(at, peer)
         case "sessionNotFound":
             return await refusal(peer.call("session/info", sessionId="nothing-there"))
+        case "sessionTrashed":
+            await peer.call("session/delete", sessionId=session_id)
+            return await append(user("x"))
         case "entryNotFound":
             return await append(user("x"), parentId="nobody")
         case "blobNotFound":

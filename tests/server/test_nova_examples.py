@@ -260,7 +260,7 @@ async def test_cleanup_session_of_a_draft_is_to_close_it_and_keeps_it_in_the_tra
     await begin(peer, session)
     trashed = (await peer.call("session/close", sessionId=session))["trashed"]
     assert lines_of(trashed)[1]["customType"] == "sessiond.state"
-    assert (await refusal(peer.call("session/state", sessionId=session))).kind == "sessionNotFound"
+    assert (await refusal(peer.call("session/state", sessionId=session))).kind == "sessionTrashed"
 
 
 # --- get_session_state -------------------------------------------------------------------------------------

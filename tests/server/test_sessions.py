@@ -74,7 +74,7 @@ async def test_a_draft_closed_by_its_last_client_goes_to_the_trash(daemon: Runni
     assert not Path(made["path"]).exists()
     await peer.until(lambda it: bool(it.told("session/deleted")))
     assert peer.told("session/deleted")[0]["trashed"] == closed["trashed"]
-    assert (await refusal(peer.call("session/info", sessionId=session_id))).kind == "sessionNotFound"
+    assert (await refusal(peer.call("session/info", sessionId=session_id))).kind == "sessionTrashed"
 
 
 async def test_a_draft_outlives_a_client_that_vanishes(daemon: Running, cwd: str) -> None:
@@ -122,7 +122,7 @@ async def test_whoever_opens_a_draft_while_it_is_closed_gets_it_whole_or_not_at_
         closed, opened = await asyncio.gather(*calls, return_exceptions=True)
         assert not isinstance(closed, BaseException)
         if isinstance(opened, BaseException):
-            assert getattr(opened, "kind", "") == "sessionNotFound"
+            assert getattr(opened, "kind", "") == "sessionTrashed"
             assert closed["trashed"]
         else:
             assert closed == {"clients": 1, "trashed": None}

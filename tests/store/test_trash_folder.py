@@ -21,12 +21,17 @@ async def test_a_note_beside_a_trashed_log_says_why_and_where_it_was(tmp_path: P
         where = Path(await store.trash(log, "it was empty"))
     assert where.parent == tmp_path / "data" / "trash"
     assert where.name == path.name
-    assert msgspec.json.decode(where.with_name(f"{where.name}.json").read_bytes()) == {
+    note = msgspec.json.decode(where.with_name(f"{where.name}.json").read_bytes())
+    assert note.pop("trashedAt").endswith("Z")
+    assert note == {
         "reason": "it was empty",
         "path": str(path),
         "sessionId": "abc",
         "draft": True,
         "modifiedAt": "2026-02-16T10:20:30.500Z",
+        "by": "daemon",
+        "cwd": None,
+        "title": None,
     }
     assert not path.exists()
 
@@ -102,6 +107,94 @@ async def test_a_log_of_another_store_does_not_go_to_this_trash(tmp_path: Path) 
     async with file_store(tmp_path) as store:
         with pytest.raises(TypeError):
             await store.trash(log, "test")
+
+
+async def test_a_note_whose_log_never_came_is_no_log_of_the_trash(tmp_path: Path) -> None:
+    async with file_store(tmp_path) as store:
+        log = await new_log(store)
+        path = file_of(log)
+        where = Path(await store.trash(log, "test"))
+        where.rename(path)  # as after a crash before the move, or between it and the end of the note
+        assert list(await store.trashed()) == []
+        again = await store.open("abc")
+        assert content(again) == HEADER
+        where = Path(await store.trash(again, "test"))
+        assert await store.restore(str(where)) == str(path)
+
+
+async def test_a_log_whose_note_is_lost_is_listed_and_left_where_it_is(tmp_path: Path) -> None:
+    async with file_store(tmp_path) as store:
+        where = Path(await store.trash(await new_log(store), "test"))
+        where.with_name(f"{where.name}.json").write_bytes(b'{"path": 1}')
+        [found] = await store.trashed()
+        assert (found.session_id, found.origin) == ("abc", None)
+        with pytest.raises(StorageFailed):
+            await store.restore(str(where))
+        assert where.read_bytes() == HEADER
+
+
+async def test_a_restore_that_the_disk_refuses_leaves_the_log_in_the_trash(tmp_path: Path) -> None:
+    disk = Disk()
+    async with file_store(tmp_path, disk.calls) as store:
+        log = await new_log(store)
+        path = file_of(log)
+        where = await store.trash(log, "test")
+        disk.refuse("rename", 1)
+        with pytest.raises(StorageFailed):
+            await store.restore(where)
+        assert [it.ref for it in await store.trashed()] == [where]
+        assert await store.restore(where) == str(path)
+
+
+async def test_a_restore_to_another_disk_is_a_copy_before_the_original_goes(tmp_path: Path) -> None:
+    disk = Disk()
+    foreign = tmp_path / "foreign.jsonl"
+    foreign.write_bytes(HEADER)
+    async with file_store(tmp_path, disk.calls) as store:
+        where = await store.trash(await store.open_ref(str(foreign)), "test")
+        disk.refuse("rename", 1, error=errno.EXDEV)
+        assert await store.restore(where) == str(foreign)
+    assert foreign.read_bytes() == HEADER
+    assert names_in(tmp_path / "data" / "trash") == set()
+
+
+async def test_a_log_goes_back_to_a_folder_that_was_removed_meanwhile(tmp_path: Path) -> None:
+    foreign = tmp_path / "theirs" / "deep" / "foreign.jsonl"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_bytes(HEADER)
+    async with file_store(tmp_path) as store:
+        where = await store.trash(await store.open_ref(str(foreign)), "test")
+        foreign.parent.rmdir()
+        foreign.parent.parent.rmdir()
+        await store.restore(where)
+    assert foreign.read_bytes() == HEADER
+
+
+async def test_a_folder_of_another_program_is_as_open_as_it_was(tmp_path: Path) -> None:
+    foreign = tmp_path / "theirs" / "foreign.jsonl"
+    foreign.parent.mkdir(mode=0o755)
+    foreign.write_bytes(HEADER)
+    foreign.chmod(0o444)
+    async with file_store(tmp_path) as store:
+        await store.restore(await store.trash(await store.open_ref(str(foreign)), "test"))
+    assert (foreign.parent.stat().st_mode & 0o777, foreign.stat().st_mode & 0o777) == (0o755, 0o444)
+
+
+async def test_a_path_that_is_no_text_is_noted_and_found_again(tmp_path: Path) -> None:
+    foreign = tmp_path / os.fsdecode(b"caf\xe9.jsonl")
+    foreign.write_bytes(HEADER)
+    async with file_store(tmp_path) as store:
+        await store.restore(await store.trash(await store.open_ref(str(foreign)), "test"))
+    assert foreign.read_bytes() == HEADER
+
+
+async def test_an_old_draft_that_was_restored_counts_as_new(tmp_path: Path) -> None:
+    async with file_store(tmp_path) as store:
+        log = await new_log(store, draft=True)
+        path = file_of(log)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        await store.restore(await store.trash(log, "test"))
+    assert path.stat().st_mtime > 1_700_000_000
 
 
 async def test_memory_forgets_a_session_with_all_that_it_left_behind() -> None:

@@ -71,6 +71,7 @@ class Given:
             tuple[str, str]
         ] = []  # in the order of the command line; a flag has an empty value
         self.places: dict[str, str] = {}
+        self.rest: list[str] = []  # what stands in a last place that takes several words (`ID…`)
 
     def text(self, name: str) -> str | None:
         """The value of an option (the last one wins) or of a place; None when it was left out."""
@@ -142,7 +143,9 @@ def _fill(given: Given, verb: Verb, loose: list[str]) -> None:
         raise Usage(f"{given.verb} needs {_listed(verb)}", f"sessiond {given.verb} --help")
     rest = iter(loose)
     for place in verb.places:
-        if not place.startswith("["):
+        if place.endswith("…"):
+            given.rest = list(rest)
+        elif not place.startswith("["):
             given.places[place] = next(rest)
         elif spare:
             given.places[place.strip("[]")] = next(rest)

@@ -25,6 +25,7 @@ TRY_AGAIN = 75
 
 _NEXT = {
     "sessionNotFound": "sessiond list --all --drafts shows every session.",
+    "sessionTrashed": "sessiond trash lists all that is there.",
     "entryNotFound": "sessiond tree --filter all shows every entry.",
     "leafConflict": "Another client was faster. See sessiond tree; expect the new leaf or add --or-branch.",
     "idReused": "Leave the id out, or choose another one.",

@@ -8,7 +8,7 @@ import sys
 from io import TextIOWrapper
 
 from sessiond.cli.arguments import HelpAsked, Usage, parse
-from sessiond.cli.verbs import VERBS
+from sessiond.cli.verbs import ALIASES, VERBS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _dispatch(words: Sequence[str]) -> int:
 
         print(f"sessiond {__version__}")
         return 0
-    name, rest = words[0], words[1:]
+    name, rest = ALIASES.get(words[0], words[0]), words[1:]
     if name not in VERBS:
         raise Usage(f"there is no command {name!r}", _did_you_mean(name))
     try:

@@ -175,7 +175,7 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
     from sessiond.cli.columns import aligned
 
     now, home, style = time.time(), os.path.expanduser("~"), style_for(sys.stdout)
-    name_of = _short_ids([session["sessionId"] for session in sessions])
+    name_of = short_ids([session["sessionId"] for session in sessions])
     rows = []
     for session in sessions:
         words = [f"#{one_line(word)}" for word in session.get("tags", [])]
@@ -195,7 +195,7 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
         print(line)
 
 
-def _short_ids(ids: Sequence[str]) -> dict[str, str]:
+def short_ids(ids: Sequence[str]) -> dict[str, str]:
     """Each id cut so that it is still unique in this list, which is what can be typed."""
     length = 8
     while len({name[:length] for name in ids}) < len(set(ids)):

@@ -164,6 +164,27 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
     ),
+    "delete": Verb(
+        "Move sessions to the trash, whoever has them open",
+        "keeping:delete",
+        ("ID…",),
+        (Option("reason", "TEXT", "what the trash says of why"), JSON),
+        "A session in a folder of another program goes only when its file is named. Also: sessiond rm.",
+        ("sessiond delete 4f0c21aa --reason 'an experiment'",),
+    ),
+    "restore": Verb(
+        "Put sessions of the trash back to where they were",
+        "keeping:restore",
+        ("ID…",),
+        (JSON,),
+        "ID is the last session that was deleted under this id, or the path of a file in the trash.",
+    ),
+    "trash": Verb(
+        "List what is in the trash, the last first",
+        "keeping:trash",
+        (),
+        (Option("limit", "N", "at most so many (default: 50)", short="n"), CURSOR, JSON),
+    ),
     "label": Verb(
         "Bookmark an entry",
         "tree:label",
@@ -252,3 +273,5 @@ VERBS: dict[str, Verb] = {
     ),
     **MODEL_VERBS,
 }
+
+ALIASES = {"rm": "delete"}

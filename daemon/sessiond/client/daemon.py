@@ -19,6 +19,7 @@ from sessiond.client.methods.context import ContextMethods
 from sessiond.client.methods.entries import EntryMethods
 from sessiond.client.methods.exchange import ExchangeMethods
 from sessiond.client.methods.history import HistoryMethods
+from sessiond.client.methods.keeping import KeepingMethods
 from sessiond.client.methods.process import ProcessMethods
 from sessiond.client.methods.sessions import SessionMethods
 from sessiond.client.methods.state import StateMethods
@@ -64,7 +65,7 @@ async def connect(
 
 class Daemon(
     SessionMethods, EntryMethods, ContextMethods, StateMethods, ExchangeMethods, HistoryMethods, BlobMethods,
-    ProcessMethods,
+    KeepingMethods, ProcessMethods,
 ):  # fmt: skip
     """The daemon of one user, over a connection that is made again when it was lost.
 

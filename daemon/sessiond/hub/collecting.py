@@ -103,11 +103,12 @@ async def _mark_all(
     while True:
         marks.has_moved = False
         goes_on()
+        before = await store.remains()  # a log may be restored from there while we list, or go there
         refs = [stored.ref for stored in await store.list()]
         refs += [live.log.ref for live in open_now() if not live.ephemeral]
         logs = {ref: store.keeps(ref) for ref in refs}
         goes_on()
-        logs |= dict.fromkeys(await store.remains(), False)
+        logs |= dict.fromkeys([*before, *await store.remains()], False)
         unseen = [ref for ref in logs if ref not in marks.seen]
         for count, ref in enumerate(unseen):
             goes_on()

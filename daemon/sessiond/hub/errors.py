@@ -20,6 +20,28 @@ class SessionNotFound(HubError):
         self.did_you_mean = did_you_mean or None
 
 
+class SessionTrashed(HubError):
+    """Session {session_id} is in the trash. `sessiond restore {session_id}` brings it back."""
+
+    def __init__(self, session_id: str, trashed: str | None) -> None:
+        super().__init__(
+            f"Session {session_id} is in the trash. `sessiond restore {session_id}` brings it back."
+        )
+        self.session_id = session_id
+        self.trashed = trashed
+        """Where it is there; None while it is on its way."""
+
+
+class NotInTrash(HubError):
+    """There is no session {ref} in the trash. `sessiond trash` shows what there is."""
+
+    def __init__(self, ref: str) -> None:
+        super().__init__(
+            f"There is no session {ref!r:.80} in the trash. `sessiond trash` shows what there is."
+        )
+        self.ref = ref
+
+
 class EntryNotFound(HubError):
     """There is no entry {entry_id} in this session. `sessiond tree` shows what there is."""
 

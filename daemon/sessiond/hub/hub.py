@@ -16,18 +16,20 @@ from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.branching import Branches
 from sessiond.hub.collecting import Tell, collect
 from sessiond.hub.compacting import Compactions
-from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound
+from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound, SessionTrashed
 from sessiond.hub.events import Listener
 from sessiond.hub.exporting import Exports
 from sessiond.hub.history import History
 from sessiond.hub.importing import Imports
 from sessiond.hub.index.index import START_SECONDS, Index
 from sessiond.hub.jobs import Jobs
+from sessiond.hub.keeping import Keeping
 from sessiond.hub.lineage import Lineage
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.opened import OpenSessions
 from sessiond.hub.summarizing import Summarizers
+from sessiond.hub.trash import Trash
 from sessiond.protocol import types as t
 from sessiond.session import entries, fork, steps
 from sessiond.session.tree import ASSISTANT, NONE
@@ -72,7 +74,9 @@ class Hub:
         self._memory = memory
         self.history = History(history_path, enabled=chosen.history.enabled)
         self.index = Index(files, index_path, self._open_and_listed)
-        self._open = OpenSessions(files, memory, self.index)
+        trash = Trash(files, memory)
+        self._open = OpenSessions(files, memory, self.index, trash)
+        self.keeping = Keeping(self, self._open, trash, files, memory)
         self.blobs = SessionBlobs(None, kept=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
         self.imports = Imports(self, files)
@@ -208,7 +212,7 @@ class Hub:
             if ref is not None:
                 try:
                     return await find(ref)
-                except (SessionNotFound, Damaged, LogExists):
+                except (SessionNotFound, SessionTrashed, Damaged, LogExists):
                     continue
         return None
 
@@ -284,7 +288,8 @@ class Hub:
             return None
         async with self._open.leaving(live.log.ref):
             try:
-                return await self._files.trash(live.log, "closed before the first answer")
+                about = self.keeping.about(live, client_id)
+                return await self._files.trash(live.log, "closed before the first answer", about)
             finally:
                 await live.close()
 

@@ -96,6 +96,7 @@ class LiveSession(LoadedSession):
         self.just_promoted = False  # the draft has moved, and nobody has been told yet
         self._drifted = False
         self._watched: asyncio.Future[bool] | None = None
+        self.ended: HubError | None = None  # why nothing more is taken, when it is about to go
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -149,6 +150,9 @@ class LiveSession(LoadedSession):
         to first (a torn tail, a foreign writer) is, and so is a batch with blobs; everything behind the first
         append that waits, waits in line.
         """
+        if self.ended is not None:
+            done(self.ended)
+            return
         self.used_at = time.monotonic()
         raw = [bytes(draft) for draft in raw]
         concerned = self.blobs.concern(raw)

@@ -12,11 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 from sessiond.hub.blobs import SessionBlobs
-from sessiond.hub.errors import Damaged, SessionNotFound
+from sessiond.hub.errors import Damaged, HubError, SessionNotFound, SessionTrashed
 from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.index.index import Index
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
+from sessiond.hub.trash import Trash
 from sessiond.store.base import Log, LogExists, LogNotFound, Store
 
 SHORTEST: Final = 4
@@ -26,12 +27,13 @@ SHORTEST: Final = 4
 class OpenSessions:
     """One `LiveSession` per log. A session that is slow to load holds up nobody who wants another one."""
 
-    def __init__(self, files: Store, memory: Store, index: Index) -> None:
+    def __init__(self, files: Store, memory: Store, index: Index, trash: Trash) -> None:
         self.listener: Listener = NOBODY
         self.follower: Follower = NOBODY
         self._files = files
         self._memory = memory
         self._index = index
+        self._trash = trash
         self._by_id: dict[str, LiveSession] = {}
         self._finding: dict[str, asyncio.Task[LiveSession]] = {}
         self._loading: dict[str, asyncio.Task[LiveSession]] = {}
@@ -52,7 +54,7 @@ class OpenSessions:
         return next((live for live in self._by_id.values() if live.log.ref == ref), None)
 
     async def session(self, session_id: str) -> LiveSession:
-        """The session with this id or unique prefix, loaded. Raises `SessionNotFound`."""
+        """The session with this id or unique prefix, loaded. Raises `SessionNotFound`, `SessionTrashed`."""
         live = self.cached(session_id)
         while live is None or not self.has(live):
             # Those who wait for the same session go on in the order in which they came.
@@ -60,7 +62,7 @@ class OpenSessions:
         return live
 
     async def at_path(self, path: str) -> LiveSession:
-        """The session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists`: another has its id."""
+        """The session in a file. Raises as `session`, `Damaged`, and `LogExists`: another has its id."""
         live: LiveSession | None = None
         while live is None or not self.has(live):
             live = await self.adopt(await self._log_at(path))
@@ -99,14 +101,23 @@ class OpenSessions:
         places = set(refs.values())
         if len(places) == 1:
             return places.pop()
-        alike = sorted(refs)[:5] or difflib.get_close_matches(prefix, {*near.alike, *self._by_id}, 3, 0.7)
-        raise SessionNotFound(prefix, did_you_mean=alike)
+        if refs:
+            raise SessionNotFound(prefix, did_you_mean=sorted(refs)[:5])
+        alike = difflib.get_close_matches(prefix, {*near.alike, *self._by_id}, 3, 0.7)
+        raise await self._absent(prefix, alike)
 
     async def _log_at(self, path: str) -> Log:
         try:
             return await self._opened(lambda: self._files.open_ref(path))
         except LogNotFound:
-            raise SessionNotFound(path) from None
+            raise await self._absent(path, []) from None
+
+    async def _absent(self, name: str, alike: list[str]) -> HubError:
+        """What is to be said of a session that is not there."""
+        found = await self._trash.find(name, shortest=SHORTEST)
+        if found is None:
+            return SessionNotFound(name, did_you_mean=alike)
+        return SessionTrashed(found.log.session_id, found.log.ref)
 
     async def _opened(self, find: Callable[[], Awaitable[Log]]) -> Log:
         while True:

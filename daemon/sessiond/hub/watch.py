@@ -116,6 +116,11 @@ class Watchers:
         for subscription in list(self._all.values()):
             self._drop(subscription)
 
+    def let_go(self) -> None:
+        """Send nothing more to anybody; each will be told why by other means."""
+        for client_id in list(self._all):
+            self.remove(client_id)
+
     def tell(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Tell of something that is not a line."""
         if not self._all:

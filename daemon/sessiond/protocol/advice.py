@@ -56,6 +56,10 @@ ADVICE: Final[dict[str, Advice]] = {
         "No session has this id or path, or the prefix fits none or several.",
         "See `didYouMean`, or ask `session/list`.",
     ),
+    "sessionTrashed": Advice(
+        "The session was moved to the trash; `path` says where it is now. Nothing was written.",
+        "`session/restore` brings it back; then send the same request again.",
+    ),
     "entryNotFound": Advice(
         "The session has no entry with this id.", "See `didYouMean`, or read `session/tree`."
     ),

@@ -31,6 +31,7 @@ CODES: Final[dict[str, int]] = {
     "idReused": 1409,
     "alreadyExists": 1409,
     "cursorExpired": 1410,
+    "sessionTrashed": 1410,
     "nothingToCompact": 1412,
     "tooLarge": 1413,
     "wouldBreakTree": 1422,

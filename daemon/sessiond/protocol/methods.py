@@ -29,7 +29,7 @@ class Notification(Generic[P]):
     params: type[P]
 
 
-_READ = ("sessionNotFound", "damaged", "storageFailed")
+_READ = ("sessionNotFound", "sessionTrashed", "damaged", "storageFailed")
 _WRITE = (*_READ, "readOnly", "foreignWriter", "storageFull", "draining")
 _SUMMARY = ("noSummarizer", "summarizerFailed")
 
@@ -40,12 +40,13 @@ CREATE: Final = Method(
     ("alreadyExists", "storageFull", "storageFailed", "draining"),
 )
 OPEN: Final = Method("session/open", t.OpenParams, t.SessionResult, (*_READ, "alreadyExists"))
-CLOSE: Final = Method("session/close", t.CloseParams, t.CloseResult, ("sessionNotFound",))
+CLOSE: Final = Method("session/close", t.CloseParams, t.CloseResult, ("sessionNotFound", "sessionTrashed"))
 CONTINUE: Final = Method("session/continue", t.ContinueParams, t.ContinueResult, (*_READ, "draining"))
 LIST: Final = Method("session/list", t.ListParams, t.ListResult, ("cursorExpired",))
 SEARCH: Final = Method(
-    "session/search", t.SearchParams, t.SearchResult, ("sessionNotFound", "cursorExpired", "storageFailed")
-)
+    "session/search", t.SearchParams, t.SearchResult,
+    ("sessionNotFound", "sessionTrashed", "cursorExpired", "storageFailed"),
+)  # fmt: skip
 INFO: Final = Method("session/info", t.InfoParams, t.SessionResult, _READ)
 APPEND: Final = Method(
     "session/append",
@@ -94,11 +95,23 @@ EXPORT: Final = Method(
 LABEL: Final = Method("session/label", t.LabelParams, t.ChangeResult, (*_WRITE, "entryNotFound"))
 RENAME: Final = Method("session/rename", t.RenameParams, t.ChangeResult, _WRITE)
 TAG: Final = Method("session/tag", t.TagParams, t.ChangeResult, _WRITE)
+DELETE: Final = Method(
+    "session/delete", t.DeleteParams, t.DeleteResult,
+    (*_READ, "foreignWriter", "alreadyExists", "storageFull", "draining"),
+)  # fmt: skip
+RESTORE: Final = Method(
+    "session/restore", t.RestoreParams, t.SessionResult,
+    ("sessionNotFound", "alreadyExists", "damaged", "storageFull", "storageFailed", "draining"),
+)  # fmt: skip
+TRASH_LIST: Final = Method(
+    "trash/list", t.TrashListParams, t.TrashListResult, ("cursorExpired", "storageFailed")
+)
 SUBSCRIBE: Final = Method("session/subscribe", t.SubscribeParams, t.SubscribeResult, _READ)
 UNSUBSCRIBE: Final = Method("session/unsubscribe", t.UnsubscribeParams, t.UnsubscribeResult)
 FLUSH: Final = Method(
-    "session/flush", t.FlushParams, t.FlushResult, ("sessionNotFound", "storageFull", "storageFailed")
-)
+    "session/flush", t.FlushParams, t.FlushResult,
+    ("sessionNotFound", "sessionTrashed", "storageFull", "storageFailed"),
+)  # fmt: skip
 HISTORY_ADD: Final = Method(
     "history/add", t.HistoryAddParams, t.HistoryAddResult, ("storageFailed", "draining")
 )
@@ -126,7 +139,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     for method in (
         CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
-        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
+        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, DELETE, RESTORE, TRASH_LIST,
         HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         STATUS, CLIENTS, STOP,
     )
@@ -137,12 +150,13 @@ APPENDED: Final = Notification("session/appended", t.AppendedNote)
 LEAF_MOVED: Final = Notification("session/leafMoved", t.LeafMovedNote)
 CHANGED: Final = Notification("session/changed", t.ChangedNote)
 DELETED: Final = Notification("session/deleted", t.DeletedNote)
+RESTORED: Final = Notification("session/restored", t.RestoredNote)
 LAGGED: Final = Notification("session/lagged", t.LaggedNote)
 COMPACTION_NEEDED: Final = Notification("session/compactionNeeded", t.CompactionNeededNote)
 
 NOTIFICATIONS: Final[dict[str, Notification[t.Wire]]] = {
     note.name: note  # type: ignore[misc]
-    for note in (CREATED, APPENDED, LEAF_MOVED, CHANGED, DELETED, LAGGED, COMPACTION_NEEDED)
+    for note in (CREATED, APPENDED, LEAF_MOVED, CHANGED, DELETED, RESTORED, LAGGED, COMPACTION_NEEDED)
 }
 
 SUMMARIZE: Final = Method("client/summarize", t.SummarizeParams, t.SummarizeResult)

@@ -10,7 +10,7 @@ Every method that touches the disk may raise `StorageFailed` (`StorageFull` when
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from sessiond.store.blobs import Blobs, BlobSource
 
@@ -84,6 +84,42 @@ class Stored(NamedTuple):
     modified_ns: int
     stamp: tuple[int, ...]
     identity: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is noted of a log that goes to the trash, beside the reason: by whom, and how a person knows it.
+
+    `session_id` None: the one in the log's name.
+    """
+
+    by: str = "daemon"
+    session_id: str | None = None
+    cwd: str | None = None
+    title: str | None = None
+
+
+UNKNOWN: Final = About()
+"""The note of a log of which no more is known than its name."""
+
+
+class Trashed(NamedTuple):
+    """One log in the trash.
+
+    `ref` is where it is now, for `scan`, `restore` and `purge`. `origin` is the ref that it had; None when its note
+    is lost, and with it the way back. `trashed_at` is ISO 8601, UTC. `remains` are the files that it left beside
+    its origin (torn tails, originals before a rewrite).
+    """
+
+    ref: str
+    session_id: str
+    origin: str | None
+    draft: bool
+    size: int
+    reason: str
+    trashed_at: str
+    about: About
+    remains: tuple[str, ...] = ()
 
 
 class Changes(NamedTuple):
@@ -261,8 +297,18 @@ class Store(Protocol):
         Raises `LogNotFound` at the first slice.
         """
 
-    async def trash(self, log: Log, reason: str) -> str:
+    async def trash(self, log: Log, reason: str, about: About = UNKNOWN) -> str:
         """Move a log to the trash with a note of why; returns where it is, for `scan`. The log is closed."""
+
+    async def trashed(self) -> Sequence[Trashed]:
+        """Every log in the trash, those that went there last first."""
+
+    async def restore(self, ref: str) -> str:
+        """Put a log of the trash back to where it was, byte for byte; returns its ref there.
+
+        Nothing is overwritten: raises `LogExists` when anything is there, or a log of its id elsewhere. Raises
+        `LogNotFound` when the trash has no such log, `StorageFailed` when its note is lost.
+        """
 
     async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
         """What this terminal had last, or None."""

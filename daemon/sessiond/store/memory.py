@@ -7,8 +7,11 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from sessiond.store.base import (
+    UNKNOWN,
+    About,
     Breadcrumb,
     Changes,
     Durability,
@@ -17,6 +20,7 @@ from sessiond.store.base import (
     LogNotFound,
     LogReadOnly,
     Stored,
+    Trashed,
 )
 from sessiond.store.blobs import BlobSource
 from sessiond.store.memory_blobs import MemoryBlobs
@@ -34,6 +38,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._contents: dict[str, _Content] = {}
         self._kept: dict[str, bytes] = {}
+        self._trashed: dict[str, Trashed] = {}
         self._breadcrumbs: dict[str, Breadcrumb] = {}
         self.blobs = MemoryBlobs(self._kept)
 
@@ -95,20 +100,57 @@ class MemoryStore:
         else:
             raise LogNotFound(ref)
 
-    async def trash(self, log: Log, reason: str) -> str:
+    async def trash(self, log: Log, reason: str, about: About = UNKNOWN) -> str:
         await log.close()
         content = self._contents.pop(log.ref, None)
         if content is None:
             raise LogNotFound(log.ref)
-        where = _keep(self._kept, f"trash/{log.ref}", bytes(content.data))
-        _keep(self._kept, f"{where}.json", reason.encode())
+        where, number = f"trash/{log.ref}", 1
+        while where in self._kept:
+            number += 1
+            where = f"trash/{log.ref}.{number}"
+        self._kept[where] = bytes(content.data)
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._trashed[where] = Trashed(
+            ref=where,
+            session_id=about.session_id or log.ref,
+            origin=log.ref,
+            draft=content.draft,
+            size=len(content.data),
+            reason=reason,
+            trashed_at=now,
+            about=about,
+        )
         return where
+
+    async def trashed(self) -> Sequence[Trashed]:
+        return sorted(
+            (it._replace(remains=tuple(self._beside(it))) for it in self._trashed.values()),
+            key=lambda it: (it.trashed_at, it.ref),
+            reverse=True,
+        )
+
+    async def restore(self, ref: str) -> str:
+        found = self._trashed.get(ref)
+        if found is None or found.origin is None:
+            raise LogNotFound(ref)
+        if found.origin in self._contents:
+            raise LogExists(found.session_id)
+        data = bytearray(self._kept.pop(ref))
+        self._contents[found.origin] = _Content(found.origin, data, found.draft)
+        del self._trashed[ref]
+        return found.origin
+
+    def _beside(self, found: Trashed) -> Iterator[str]:
+        if found.origin not in self._contents:
+            yield from (ref for ref in self._kept if ref.startswith(f"{found.origin}."))
 
     def forget(self, session_id: str) -> None:
         """Let go of a session and of all that it left behind; there is no way back."""
         self._contents.pop(session_id, None)
         for ref in [ref for ref in self._kept if ref.removeprefix("trash/").split(".", 1)[0] == session_id]:
             del self._kept[ref]
+            self._trashed.pop(ref, None)
 
     async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
         return self._breadcrumbs.get(terminal_id)

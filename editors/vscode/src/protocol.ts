@@ -1118,6 +1118,75 @@ export interface FlushResult {
 }
 
 /**
+ * Move a session to the trash, whoever has it open; `session/restore` is the way back.
+ *
+ * It is closed for every client, and everybody is told. A session in a folder of another program goes only when
+ * it is named by `path`, the absolute path of its file.
+ */
+export interface DeleteParams {
+  /** 1 to 128 characters. */
+  sessionId?: string | null;
+  path?: string | null;
+  /** Default `""`. */
+  reason?: string;
+}
+
+/** Which session went, from where, and where in the trash it is. */
+export interface DeleteResult {
+  sessionId: string;
+  /** Null for a session that lived in memory only. */
+  path: string | null;
+  trashed: string;
+}
+
+/**
+ * Put a session of the trash back to where it was, byte for byte.
+ *
+ * `sessionId` (or a unique prefix) means the one that was deleted last under this id; `trashed` says exactly which.
+ * Nothing is overwritten. The session is not opened.
+ */
+export interface RestoreParams {
+  /** 1 to 128 characters. */
+  sessionId?: string | null;
+  trashed?: string | null;
+}
+
+/** List the sessions in the trash, those that went there last first. */
+export interface TrashListParams {
+  cursor?: string | null;
+  /** 1 to 10000. Default `50`. */
+  limit?: number;
+}
+
+/** One page of the trash; `total` counts all pages. */
+export interface TrashListResult {
+  sessions: TrashedSession[];
+  total: number;
+  nextCursor: string | null;
+}
+
+/** A session in the trash: what it was, why it went, when, and through whom. */
+export interface TrashedSession {
+  sessionId: string;
+  /** Where it is now. */
+  trashed: string;
+  /** Where it was; null for one that lived in memory, or whose note is lost. */
+  path: string | null;
+  /** ISO 8601, UTC. */
+  trashedAt: string;
+  reason: string;
+  /** The id of a client, or `daemon`. */
+  by: string;
+  draft: boolean;
+  sizeBytes: number;
+  cwd: string | null;
+  /** Or what its first prompt began with. */
+  title: string | null;
+  /** Files beside the place where it was: torn tails, originals before a rewrite. */
+  remains: string[];
+}
+
+/**
  * Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
  *
  * A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
@@ -1356,10 +1425,17 @@ export interface ChangedNote {
   origin: Origin;
 }
 
-/** A session left the list: its draft went to the trash. */
+/** A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more. */
 export interface DeletedNote {
   sessionId: string;
   trashed: string | null;
+  origin: Origin;
+  reason?: string | null;
+}
+
+/** A session is back from the trash. Sent to every client. */
+export interface RestoredNote {
+  session: SessionInfo;
   origin: Origin;
 }
 
@@ -1735,7 +1811,7 @@ export interface Draft {
 }
 
 /** The stable name of an error: match this, never the message. */
-export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "nothingToCompact" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "damaged" | "storageFull" | "storageFailed";
+export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "sessionTrashed" | "nothingToCompact" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "damaged" | "storageFull" | "storageFailed";
 
 /** Every request: what it takes, answers and may fail with. */
 export interface Requests {
@@ -1752,9 +1828,9 @@ export interface Requests {
    *
    * A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix.
    */
-  "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "alreadyExists" };
+  "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "alreadyExists" };
   /** Stop using a session. Closing a draft as its last client moves the draft to the trash. */
-  "session/close": { params: CloseParams; result: CloseResult; errors: "sessionNotFound" };
+  "session/close": { params: CloseParams; result: CloseResult; errors: "sessionNotFound" | "sessionTrashed" };
   /**
    * Find the session that this terminal should go on with, and open it.
    *
@@ -1762,7 +1838,7 @@ export interface Requests {
    * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
    * says why.
    */
-  "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "draining" };
+  "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "draining" };
   /**
    * List sessions, newest first, a page at a time.
    *
@@ -1782,11 +1858,11 @@ export interface Requests {
    * hits come first: those that say it often and briefly, new entries before old ones, what was said before what tools
    * answered.
    */
-  "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "cursorExpired" | "storageFailed" };
+  "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "sessionTrashed" | "cursorExpired" | "storageFailed" };
   /** What is known of a session, with the problems of its file. Does not open or subscribe. */
-  "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "damaged" | "storageFailed" };
+  "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" };
   /** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
-  "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
   /**
    * Add entries to a session: all of them, or none.
    *
@@ -1801,22 +1877,22 @@ export interface Requests {
    * results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
    * on.
    */
-  "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
+  "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
   /**
    * Read entries in log order: after a seq, around an entry, or exactly the given ids.
    *
    * They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
    */
-  "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
+  "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
   /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
-  "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
+  "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
   /**
    * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
    *
    * `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
    * their children to the nearest visible ancestor.
    */
-  "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
+  "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
   /**
    * What a model would see at `leafId` (default: the session's leaf).
    *
@@ -1826,14 +1902,14 @@ export interface Requests {
    * an aborted turn, two turns of one role) is left out, closed or joined. `explain` tells of every entry of the
    * path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
    */
-  "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
   /**
    * Find where a session could be cut, and what would have to be summarised. Nothing is changed.
    *
    * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
    * become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
    */
-  "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
   /**
    * Let a summary stand for the older part of a session.
    *
@@ -1843,19 +1919,19 @@ export interface Requests {
    * `session/prepareCompaction`.
    * To undo it, move the leaf to `previousLeafId` with `session/branch`.
    */
-  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
+  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
   /**
    * Choose, for one session, when it is compacted by itself; null goes back to the configuration.
    *
    * The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
    */
-  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
+  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
   /**
    * What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
    *
    * Nothing is changed. A null `targetId` is the place before the first entry.
    */
-  "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
   /**
    * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
    *
@@ -1863,13 +1939,13 @@ export interface Requests {
    * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
    * somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
    */
-  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
+  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
   /**
    * Cut the path to an entry into a new session, labels rebuilt, and open that.
    *
    * `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
    */
-  "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" };
+  "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" };
   /**
    * Read session files of other programs: a file, a folder with all below it, or several of both.
    *
@@ -1889,39 +1965,55 @@ export interface Requests {
    * Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
    * kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
    */
-  "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" | "tooLarge" | "storageFull" };
+  "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" | "tooLarge" | "storageFull" };
   /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
-  "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" };
+  "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" };
   /** Give the session a title; an empty one takes it away. The title is a line of the log. */
-  "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
+  "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
   /** Add and remove words to filter sessions by, or with `tags` replace them all. */
-  "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
+  "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
   /** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
-  "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
   /**
    * Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
    *
    * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
    * `id`, which becomes that of the line, the request may be sent again for ever and counts once.
    */
-  "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
    * Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
    *
    * All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
    */
-  "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
    * Hear of every change of a session from now on, and with `after` of what was missed since.
    *
    * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
    * would be too much, `mode` is `snapshot` and says so: read the tree anew.
    */
-  "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "damaged" | "storageFailed" };
+  "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" };
   /** Hear no more of a session; it stays open for this client. */
   "session/unsubscribe": { params: UnsubscribeParams; result: UnsubscribeResult; errors: never };
   /** Wait until every line of a session (of all, without `sessionId`) would survive a power cut. */
-  "session/flush": { params: FlushParams; result: FlushResult; errors: "sessionNotFound" | "storageFull" | "storageFailed" };
+  "session/flush": { params: FlushParams; result: FlushResult; errors: "sessionNotFound" | "sessionTrashed" | "storageFull" | "storageFailed" };
+  /**
+   * Move a session to the trash, whoever has it open; `session/restore` is the way back.
+   *
+   * It is closed for every client, and everybody is told. A session in a folder of another program goes only when
+   * it is named by `path`, the absolute path of its file.
+   */
+  "session/delete": { params: DeleteParams; result: DeleteResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "alreadyExists" | "storageFull" | "draining" };
+  /**
+   * Put a session of the trash back to where it was, byte for byte.
+   *
+   * `sessionId` (or a unique prefix) means the one that was deleted last under this id; `trashed` says exactly which.
+   * Nothing is overwritten. The session is not opened.
+   */
+  "session/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "damaged" | "storageFull" | "storageFailed" | "draining" };
+  /** List the sessions in the trash, those that went there last first. */
+  "trash/list": { params: TrashListParams; result: TrashListResult; errors: "cursorExpired" | "storageFailed" };
   /**
    * Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
    *
@@ -1972,8 +2064,10 @@ export interface Notifications {
   "session/leafMoved": { params: LeafMovedNote };
   /** Title, tags, labels or path of a session changed. */
   "session/changed": { params: ChangedNote };
-  /** A session left the list: its draft went to the trash. */
+  /** A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more. */
   "session/deleted": { params: DeletedNote };
+  /** A session is back from the trash. Sent to every client. */
+  "session/restored": { params: RestoredNote };
   /** The client read too slowly and was unsubscribed: subscribe again after `lastSeq`. */
   "session/lagged": { params: LaggedNote };
   /**
@@ -2022,6 +2116,9 @@ export const methods = {
   sessionSubscribe: "session/subscribe",
   sessionUnsubscribe: "session/unsubscribe",
   sessionFlush: "session/flush",
+  sessionDelete: "session/delete",
+  sessionRestore: "session/restore",
+  trashList: "trash/list",
   historyAdd: "history/add",
   historyRecent: "history/recent",
   historySearch: "history/search",
@@ -2043,6 +2140,7 @@ export const notifications = {
   sessionLeafMoved: "session/leafMoved",
   sessionChanged: "session/changed",
   sessionDeleted: "session/deleted",
+  sessionRestored: "session/restored",
   sessionLagged: "session/lagged",
   sessionCompactionNeeded: "session/compactionNeeded",
 } as const satisfies Record<string, keyof Notifications>;
@@ -2080,6 +2178,8 @@ export const errorCodes = {
   alreadyExists: 1409,
   /** The cursor belongs to another query or to a state that is gone. */
   cursorExpired: 1410,
+  /** The session was moved to the trash; `path` says where it is now. Nothing was written. */
+  sessionTrashed: 1410,
   /** The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written. */
   nothingToCompact: 1412,
   /** A frame, an entry, a batch or a context has more than `limit` (it has `actual`). */

@@ -19,8 +19,8 @@ _HARMLESS = frozenset(
     method.name
     for method in (
         m.LIST, m.SEARCH, m.INFO, m.STATS, m.ENTRIES, m.PATH, m.TREE, m.CONTEXT, m.PREPARE_COMPACTION,
-        m.PREPARE_BRANCH, m.STATE, m.FLUSH, m.HISTORY_RECENT, m.HISTORY_SEARCH, m.BLOB_PUT, m.BLOB_GET, m.STATUS,
-        m.CLIENTS,
+        m.PREPARE_BRANCH, m.STATE, m.FLUSH, m.HISTORY_RECENT, m.HISTORY_SEARCH, m.BLOB_PUT, m.BLOB_GET,
+        m.TRASH_LIST, m.STATUS, m.CLIENTS,
     )
 )  # fmt: skip
 """Requests that change nothing, or nothing more when they are sent again, as they are if the answer was lost."""

@@ -67,6 +67,14 @@ from sessiond.protocol.types.history import (
     HistorySearchParams as HistorySearchParams,
     Prompt as Prompt,
 )
+from sessiond.protocol.types.keeping import (
+    DeleteParams as DeleteParams,
+    DeleteResult as DeleteResult,
+    RestoreParams as RestoreParams,
+    TrashedSession as TrashedSession,
+    TrashListParams as TrashListParams,
+    TrashListResult as TrashListResult,
+)
 from sessiond.protocol.types.notes import (
     AppendedNote as AppendedNote,
     ChangedNote as ChangedNote,
@@ -75,6 +83,7 @@ from sessiond.protocol.types.notes import (
     DeletedNote as DeletedNote,
     LaggedNote as LaggedNote,
     LeafMovedNote as LeafMovedNote,
+    RestoredNote as RestoredNote,
 )
 from sessiond.protocol.types.progress import (
     Progress as Progress,

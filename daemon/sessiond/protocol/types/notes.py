@@ -43,10 +43,18 @@ class ChangedNote(Wire, frozen=True):
 
 
 class DeletedNote(Wire, frozen=True):
-    """A session left the list: its draft went to the trash."""
+    """A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more."""
 
     session_id: str
     trashed: str | None
+    origin: Origin
+    reason: str | None = None
+
+
+class RestoredNote(Wire, frozen=True):
+    """A session is back from the trash. Sent to every client."""
+
+    session: SessionInfo
     origin: Origin
 
 

@@ -1,10 +1,9 @@
 """The life of sessions: create, open, close, continue, list, info, fork."""
 
-from sessiond.hub.errors import InvalidRequest
-from sessiond.hub.hub import refuse_unless_absolute
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
+from sessiond.server.handlers.named import named, session_result
 
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
@@ -15,9 +14,9 @@ async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
 
 
 async def open_(client: Client, params: t.OpenParams) -> t.SessionResult:
-    live = await client.hub.reopen_replaced(await _named(client, params.session_id, params.path))
+    live = await client.hub.reopen_replaced(await named(client, params.session_id, params.path))
     await _hold(client, live, params.terminal)
-    return _session(client, live)
+    return session_result(client, live)
 
 
 async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.CloseResult:
@@ -34,7 +33,7 @@ async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResul
     await _hold(client, went.live, terminal, cwd=params.cwd)
     if went.created:
         client.server.tell_created_soon(went.live, client.origin)
-    found = _session(client, went.live)
+    found = session_result(client, went.live)
     return t.ContinueResult(
         session=found.session, because=went.because, created=went.created, problems=found.problems
     )
@@ -49,25 +48,15 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
 
 
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:
-    return _session(client, live)
+    return session_result(client, live)
 
 
 async def fork(client: Client, params: t.ForkParams) -> t.SessionResult:
-    source = await _named(client, params.session_id, params.path)
+    source = await named(client, params.session_id, params.path)
     live = await client.hub.fork(source, params)
     await _hold(client, live, None)
     client.server.tell_created_soon(live, client.origin)
-    return _session(client, live)
-
-
-async def _named(client: Client, session_id: str | None, path: str | None) -> LiveSession:
-    """The session that a request names in one of two ways."""
-    if session_id is not None and path is None:
-        return await client.hub.session(session_id)
-    if path is None or session_id is not None:
-        raise InvalidRequest("say either sessionId or path")
-    refuse_unless_absolute(path, "path is not an absolute path")
-    return await client.hub.at_path(path)
+    return session_result(client, live)
 
 
 async def _hold(
@@ -85,13 +74,3 @@ async def _hold(
         await client.hub.remember(terminal, where, live)
     if client.client_id not in live.watchers and not client.connection.closing:
         live.watchers.add(client, next_row=live.tree.committed)
-
-
-def _session(client: Client, live: LiveSession) -> t.SessionResult:
-    problems = [
-        t.Problem(
-            line=problem.line, byte_offset=problem.offset, reason=problem.reason, severity=problem.severity
-        )
-        for problem in live.tree.problems
-    ]
-    return t.SessionResult(session=client.hub.info(live), problems=problems)

@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from sessiond.store.base import (
+    UNKNOWN,
+    About,
     Breadcrumb,
     Log,
     LogExists,
     LogNotFound,
     StorageFailed,
     Stored,
+    Trashed,
 )
 from sessiond.store.blobs import BlobSource
 from sessiond.store.files import breadcrumbs, paths
@@ -33,7 +36,7 @@ from sessiond.store.files.log import FileLog
 from sessiond.store.files.logfile import LogFile, slices
 from sessiond.store.files.remains import remains
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
-from sessiond.store.files.trash import move_to_trash
+from sessiond.store.files.trash import in_trash, list_trash, move_back, move_to_trash, way_back
 from sessiond.store.files.watch import FolderWatch
 
 _THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
@@ -127,7 +130,7 @@ class FileStore:
             finally:
                 os.close(fd)
 
-    async def trash(self, log: Log, reason: str) -> str:
+    async def trash(self, log: Log, reason: str, about: About = UNKNOWN) -> str:
         if not isinstance(log, FileLog):
             raise TypeError("only a log of this store can go to its trash")
         move = partial(
@@ -136,11 +139,25 @@ class FileStore:
             reason=reason,
             session_id=log.session_id,
             draft=log.draft,
+            about=about,
             calls=self._calls,
         )
         where = await log.move_with(move)
         await log.close()
         return str(where)
+
+    async def trashed(self) -> Sequence[Trashed]:
+        return await self._in_pool(partial(list_trash, self._trash))
+
+    async def restore(self, ref: str) -> str:
+        found = await self._in_pool(partial(in_trash, self._trash, ref))
+        target = way_back(found)
+        name = paths.session_id_of(target.name) or target.name
+        if name in self._being_created:
+            raise LogExists(found.session_id)
+        self._being_created.add(name)
+        await asyncio.shield(self._in_pool(partial(self._restore, found, target, name)))
+        return str(target)
 
     async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
         return await self._in_pool(partial(breadcrumbs.read_breadcrumb, self._terminals, terminal_id))
@@ -184,6 +201,15 @@ class FileStore:
                 return _Opened(path, self._new_log(path, lines), None)
         finally:
             self._being_created.discard(session_id)
+
+    def _restore(self, found: Trashed, target: Path, name: str) -> None:
+        try:
+            with refusals_of(target):
+                if next(self._named(name), None) is not None:
+                    raise LogExists(found.session_id)
+                move_back(found, target, self._calls)
+        finally:
+            self._being_created.discard(name)
 
     def _new_log(self, path: Path, lines: bytes) -> int:
         made = temporary(path)
@@ -280,14 +306,6 @@ def _entries(folder: str, root: Root) -> "list[os.DirEntry[str]]":
         if root.own:
             raise
         return []  # the census says so in the log
-
-
-def _remains(trash: Path, *roots: Path) -> list[str]:
-    """What lies in the trash, notes left out, and beside the logs under the name of one with more behind it."""
-    left = [it for it in trash.glob("*") if it.suffix != ".json"]
-    for root in roots:
-        left += root.glob(f"*/*{paths.SUFFIX}.*")
-    return [str(it) for it in left if not it.name.startswith(".") and it.is_file() and not it.is_symlink()]
 
 
 def _resolved(ref: str) -> Path:

@@ -1,30 +1,33 @@
-"""The trash: a log is moved here, never deleted, with a note beside it that says why and where it was."""
+"""The trash: a log is moved here, not deleted, with a note beside it that says why and where it was.
 
+A note alone says nothing: it comes before its log and goes after it, so that a crash leaves no log without one.
+"""
+
+import json  # noqa: TID251 - a path may hold lone surrogates, which msgspec refuses
 import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from typing import Any, Final
 
-import msgspec
-
+from sessiond.store.base import About, LogExists, LogNotFound, StorageFailed, Trashed
+from sessiond.store.files import paths
 from sessiond.store.files.folders import make_folder, new_file
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.syscalls import Syscalls
 
-
-class Note(msgspec.Struct, rename="camel"):
-    """What `<name>.json` beside a trashed log says: why, where it was, and when it was last written."""
-
-    reason: str
-    path: str
-    session_id: str
-    draft: bool
-    modified_at: str
+_NAME: Final = re.compile(rf".+{re.escape(paths.SUFFIX)}(\.[0-9]+)?")
+"""A log in the trash, the second of a name with a number."""
+_REMAINS: Final = re.compile(r"(torn-[0-9]+|v[0-9]+\.bak)(\.[0-9]+)?")
+_READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def move_to_trash(
-    file: LogFile, trash: Path, *, reason: str, session_id: str, draft: bool, calls: Syscalls
+    file: LogFile, trash: Path, *, reason: str, session_id: str, draft: bool, about: About, calls: Syscalls
 ) -> Path:
     """Move a log file to the trash; returns where it is. Whatever is in the trash already stays as it is.
 
@@ -32,17 +35,18 @@ def move_to_trash(
     """
     make_folder(trash, calls)
     source = file.path
-    modified = datetime.fromtimestamp(source.stat().st_mtime, UTC)
-    note = msgspec.json.encode(
-        Note(
-            reason=reason,
-            path=str(source),
-            session_id=session_id,
-            draft=draft,
-            modified_at=modified.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        )
-    )
-    target, note_path = _take_name(trash, source.name, note, calls)
+    note = {
+        "reason": reason,
+        "path": str(source),
+        "sessionId": about.session_id or session_id,
+        "draft": draft,
+        "modifiedAt": _iso(source.stat().st_mtime),
+        "trashedAt": _iso(datetime.now(UTC).timestamp()),
+        "by": about.by,
+        "cwd": about.cwd,
+        "title": about.title,
+    }
+    target, note_path = _take_name(trash, source.name, json.dumps(note).encode(), calls)
     try:
         file.move(target)
     except BaseException:
@@ -52,12 +56,114 @@ def move_to_trash(
     return target
 
 
+def list_trash(trash: Path) -> Sequence[Trashed]:
+    """Every log in the trash, those that went there last first."""
+    try:
+        names = [entry.name for entry in os.scandir(trash) if _NAME.fullmatch(entry.name)]
+    except FileNotFoundError:
+        return []
+    found = [it for it in (_trashed(trash / name) for name in names) if it is not None]
+    return sorted(found, key=lambda it: (it.trashed_at, it.ref), reverse=True)
+
+
+def in_trash(trash: Path, ref: str) -> Trashed:
+    """The log at a place in the trash. Raises `LogNotFound`."""
+    path = Path(ref)
+    found = _trashed(path) if path.parent == trash and _NAME.fullmatch(path.name) else None
+    if found is None:
+        raise LogNotFound(ref)
+    return found
+
+
+def move_back(found: Trashed, target: Path, calls: Syscalls) -> None:
+    """Move a log out of the trash to where it was. Raises `LogExists` when anything is there.
+
+    The folder may have gone meanwhile. A draft counts as new, or it would be old enough to go again.
+    """
+    if not target.parent.is_dir():
+        make_folder(target.parent, calls)
+    path = Path(found.ref)
+    file = LogFile(path, os.open(path, _READ_FLAGS), calls)
+    try:
+        file.move(target)
+    except FileExistsError:
+        raise LogExists(found.session_id) from None
+    finally:
+        file.close()
+    if found.draft:
+        os.utime(target)
+    _note_of(path).unlink(missing_ok=True)
+
+
+def way_back(found: Trashed) -> Path:
+    """Where a log of the trash was. Raises `StorageFailed` when no note says it."""
+    if found.origin is None:
+        raise StorageFailed(f"no note says where {found.ref} was; move it by hand", path=found.ref)
+    return Path(found.origin)
+
+
+def _trashed(path: Path) -> Trashed | None:
+    """What is at a place in the trash; None when it is no log."""
+    try:
+        status = path.stat(follow_symlinks=False)
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    note = _read_note(path)
+    origin = note.get("path") if isinstance(note.get("path"), str) else None
+    return Trashed(
+        ref=str(path),
+        session_id=_text(note, "sessionId") or paths.session_id_of(path.name) or path.name,
+        origin=origin,
+        draft=note.get("draft") is True,
+        size=status.st_size,
+        reason=_text(note, "reason") or "",
+        trashed_at=_text(note, "trashedAt") or _text(note, "modifiedAt") or _iso(status.st_mtime),
+        about=About(_text(note, "by") or "daemon", None, _text(note, "cwd"), _text(note, "title")),
+        remains=() if origin is None else tuple(_remains(Path(origin))),
+    )
+
+
+def _read_note(path: Path) -> dict[str, Any]:
+    try:
+        note = json.loads(_note_of(path).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def _text(note: dict[str, Any], name: str) -> str | None:
+    value = note.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _remains(origin: Path) -> Iterator[str]:
+    """What lies beside the place where a log was, unless another lies there now, whose it may be."""
+    if os.path.lexists(origin):
+        return
+    with suppress(OSError), os.scandir(origin.parent) as entries:
+        before = f"{origin.name}."
+        for entry in entries:
+            if entry.name.startswith(before) and _REMAINS.fullmatch(entry.name[len(before) :]):
+                yield entry.path
+
+
+def _note_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
 def _take_name(trash: Path, name: str, note: bytes, calls: Syscalls) -> tuple[Path, Path]:
     target, numbers = trash / name, count(2)
     while True:
-        note_path = target.with_name(f"{target.name}.json")
+        note_path = _note_of(target)
         if not os.path.lexists(target):
             with suppress(FileExistsError):
                 os.close(new_file(note_path, [note], calls))
                 return target, note_path
         target = trash / f"{name}.{next(numbers)}"
+
+
+def _iso(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

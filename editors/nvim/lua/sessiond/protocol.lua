@@ -794,6 +794,54 @@
 ---@class (exact) sessiond.FlushResult
 ---@field flushed integer
 
+---Move a session to the trash, whoever has it open; `session/restore` is the way back.
+---
+---It is closed for every client, and everybody is told. A session in a folder of another program goes only when
+---it is named by `path`, the absolute path of its file.
+---@class (exact) sessiond.DeleteParams
+---@field sessionId? string 1 to 128 characters.
+---@field path? string
+---@field reason? string Default `""`.
+
+---Which session went, from where, and where in the trash it is.
+---@class (exact) sessiond.DeleteResult
+---@field sessionId string
+---@field path? string Null for a session that lived in memory only.
+---@field trashed string
+
+---Put a session of the trash back to where it was, byte for byte.
+---
+---`sessionId` (or a unique prefix) means the one that was deleted last under this id; `trashed` says exactly which.
+---Nothing is overwritten. The session is not opened.
+---@class (exact) sessiond.RestoreParams
+---@field sessionId? string 1 to 128 characters.
+---@field trashed? string
+
+---List the sessions in the trash, those that went there last first.
+---@class (exact) sessiond.TrashListParams
+---@field cursor? string
+---@field limit? integer 1 to 10000. Default `50`.
+
+---One page of the trash; `total` counts all pages.
+---@class (exact) sessiond.TrashListResult
+---@field sessions sessiond.TrashedSession[]
+---@field total integer
+---@field nextCursor? string
+
+---A session in the trash: what it was, why it went, when, and through whom.
+---@class (exact) sessiond.TrashedSession
+---@field sessionId string
+---@field trashed string Where it is now.
+---@field path? string Where it was; null for one that lived in memory, or whose note is lost.
+---@field trashedAt string ISO 8601, UTC.
+---@field reason string
+---@field by string The id of a client, or `daemon`.
+---@field draft boolean
+---@field sizeBytes integer
+---@field cwd? string
+---@field title? string Or what its first prompt began with.
+---@field remains string[] Files beside the place where it was: torn tails, originals before a rewrite.
+
 ---Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
 ---
 ---A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
@@ -981,10 +1029,16 @@
 ---@field changed ("labels"|"path"|"readOnly"|"tags"|"title")[]
 ---@field origin sessiond.Origin
 
----A session left the list: its draft went to the trash.
+---A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more.
 ---@class (exact) sessiond.DeletedNote
 ---@field sessionId string
 ---@field trashed? string
+---@field origin sessiond.Origin
+---@field reason? string
+
+---A session is back from the trash. Sent to every client.
+---@class (exact) sessiond.RestoredNote
+---@field session sessiond.SessionInfo
 ---@field origin sessiond.Origin
 
 ---The client read too slowly and was unsubscribed: subscribe again after `lastSeq`.
@@ -1316,7 +1370,7 @@
 ---@field [string] any
 
 ---The stable name of an error: match this, never the message.
----@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"nothingToCompact"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"damaged"|"storageFull"|"storageFailed"
+---@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"sessionTrashed"|"nothingToCompact"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"damaged"|"storageFull"|"storageFailed"
 
 local M = {}
 
@@ -1353,6 +1407,9 @@ M.methods = {
   sessionSubscribe = "session/subscribe", -- sessiond.SubscribeParams -> sessiond.SubscribeResult
   sessionUnsubscribe = "session/unsubscribe", -- sessiond.UnsubscribeParams -> sessiond.UnsubscribeResult
   sessionFlush = "session/flush", -- sessiond.FlushParams -> sessiond.FlushResult
+  sessionDelete = "session/delete", -- sessiond.DeleteParams -> sessiond.DeleteResult
+  sessionRestore = "session/restore", -- sessiond.RestoreParams -> sessiond.SessionResult
+  trashList = "trash/list", -- sessiond.TrashListParams -> sessiond.TrashListResult
   historyAdd = "history/add", -- sessiond.HistoryAddParams -> sessiond.HistoryAddResult
   historyRecent = "history/recent", -- sessiond.HistoryRecentParams -> sessiond.HistoryResult
   historySearch = "history/search", -- sessiond.HistorySearchParams -> sessiond.HistoryResult
@@ -1374,6 +1431,7 @@ M.notifications = {
   sessionLeafMoved = "session/leafMoved", -- sessiond.LeafMovedNote
   sessionChanged = "session/changed", -- sessiond.ChangedNote
   sessionDeleted = "session/deleted", -- sessiond.DeletedNote
+  sessionRestored = "session/restored", -- sessiond.RestoredNote
   sessionLagged = "session/lagged", -- sessiond.LaggedNote
   sessionCompactionNeeded = "session/compactionNeeded", -- sessiond.CompactionNeededNote
 }
@@ -1398,6 +1456,7 @@ M.error_codes = {
   idReused = 1409, -- The session already has an entry with this id and other content. Nothing was written.
   alreadyExists = 1409, -- There already is a session with this id, or another file of the same session is open.
   cursorExpired = 1410, -- The cursor belongs to another query or to a state that is gone.
+  sessionTrashed = 1410, -- The session was moved to the trash; `path` says where it is now. Nothing was written.
   nothingToCompact = 1412, -- The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.
   tooLarge = 1413, -- A frame, an entry, a batch or a context has more than `limit` (it has `actual`).
   wouldBreakTree = 1422, -- The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.

@@ -1,0 +1,19 @@
+"""The end of sessions: delete, restore, the trash."""
+
+from sessiond.client.methods.base import Methods
+from sessiond.protocol import methods as m, types as t
+
+
+class KeepingMethods(Methods):
+    """What takes sessions away, and brings them back."""
+
+    async def delete(
+        self, session_id: str | None = None, *, path: str | None = None, reason: str = ""
+    ) -> t.DeleteResult:
+        return await self.call(m.DELETE, t.DeleteParams(session_id=session_id, path=path, reason=reason))
+
+    async def restore(self, session_id: str | None = None, *, trashed: str | None = None) -> t.SessionResult:
+        return await self.call(m.RESTORE, t.RestoreParams(session_id=session_id, trashed=trashed))
+
+    async def trash(self, *, cursor: str | None = None, limit: int = 50) -> t.TrashListResult:
+        return await self.call(m.TRASH_LIST, t.TrashListParams(cursor=cursor, limit=limit))

@@ -1,0 +1,65 @@
+"""The end of sessions: delete, the trash, restore."""
+
+from sessiond.protocol.types.shared import Limit, SessionId, Wire
+
+
+class DeleteParams(Wire, frozen=True):
+    """Move a session to the trash, whoever has it open; `session/restore` is the way back.
+
+    It is closed for every client, and everybody is told. A session in a folder of another program goes only when
+    it is named by `path`, the absolute path of its file.
+    """
+
+    session_id: SessionId | None = None
+    path: str | None = None
+    reason: str = ""
+
+
+class DeleteResult(Wire, frozen=True):
+    """Which session went, from where, and where in the trash it is."""
+
+    session_id: str
+    path: str | None  # null for a session that lived in memory only
+    trashed: str
+
+
+class RestoreParams(Wire, frozen=True):
+    """Put a session of the trash back to where it was, byte for byte.
+
+    `sessionId` (or a unique prefix) means the one that was deleted last under this id; `trashed` says exactly which.
+    Nothing is overwritten. The session is not opened.
+    """
+
+    session_id: SessionId | None = None
+    trashed: str | None = None
+
+
+class TrashListParams(Wire, frozen=True):
+    """List the sessions in the trash, those that went there last first."""
+
+    cursor: str | None = None
+    limit: Limit = 50
+
+
+class TrashedSession(Wire, frozen=True):
+    """A session in the trash: what it was, why it went, when, and through whom."""
+
+    session_id: str
+    trashed: str  # where it is now
+    path: str | None  # where it was; null for one that lived in memory, or whose note is lost
+    trashed_at: str  # ISO 8601, UTC
+    reason: str
+    by: str  # the id of a client, or `daemon`
+    draft: bool
+    size_bytes: int
+    cwd: str | None
+    title: str | None  # or what its first prompt began with
+    remains: list[str]  # files beside the place where it was: torn tails, originals before a rewrite
+
+
+class TrashListResult(Wire, frozen=True):
+    """One page of the trash; `total` counts all pages."""
+
+    sessions: list[TrashedSession]
+    total: int
+    next_cursor: str | None

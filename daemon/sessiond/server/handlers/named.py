@@ -1,0 +1,28 @@
+"""Which session a request means, and what is said of its file."""
+
+from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.hub import refuse_unless_absolute
+from sessiond.hub.live import LiveSession
+from sessiond.protocol import types as t
+from sessiond.server.client import Client
+
+
+async def named(client: Client, session_id: str | None, path: str | None) -> LiveSession:
+    """The session that a request names in one of two ways, by id or by path."""
+    if session_id is not None and path is None:
+        return await client.hub.session(session_id)
+    if path is None or session_id is not None:
+        raise InvalidRequest("say either sessionId or path")
+    refuse_unless_absolute(path, "path is not an absolute path")
+    return await client.hub.at_path(path)
+
+
+def session_result(client: Client, live: LiveSession) -> t.SessionResult:
+    """What is said of a session, with the problems of its file."""
+    problems = [
+        t.Problem(
+            line=problem.line, byte_offset=problem.offset, reason=problem.reason, severity=problem.severity
+        )
+        for problem in live.tree.problems
+    ]
+    return t.SessionResult(session=client.hub.info(live), problems=problems)

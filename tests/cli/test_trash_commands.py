@@ -1,0 +1,66 @@
+"""The commands delete, restore and trash."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import Shell, a_shell
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with a_shell(tmp_path) as shell:
+        yield shell
+
+
+def talked(shell: Shell, title: str) -> str:
+    """A session in which something was said."""
+    session = shell("new", "--title", title).lines[0]
+    shell("append", session, "--user", "hello", "--assistant", "hi")
+    return session
+
+
+@pytest.mark.parametrize("verb", ["delete", "rm"])
+def test_deleted_sessions_are_in_the_trash_until_they_are_restored(shell: Shell, verb: str) -> None:
+    sessions = [talked(shell, "Plans"), talked(shell, "Notes")]
+    assert shell(verb, *sessions, "--reason", "an experiment").lines == sessions
+    assert shell("list").lines == []
+    lines = shell("trash").lines
+    assert sorted(line.split()[0] for line in lines) == sorted(name[:8] for name in sessions)
+    assert all("an experiment" in line for line in lines)
+    assert shell("restore", sessions[0][:8]).lines == [sessions[0]]
+    assert [line.split()[0] for line in shell("list").lines] == [sessions[0][:8]]
+    assert len(shell("trash").lines) == 1
+
+
+def test_a_file_is_named_by_its_path(shell: Shell) -> None:
+    session = talked(shell, "Plans")
+    path = shell("show", session, "--json").json["session"]["path"]
+    trashed = shell("delete", path, "--json").json["trashed"]
+    assert shell("restore", trashed, "--json").json["session"]["path"] == path
+
+
+def test_an_empty_trash_is_said_to_be_empty(shell: Shell) -> None:
+    ran = shell("trash")
+    assert (ran.lines, ran.err) == ([], "The trash is empty.\n")
+
+
+def test_more_than_is_shown_is_counted(shell: Shell) -> None:
+    shell("delete", talked(shell, "Plans"), talked(shell, "Notes"))
+    ran = shell("trash", "-n", "1")
+    assert len(ran.lines) == 1
+    assert "sessiond trash --limit 2" in ran.err
+
+
+def test_a_deleted_session_is_refused_with_the_way_back(shell: Shell) -> None:
+    session = talked(shell, "Plans")
+    shell("delete", session)
+    ran = shell.run("append", session, "--user", "x")
+    assert ran.code == 1
+    assert f"sessiond restore {session}" in ran.err
+
+
+@pytest.mark.parametrize("words", [("delete",), ("restore",), ("trash", "x")])
+def test_what_makes_no_sense_is_wrong_usage(shell: Shell, words: tuple[str, ...]) -> None:
+    assert shell.run(*words).code == 2

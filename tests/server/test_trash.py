@@ -1,0 +1,241 @@
+"""Deleting sessions and bringing them back: whoever has them open is told, and nothing is lost on the way."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from support import logs
+from support.daemons import Peer, Running, assistant, refusal, running, user
+from support.disk import Disk
+from support.shared import started
+
+
+async def talked(daemon: Running, cwd: str, **params: Any) -> tuple[Peer, dict[str, Any]]:
+    """A client with a session open in which something was said, and what is known of it."""
+    peer, session_id = await started(daemon, cwd, **params)
+    await peer.append(session_id, user("hello"), assistant("hi"))
+    return peer, (await peer.call("session/info", sessionId=session_id))["session"]
+
+
+async def listed(peer: Peer, cwd: str) -> list[str]:
+    return [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]]
+
+
+async def test_a_deleted_session_lies_in_the_trash_and_comes_back_byte_for_byte(
+    daemon: Running, cwd: str
+) -> None:
+    peer, session = await talked(daemon, cwd, title="Plans")
+    before = Path(session["path"]).read_bytes()
+    gone = await peer.call("session/delete", sessionId=session["sessionId"], reason="an experiment")
+    assert (gone["sessionId"], gone["path"]) == (session["sessionId"], session["path"])
+    assert Path(gone["trashed"]).read_bytes() == before
+    assert not Path(session["path"]).exists()
+    assert await listed(peer, cwd) == []
+    [found] = [it for it in (await peer.call("trash/list"))["sessions"] if it["trashed"] == gone["trashed"]]
+    assert (found["path"], found["reason"], found["title"]) == (session["path"], "an experiment", "Plans")
+    assert (found["cwd"], found["sizeBytes"], found["draft"]) == (cwd, len(before), False)
+    back = await peer.call("session/restore", sessionId=session["sessionId"])
+    assert (back["session"], back["problems"]) == (session, [])
+    assert Path(session["path"]).read_bytes() == before
+    assert await listed(peer, cwd) == [session["sessionId"]]
+    await peer.append(session["sessionId"], user("again"))
+
+
+async def test_everybody_hears_of_a_delete_and_of_a_restore(daemon: Running, cwd: str) -> None:
+    peer, session = await talked(daemon, cwd)
+    other = await daemon.attach()
+    await other.call("session/open", sessionId=session["sessionId"])
+    gone = await peer.call("session/delete", sessionId=session["sessionId"], reason="old")
+    await other.until(lambda it: bool(it.told("session/deleted")))
+    [note] = other.told("session/deleted")
+    assert (note["sessionId"], note["trashed"], note["reason"]) == (
+        session["sessionId"], gone["trashed"], "old",
+    )  # fmt: skip
+    await peer.call("session/restore", trashed=gone["trashed"])
+    await other.until(lambda it: bool(it.told("session/restored")))
+    assert other.told("session/restored")[0]["session"] == session
+    await peer.append(session["sessionId"], user("more"))
+    await other.call("server/status")
+    assert [note["seqs"] for note in other.told("session/appended")] == []  # it is closed for all
+    assert other.told("session/lagged") == []
+
+
+async def test_what_is_asked_of_a_deleted_session_says_where_it_is(daemon: Running, cwd: str) -> None:
+    peer, session = await talked(daemon, cwd)
+    other = await daemon.attach()
+    await other.call("session/open", sessionId=session["sessionId"])
+    trashed = (await peer.call("session/delete", sessionId=session["sessionId"]))["trashed"]
+    asked = [
+        other.append(session["sessionId"], user("too late")),
+        other.call("session/info", sessionId=session["sessionId"][:10]),
+        other.call("session/open", path=session["path"]),
+        other.call("session/delete", sessionId=session["sessionId"]),
+    ]
+    for call in asked:
+        refused = await refusal(call)
+        assert (refused.kind, refused.code, refused.data["id"], refused.data["path"]) == (
+            "sessionTrashed", 1410, session["sessionId"], trashed,
+        )  # fmt: skip
+
+
+async def test_what_was_appended_before_a_delete_goes_along_and_what_comes_later_is_refused(
+    daemon: Running, cwd: str
+) -> None:
+    peer, session = await talked(daemon, cwd)
+    name = session["sessionId"]
+    others = [await daemon.attach() for _ in range(3)]
+    calls = [other.append(name, user(f"{number}")) for number in range(20) for other in others]
+    asking = [asyncio.ensure_future(call) for call in calls]
+    gone = asyncio.ensure_future(peer.call("session/delete", sessionId=name))
+    outcomes = await asyncio.gather(*asking, return_exceptions=True)
+    kept = Path((await gone)["trashed"]).read_bytes()
+    refused = [it for it in outcomes if isinstance(it, BaseException)]
+    assert {getattr(it, "kind", it) for it in refused} <= {"sessionTrashed"}
+    assert kept.count(b"\n") == 3 + len(outcomes) - len(refused)
+
+
+async def test_of_two_who_delete_at_once_one_is_told_that_it_is_gone(daemon: Running, cwd: str) -> None:
+    peer, session = await talked(daemon, cwd)
+    other = await daemon.attach()
+    calls = [it.call("session/delete", sessionId=session["sessionId"]) for it in (peer, other)]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert sorted(getattr(it, "kind", "") for it in outcomes) == ["", "sessionTrashed"]
+
+
+async def test_a_session_in_memory_is_deleted_and_restored_too(daemon: Running, cwd: str) -> None:
+    peer, session_id = await started(daemon, cwd, ephemeral=True)
+    await peer.append(session_id, user("hello", id="a"))
+    gone = await peer.call("session/delete", sessionId=session_id)
+    assert gone["path"] is None
+    assert (await refusal(peer.append(session_id, user("x")))).kind == "sessionTrashed"
+    back = (await peer.call("session/restore", sessionId=session_id))["session"]
+    assert (back["ephemeral"], back["leafId"]) == (True, "a")
+    assert (await peer.append(session_id, user("more")))["seq"] == 2
+
+
+async def test_a_restore_takes_nobodys_place(daemon: Running, cwd: str) -> None:
+    name = f"attic-{cwd.rpartition('-')[2]}-{daemon.mode}"
+    peer, session = await talked(daemon, cwd, id=name)
+    gone = await peer.call("session/delete", sessionId=name)
+    _, taken = await talked(daemon, f"{cwd}/elsewhere", id=name)
+    for params in ({"sessionId": name}, {"trashed": gone["trashed"]}):
+        assert (await refusal(peer.call("session/restore", **params))).kind == "alreadyExists"
+    assert Path(gone["trashed"]).exists()
+    await peer.call("session/delete", sessionId=name)
+    assert (await peer.call("session/restore", trashed=gone["trashed"]))["session"] == session
+    assert not Path(taken["path"]).exists()
+
+
+async def test_of_several_of_one_id_the_last_comes_back(daemon: Running, cwd: str) -> None:
+    name = f"twice-{cwd.rpartition('-')[2]}-{daemon.mode}"
+    for title in ("first", "second"):
+        peer, _ = await talked(daemon, cwd, id=name, title=title)
+        await peer.call("session/delete", sessionId=name)
+    assert (await peer.call("session/restore", sessionId=name))["session"]["title"] == "second"
+
+
+async def test_a_file_of_another_program_goes_only_when_it_is_named(daemon: Running, tmp_path: Path) -> None:
+    peer = await daemon.attach()
+    file = tmp_path / "theirs" / "2026-02-16T10-20-30-000Z_pi.jsonl"
+    file.parent.mkdir()
+    data = logs.log(logs.header(id=f"theirs-{tmp_path.name}"[:60].replace("[", "-").replace("]", "-")),
+                    logs.user("hello", parent=None))  # fmt: skip
+    file.write_bytes(data)
+    session_id = (await peer.call("session/open", path=str(file)))["session"]["sessionId"]
+    assert (await refusal(peer.call("session/delete", sessionId=session_id))).kind == "invalidParams"
+    assert file.read_bytes() == data
+    gone = await peer.call("session/delete", path=str(file))
+    assert not file.exists()
+    assert Path(gone["trashed"]).read_bytes() == data
+    assert (await peer.call("session/restore", sessionId=session_id))["session"]["path"] == str(file)
+    assert file.read_bytes() == data
+
+
+async def test_the_trash_is_read_in_pages(memory: Running, cwd: str) -> None:
+    peer = await memory.attach()
+    for number in range(5):
+        made = await peer.call("session/create", cwd=cwd, id=f"paged-up-{number}")
+        await peer.call("session/close", sessionId=made["session"]["sessionId"])
+    everything = (await peer.call("trash/list"))["sessions"]
+    assert {it["reason"] for it in everything} == {"closed before the first answer"}
+    found: list[Any] = []
+    cursor: dict[str, Any] = {}
+    while True:
+        page = await peer.call("trash/list", limit=2, **cursor)
+        assert page["total"] == 5
+        found += page["sessions"]
+        if page["nextCursor"] is None:
+            break
+        cursor = {"cursor": page["nextCursor"]}
+    assert found == everything
+    assert (await refusal(peer.call("trash/list", cursor="\u00e9"))).kind == "cursorExpired"
+
+
+@pytest.mark.parametrize("params", [{}, {"sessionId": "a", "trashed": "b"}])
+async def test_a_restore_names_one_thing(memory: Running, params: dict[str, str]) -> None:
+    peer = await memory.attach()
+    assert (await refusal(peer.call("session/restore", **params))).kind == "invalidParams"
+
+
+async def test_what_is_not_in_the_trash_is_not_found(memory: Running, cwd: str) -> None:
+    peer, session = await talked(memory, cwd)
+    for params in ({"sessionId": session["sessionId"]}, {"trashed": session["path"]}, {"trashed": "x"}):
+        assert (await refusal(peer.call("session/restore", **params))).kind == "sessionNotFound"
+
+
+async def test_a_session_that_the_disk_keeps_goes_on(tmp_path: Path, cwd: str) -> None:
+    disk = Disk()
+    async with running(tmp_path, calls=disk.calls) as daemon:
+        peer, session = await talked(daemon, cwd)
+        disk.refuse("rename", 1)
+        refused = await refusal(peer.call("session/delete", sessionId=session["sessionId"]))
+        assert refused.kind == "storageFailed"
+        assert (await peer.append(session["sessionId"], user("still here")))["seq"] == 3
+        await peer.until(lambda it: bool(it.told("session/lagged")))
+        assert (await peer.call("trash/list"))["total"] == 0
+
+
+async def test_the_way_back_survives_a_restart(tmp_path: Path, cwd: str) -> None:
+    async with running(tmp_path) as daemon:
+        peer, session = await talked(daemon, cwd)
+        before = Path(session["path"]).read_bytes()
+        await peer.call("session/delete", sessionId=session["sessionId"])
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        assert (
+            await refusal(peer.call("session/info", sessionId=session["sessionId"]))
+        ).kind == "sessionTrashed"
+        assert (await peer.call("session/restore", sessionId=session["sessionId"]))["session"] == session
+    assert Path(session["path"]).read_bytes() == before
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.tuples(st.sampled_from(["delete", "restore"]), st.integers(0, 2)), max_size=12))
+def test_whatever_is_deleted_and_restored_the_files_end_as_they_were(
+    steps: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async def main() -> None:
+        async with running(tmp_path_factory.mktemp("home")) as daemon:
+            sessions = [(await talked(daemon, "/work/a", id=f"session-{number}"))[1] for number in range(3)]
+            peer = await daemon.attach()
+            before = [Path(it["path"]).read_bytes() for it in sessions]
+            there = [True, True, True]
+            for step, number in steps:
+                call = peer.call(f"session/{step}", sessionId=f"session-{number}")
+                if there[number] is (step == "delete"):
+                    await call
+                    there[number] = not there[number]
+                else:
+                    kind = "sessionTrashed" if step == "delete" else "sessionNotFound"
+                    assert (await refusal(call)).kind == kind
+            for number, is_there in enumerate(there):
+                if not is_there:
+                    await peer.call("session/restore", sessionId=f"session-{number}")
+            assert [Path(it["path"]).read_bytes() for it in sessions] == before
+            assert (await peer.call("trash/list"))["total"] == 0
+            assert list((daemon.home / "data" / "trash").glob("*")) == []
+
+    asyncio.run(main())
