@@ -8,6 +8,7 @@ letters parts them, too.
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -29,8 +30,7 @@ _TOKEN: Final = re.compile(f"[{_SINGLE}]|[^\\W_{_SINGLE}]+")
 _PART: Final = re.compile(r'"([^"]*)(?:"(\*?)|$)|([^\s"]+)')
 _SNIPPET: Final = 160
 _LEAD: Final = 40
-_MOST_MATCHES: Final = 40
-_MOST_OF_ONE: Final = 12
+_MOST_MATCHES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +89,30 @@ def fold(word: str) -> str:
 
 def snippet(text: str, asked: Sequence[Phrase]) -> Snippet:
     """The part of a text where most of what was asked for stands together."""
-    most = _MOST_MATCHES if len(asked) > 1 else _MOST_OF_ONE
-    matches = list(islice(_matches(text, asked), most))
-    start = 0
-    if matches:
-        best = matches[0]
-        if len(asked) > 1:
-            best = max(matches, key=lambda match: (_kinds_from(matches, match[0]), -match[0]))
-        start = best[0] - _LEAD if best[0] > _LEAD else 0
-        if start and (gap := text.find(" ", start, best[0])) >= 0:
-            start = gap + 1
+    best = _best_place(text, asked)
+    start = best - _LEAD if best > _LEAD else 0
+    if start and (gap := text.find(" ", start, best)) >= 0:
+        start = gap + 1
     end = min(len(text), start + _SNIPPET)
     lead = "…" if start else ""
-    shift = len(lead) - start
-    ranges = sorted(
-        {(first + shift, min(last, end) + shift) for first, last, _ in matches if start <= first < end}
-    )
-    return Snippet(lead + text[start:end] + ("…" if end < len(text) else ""), _joined(ranges))
+    shown = lead + text[start:end] + ("…" if end < len(text) else "")
+    return Snippet(shown, _joined(sorted((first, last) for first, last, _ in _matches(shown, asked))))
+
+
+def _best_place(text: str, asked: Sequence[Phrase]) -> int:
+    """Where the first of the most different phrases begins that one snippet can show."""
+    best, most = 0, 0
+    near: deque[tuple[int, int]] = deque()
+    for start, end, number in islice(_matches(text, asked), _MOST_MATCHES):
+        near.append((start, number))
+        while near[0][0] < end - (_SNIPPET - _LEAD) and len(near) > 1:
+            near.popleft()
+        kinds = len({kind for _, kind in near})
+        if kinds > most:
+            best, most = near[0][0], kinds
+        if most == len(asked):
+            break
+    return best
 
 
 def _matches(text: str, asked: Sequence[Phrase]) -> Iterator[tuple[int, int, int]]:
@@ -122,10 +129,6 @@ def _matches(text: str, asked: Sequence[Phrase]) -> Iterator[tuple[int, int, int
                 first = len(said) - 1 - len(before)
                 if first >= 0 and said[first:-1] == before:
                     yield starts[first], token.end(), number
-
-
-def _kinds_from(matches: Sequence[tuple[int, int, int]], start: int) -> int:
-    return len({kind for first, last, kind in matches if start <= first and last <= start + _SNIPPET - _LEAD})
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -115,16 +115,19 @@ class Database:
         except OSError:
             return False
 
-    def verify(self, *, wait: bool) -> None:
-        """See whether the file is as it was left, or wait until that is known. Raises `sqlite3.DatabaseError`."""
-        verification = self._verification
-        if verification is None or (verification.is_alive() and not wait):
-            return
-        verification.join()
-        self._verification = None
-        if verification.broken:
-            raise sqlite3.DatabaseError("it is not as it was left")
-        self.connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    def verify(self) -> None:
+        """Wait until it is known that the file is as it was left. Raises `sqlite3.DatabaseError` when it is not."""
+        verification, self._verification = self._verification, None
+        if verification is not None:
+            verification.join()
+            if verification.broken:
+                raise sqlite3.DatabaseError("it is not as it was left")
+            self.connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+
+    def verify_if_known(self) -> None:
+        """The same, unless one would have to wait."""
+        if self._verification is not None and not self._verification.is_alive():
+            self.verify()
 
     def throw_away(self) -> None:
         """Close it and delete the file: it is damaged, or was changed by somebody else."""
@@ -147,7 +150,7 @@ class Database:
         """Close it for good: the next one to open it will know whether it is as it was left."""
         verified = True
         try:
-            self.verify(wait=True)
+            self.verify()
         except sqlite3.Error:
             verified = False
         in_place = bool(self._path) and self.is_open and self.in_place()

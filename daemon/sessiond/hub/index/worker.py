@@ -55,7 +55,7 @@ class Worker:
         """A page of hits in what was taken in, and how many sessions were not to their end."""
 
         def find() -> tuple[searching.Hits, int]:
-            self._database.verify(wait=True)
+            self._database.verify()
             return searching.search(self._database.connection, params, live, ref), self._filler.waiting()
 
         return self._do(find)
@@ -99,7 +99,7 @@ class Worker:
             log.warning("the index was taken away; it is made anew")
             self._make_anew()
         try:
-            self._database.verify(wait=False)
+            self._database.verify_if_known()
             return work()
         except (HubError, StorageFailed):
             raise
