@@ -89,6 +89,13 @@ class Roots:
 
 
 @dataclass(frozen=True)
+class Keep:
+    """`[keep]`: `trash_max_age`: seconds that a session stays in the trash until it is gone for good; None for ever."""
+
+    trash_max_age: float | None = None
+
+
+@dataclass(frozen=True)
 class History:
     """`[history]`: `enabled`: the prompts that go to sessions are remembered, to be recalled in others."""
 
@@ -107,6 +114,7 @@ class Config:
     blobs: Blobs = field(default_factory=Blobs)
     roots: Roots = field(default_factory=Roots)
     history: History = field(default_factory=History)
+    keep: Keep = field(default_factory=Keep)
 
 
 def read(path: str) -> Config:
@@ -232,5 +240,6 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     "blobs": (Blobs, {"grace": _duration}),
     "roots": (Roots, {"folders": _folders}),
     "history": (History, {"enabled": _switch}),
+    "keep": (Keep, {"trash_max_age": _duration}),
 }
 """For each table the class that it fills, and for each key what reads its value."""

@@ -1,4 +1,4 @@
-"""The commands delete, restore and trash."""
+"""The commands delete, restore, trash and purge."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +61,29 @@ def test_a_deleted_session_is_refused_with_the_way_back(shell: Shell) -> None:
     assert f"sessiond restore {session}" in ran.err
 
 
-@pytest.mark.parametrize("words", [("delete",), ("restore",), ("trash", "x")])
+def test_a_purge_says_what_would_go_and_really_does_it(shell: Shell) -> None:
+    sessions = [talked(shell, "Plans"), talked(shell, "Notes")]
+    shell("delete", *sessions)
+    said = shell("purge", sessions[0])
+    assert said.lines[0].startswith(sessions[0][:8])
+    assert "add --really" in said.err
+    assert len(shell("trash").lines) == 2
+    assert "gone for good; 1 left" in shell("purge", sessions[0], "--really").err
+    assert shell("purge", "--days", "1", "--really").err == "Nothing in the trash is that old.\n"
+    assert len(shell("purge", "--days", "0", "--really", "--json").json["purged"]) == 1
+    assert shell("trash").lines == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("delete",),
+        ("restore",),
+        ("trash", "x"),
+        ("purge",),
+        ("purge", "x", "--days", "3"),
+        ("purge", "--days", "x"),
+    ],
+)
 def test_what_makes_no_sense_is_wrong_usage(shell: Shell, words: tuple[str, ...]) -> None:
     assert shell.run(*words).code == 2

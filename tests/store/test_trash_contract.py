@@ -96,3 +96,39 @@ async def test_files_that_a_log_left_behind_are_named_in_the_trash(store: Store)
     assert sorted(found.remains) == sorted([torn, f"{ref}.v1.bak"])
     await store.restore(where)
     assert [b"".join(store.scan(it)) for it in (torn, f"{ref}.v1.bak")] == [b"torn", b"one\n"]
+
+
+async def test_what_is_purged_is_gone_with_all_that_it_left_behind_and_nothing_else(store: Store) -> None:
+    other = await new_log(store, "other", lines=b"one\ntorn")
+    kept = await other.quarantine_tail(4, 1)
+    log = await new_log(store, lines=b"one\ntorn")
+    torn = await log.quarantine_tail(4, 1)
+    await log.rewrite(b"two\n", 1)
+    bak = f"{log.ref}.v1.bak"
+    where, other_where = await store.trash(log, "test"), await store.trash(other, "test")
+    await store.purge(where)
+    for ref in (where, torn, bak):
+        with pytest.raises(LogNotFound):
+            list(store.scan(ref))
+    assert [it.ref for it in await store.trashed()] == [other_where]
+    assert b"".join(store.scan(kept)) == b"torn"
+    for call in (store.purge, store.restore):
+        with pytest.raises(LogNotFound):
+            await call(where)
+
+
+async def test_a_purge_spares_what_lies_beside_a_log_that_took_the_place(store: Store) -> None:
+    where = await store.trash(await new_log(store, lines=b"one\ntorn"), "test")
+    log = await new_log(store, lines=b"two\ntorn")
+    torn = await log.quarantine_tail(4, 1)
+    await store.purge(where)
+    assert (content(log), b"".join(store.scan(torn))) == (b"two\n", b"torn")
+    await log.close()
+
+
+async def test_a_log_that_is_not_in_the_trash_is_not_purged(store: Store) -> None:
+    log = await new_log(store)
+    with pytest.raises(LogNotFound):
+        await store.purge(log.ref)
+    assert content(log) == HEADER
+    await log.close()

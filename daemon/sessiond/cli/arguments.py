@@ -143,7 +143,7 @@ def _fill(given: Given, verb: Verb, loose: list[str]) -> None:
         raise Usage(f"{given.verb} needs {_listed(verb)}", f"sessiond {given.verb} --help")
     rest = iter(loose)
     for place in verb.places:
-        if place.endswith("…"):
+        if place.strip("[]").endswith("…"):
             given.rest = list(rest)
         elif not place.startswith("["):
             given.places[place] = next(rest)

@@ -1,4 +1,4 @@
-"""Commands that take sessions away and bring them back: delete, restore, trash."""
+"""Commands that take sessions away and bring them back: delete, restore, trash, purge."""
 # Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
 # ruff: noqa: PTH100, PTH111
 
@@ -9,6 +9,7 @@ import sys
 import time
 
 from sessiond.cli import human
+from sessiond.cli.arguments import Usage
 from sessiond.cli.columns import aligned
 from sessiond.cli.sessions import short_ids
 from sessiond.cli.style import style_for
@@ -71,6 +72,40 @@ def trash(given: Given) -> int:
     if (more := page["total"] - len(page["sessions"])) > 0:
         print(f"{more:,} more: sessiond trash --limit {page['total']}", file=sys.stderr)
     return 0
+
+
+def purge(given: Given) -> int:
+    """Send `session/purge` for what is named, or for what is old; a dry run, unless --really is there."""
+    days = given.number("days")
+    if (days is None) is (not given.rest):
+        raise Usage("purge takes either IDs or --days N", "sessiond purge --help")
+    asked: list[dict[str, Any]] = [
+        {"trashed" if _is_path(name) else "sessionId": _as_path(name)} for name in given.rest
+    ]
+    if days is not None:
+        asked = [{"olderThanSeconds": days * human.DAY}]
+    really = given.flag("really")
+    with connect() as daemon:
+        for params in asked:
+            params["dryRun"] = not really
+            if given.flag("json"):
+                print(daemon.call_text("session/purge", params))
+            else:
+                _say_purged(daemon.call("session/purge", params))
+    return 0
+
+
+def _say_purged(found: dict[str, Any]) -> None:
+    purged = found["purged"]
+    if not purged:
+        print("Nothing in the trash is that old.", file=sys.stderr)
+        return
+    print(*_rows(purged), sep="\n")
+    what = f"{human.count(len(purged), 'session')}, {human.size(found['purgedBytes'])}"
+    if found["dryRun"]:
+        print(f"{what}, would be gone for good: add --really", file=sys.stderr)
+    else:
+        print(f"{what}, gone for good; {found['kept']:,} left in the trash", file=sys.stderr)
 
 
 def _rows(sessions: list[dict[str, Any]]) -> list[str]:

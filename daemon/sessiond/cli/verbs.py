@@ -185,6 +185,18 @@ VERBS: dict[str, Verb] = {
         (),
         (Option("limit", "N", "at most so many (default: 50)", short="n"), CURSOR, JSON),
     ),
+    "purge": Verb(
+        "Take sessions out of the trash for good; without --really, only say which",
+        "keeping:purge",
+        ("[ID…]",),
+        (
+            Option("days", "N", "all that have been in the trash for N days (0: all)"),
+            Option("really", "", "do it: there is no way back"),
+            JSON,
+        ),
+        "What nobody names any more of their blobs is collected by sessiond blobs collect.",
+        ("sessiond purge --days 30 --really",),
+    ),
     "label": Verb(
         "Bookmark an entry",
         "tree:label",

@@ -1,9 +1,15 @@
-"""Taking sessions away and bringing them back: everything goes through the trash, so each step has its inverse."""
+"""Taking sessions away and bringing them back: everything goes through the trash, so each step has its inverse.
+
+All but a purge, which takes what is in the trash for good.
+"""
 
 import base64
 import binascii
+import logging
+import time
 from typing import Protocol
 
+from sessiond.hub import clock
 from sessiond.hub.errors import CursorExpired, InvalidRequest, NotInTrash, SessionTrashed
 from sessiond.hub.index.index import Index
 from sessiond.hub.lineage import Lineage
@@ -12,7 +18,9 @@ from sessiond.hub.opened import SHORTEST, OpenSessions
 from sessiond.hub.trash import InTrash, Trash
 from sessiond.protocol import types as t
 from sessiond.session import lines
-from sessiond.store.base import About, LogExists, Store
+from sessiond.store.base import About, LogExists, LogNotFound, Store
+
+log = logging.getLogger(__name__)
 
 
 class Sessions(Protocol):
@@ -87,23 +95,60 @@ class Keeping:
     async def restore(self, params: t.RestoreParams) -> LiveSession:
         """Put a session back to where it was. Raises `NotInTrash`, `LogExists`, `StorageFailed`, `Damaged`."""
         self._sessions.refuse_when_draining()
-        store, log = await self._named(params)
-        near = await self._sessions.index.near(log.session_id, shortest=SHORTEST)
-        if self._open.cached(log.session_id) is not None or log.session_id in near.refs:
-            raise LogExists(log.session_id)
-        ref = await store.restore(log.ref)
+        store, found = await self._named(params.session_id, params.trashed)
+        near = await self._sessions.index.near(found.session_id, shortest=SHORTEST)
+        if self._open.cached(found.session_id) is not None or found.session_id in near.refs:
+            raise LogExists(found.session_id)
+        ref = await store.restore(found.ref)
         self._has_moved(ref)
         if store is self._memory:
             return await self._open.adopt(await store.open_ref(ref), ephemeral=True)
         return await self._open.at_path(ref)
 
-    async def _named(self, params: t.RestoreParams) -> InTrash:
+    async def purge(self, params: t.PurgeParams) -> t.PurgeResult:
+        """Take sessions out of the trash for good. Raises `NotInTrash`, `InvalidRequest`, `StorageFailed`."""
+        if not params.dry_run:
+            self._sessions.refuse_when_draining()
+        if params.older_than_seconds is None:
+            chosen = [await self._named(params.session_id, params.trashed)]
+        elif params.session_id is None and params.trashed is None:
+            chosen = await self._older_than(params.older_than_seconds)
+        else:
+            raise InvalidRequest("say either which session, or olderThanSeconds")
+        kept = len(await self._trash.list()) - len(chosen)
+        purged = chosen if params.dry_run else [it for it in chosen if await self._purge(it)]
+        return t.PurgeResult(
+            purged=[listed(it) for it in purged],
+            purged_bytes=sum(it.log.size for it in purged),
+            kept=kept,
+            dry_run=params.dry_run,
+        )
+
+    async def purge_old(self, max_age: float) -> int:
+        """Take for good what has been in the trash for `max_age` seconds; how many. Raises `StorageFailed`."""
+        return sum([await self._purge(it) for it in await self._older_than(max_age)])
+
+    async def _older_than(self, seconds: float) -> list[InTrash]:
+        until = clock.iso(max(time.time_ns() - int(seconds * 1e9), 0))
+        return [it for it in await self._trash.list() if it.log.trashed_at <= until]
+
+    async def _purge(self, found: InTrash) -> bool:
+        """Whether it was there still."""
+        try:
+            await found.store.purge(found.log.ref)
+        except LogNotFound:
+            return False
+        log.info("session %s, which was in the trash since %s, is gone for good",
+                 found.log.session_id, found.log.trashed_at)  # fmt: skip
+        return True
+
+    async def _named(self, session_id: str | None, trashed: str | None) -> InTrash:
         """What a request names in one of two ways."""
-        if (params.session_id is None) is (params.trashed is None):
+        if (session_id is None) is (trashed is None):
             raise InvalidRequest("say either sessionId or trashed")
-        name = params.session_id or params.trashed or ""
+        name = session_id or trashed or ""
         found = await self._trash.find(name, shortest=SHORTEST)
-        if found is None or (params.trashed is not None and found.log.ref != params.trashed):
+        if found is None or (trashed is not None and found.log.ref != trashed):
             raise NotInTrash(name)
         return found
 
@@ -127,16 +172,14 @@ class Keeping:
 
 def listed(found: InTrash) -> t.TrashedSession:
     """What the wire says of a log in the trash."""
-    log = found.log
+    it = found.log
     return t.TrashedSession(
-        session_id=lines.sound(log.session_id),
-        trashed=lines.sound(log.ref),
-        path=lines.sound(log.origin) if log.origin is not None and log.origin.startswith("/") else None,
-        trashed_at=log.trashed_at, reason=lines.sound(log.reason), by=lines.sound(log.about.by),
-        draft=log.draft, size_bytes=log.size,
-        cwd=log.about.cwd and lines.sound(log.about.cwd),
-        title=log.about.title and lines.sound(log.about.title),
-        remains=[lines.sound(it) for it in log.remains],
+        session_id=lines.sound(it.session_id),
+        trashed=lines.sound(it.ref),
+        path=lines.sound(it.origin) if it.origin is not None and it.origin.startswith("/") else None,
+        trashed_at=lines.sound(it.trashed_at), reason=lines.sound(it.reason), by=lines.sound(it.about.by),
+        draft=it.draft, size_bytes=it.size, cwd=lines.sound(it.about.cwd), title=lines.sound(it.about.title),
+        remains=[lines.sound(name) for name in it.remains],
     )  # fmt: skip
 
 

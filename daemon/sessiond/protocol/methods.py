@@ -106,6 +106,9 @@ RESTORE: Final = Method(
 TRASH_LIST: Final = Method(
     "trash/list", t.TrashListParams, t.TrashListResult, ("cursorExpired", "storageFailed")
 )
+PURGE: Final = Method(
+    "session/purge", t.PurgeParams, t.PurgeResult, ("sessionNotFound", "storageFailed", "draining")
+)
 SUBSCRIBE: Final = Method("session/subscribe", t.SubscribeParams, t.SubscribeResult, _READ)
 UNSUBSCRIBE: Final = Method("session/unsubscribe", t.UnsubscribeParams, t.UnsubscribeResult)
 FLUSH: Final = Method(
@@ -139,7 +142,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     for method in (
         CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
-        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, DELETE, RESTORE, TRASH_LIST,
+        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, DELETE, RESTORE, PURGE, TRASH_LIST,
         HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         STATUS, CLIENTS, STOP,
     )

@@ -24,6 +24,8 @@ from sessiond.server.handlers.routes import ROUTES
 from sessiond.store.base import StorageFailed
 
 SWEEP_SECONDS: Final = 1.0
+KEEP_SECONDS: Final = 3600.0
+"""How long until it is looked again what is old enough to go."""
 QUEUE_HARD: Final = 32 * 1024 * 1024
 """Bytes that a client may leave unread for `STUCK_SECONDS` before it is cut off (fact: daemons B4)."""
 STUCK_SECONDS: Final = 10.0
@@ -60,6 +62,7 @@ class Server:
         self.spawn(self._sweep())
         self.spawn(hub.index.keep_up())
         self.spawn(hub.follow_files())
+        self.spawn(self._keep())
 
     # --- clients ---------------------------------------------------------------------------------------
 
@@ -187,6 +190,16 @@ class Server:
             await self.hub.sweep()
             for client in list(self.clients.values()):
                 self._look_after(client)
+
+    async def _keep(self) -> None:
+        """Do what `[keep]` asks for, now and then; by default it asks for nothing."""
+        chosen = self.chosen.keep
+        while chosen.trash_max_age is not None:
+            try:
+                await self.hub.keeping.purge_old(chosen.trash_max_age)
+            except StorageFailed as error:
+                log.warning("what is old in the trash could not be purged: %s", error)
+            await asyncio.sleep(KEEP_SECONDS)
 
     def _look_after(self, client: Client) -> None:
         """Cut off a client that has left, that reads nothing, or never ends a frame."""

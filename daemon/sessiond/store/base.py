@@ -310,6 +310,12 @@ class Store(Protocol):
         `LogNotFound` when the trash has no such log, `StorageFailed` when its note is lost.
         """
 
+    async def purge(self, ref: str) -> None:
+        """Take a log out of the trash and out of the world, with its note and its remains: there is no way back.
+
+        Raises `LogNotFound`. After a crash it is in the trash still, or gone.
+        """
+
     async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
         """What this terminal had last, or None."""
 

@@ -141,9 +141,16 @@ class MemoryStore:
         del self._trashed[ref]
         return found.origin
 
+    async def purge(self, ref: str) -> None:
+        found = self._trashed.pop(ref, None)
+        if found is None:
+            raise LogNotFound(ref)
+        for name in (ref, *self._beside(found)):
+            del self._kept[name]
+
     def _beside(self, found: Trashed) -> Iterator[str]:
         if found.origin not in self._contents:
-            yield from (ref for ref in self._kept if ref.startswith(f"{found.origin}."))
+            yield from [ref for ref in self._kept if ref.startswith(f"{found.origin}.")]
 
     def forget(self, session_id: str) -> None:
         """Let go of a session and of all that it left behind; there is no way back."""

@@ -1151,18 +1151,30 @@ export interface RestoreParams {
   trashed?: string | null;
 }
 
-/** List the sessions in the trash, those that went there last first. */
-export interface TrashListParams {
-  cursor?: string | null;
-  /** 1 to 10000. Default `50`. */
-  limit?: number;
+/**
+ * Take sessions out of the trash for good: the only act that has no inverse.
+ *
+ * One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
+ * all that are there. Unless `dryRun` is false, nothing is done but said. With a session go the files that it left
+ * beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
+ */
+export interface PurgeParams {
+  /** 1 to 128 characters. */
+  sessionId?: string | null;
+  trashed?: string | null;
+  /** At least 0. */
+  olderThanSeconds?: number | null;
+  /** Default `true`. */
+  dryRun?: boolean;
 }
 
-/** One page of the trash; `total` counts all pages. */
-export interface TrashListResult {
-  sessions: TrashedSession[];
-  total: number;
-  nextCursor: string | null;
+/** What is gone for good, or with `dryRun` would be. */
+export interface PurgeResult {
+  purged: TrashedSession[];
+  purgedBytes: number;
+  /** Sessions that stay in the trash. */
+  kept: number;
+  dryRun: boolean;
 }
 
 /** A session in the trash: what it was, why it went, when, and through whom. */
@@ -1184,6 +1196,20 @@ export interface TrashedSession {
   title: string | null;
   /** Files beside the place where it was: torn tails, originals before a rewrite. */
   remains: string[];
+}
+
+/** List the sessions in the trash, those that went there last first. */
+export interface TrashListParams {
+  cursor?: string | null;
+  /** 1 to 10000. Default `50`. */
+  limit?: number;
+}
+
+/** One page of the trash; `total` counts all pages. */
+export interface TrashListResult {
+  sessions: TrashedSession[];
+  total: number;
+  nextCursor: string | null;
 }
 
 /**
@@ -2012,6 +2038,14 @@ export interface Requests {
    * Nothing is overwritten. The session is not opened.
    */
   "session/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "damaged" | "storageFull" | "storageFailed" | "draining" };
+  /**
+   * Take sessions out of the trash for good: the only act that has no inverse.
+   *
+   * One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
+   * all that are there. Unless `dryRun` is false, nothing is done but said. With a session go the files that it left
+   * beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
+   */
+  "session/purge": { params: PurgeParams; result: PurgeResult; errors: "sessionNotFound" | "storageFailed" | "draining" };
   /** List the sessions in the trash, those that went there last first. */
   "trash/list": { params: TrashListParams; result: TrashListResult; errors: "cursorExpired" | "storageFailed" };
   /**
@@ -2118,6 +2152,7 @@ export const methods = {
   sessionFlush: "session/flush",
   sessionDelete: "session/delete",
   sessionRestore: "session/restore",
+  sessionPurge: "session/purge",
   trashList: "trash/list",
   historyAdd: "history/add",
   historyRecent: "history/recent",

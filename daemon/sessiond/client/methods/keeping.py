@@ -1,4 +1,4 @@
-"""The end of sessions: delete, restore, the trash."""
+"""The end of sessions: delete, restore, purge, the trash."""
 
 from sessiond.client.methods.base import Methods
 from sessiond.protocol import methods as m, types as t
@@ -14,6 +14,20 @@ class KeepingMethods(Methods):
 
     async def restore(self, session_id: str | None = None, *, trashed: str | None = None) -> t.SessionResult:
         return await self.call(m.RESTORE, t.RestoreParams(session_id=session_id, trashed=trashed))
+
+    async def purge(
+        self,
+        session_id: str | None = None,
+        *,
+        trashed: str | None = None,
+        older_than_seconds: int | None = None,
+        dry_run: bool = True,
+    ) -> t.PurgeResult:
+        """session/purge, which has no inverse: without `dry_run=False` it only says what would go."""
+        params = t.PurgeParams(
+            session_id=session_id, trashed=trashed, older_than_seconds=older_than_seconds, dry_run=dry_run
+        )
+        return await self.call(m.PURGE, params)
 
     async def trash(self, *, cursor: str | None = None, limit: int = 50) -> t.TrashListResult:
         return await self.call(m.TRASH_LIST, t.TrashListParams(cursor=cursor, limit=limit))

@@ -70,6 +70,8 @@ from sessiond.protocol.types.history import (
 from sessiond.protocol.types.keeping import (
     DeleteParams as DeleteParams,
     DeleteResult as DeleteResult,
+    PurgeParams as PurgeParams,
+    PurgeResult as PurgeResult,
     RestoreParams as RestoreParams,
     TrashedSession as TrashedSession,
     TrashListParams as TrashListParams,

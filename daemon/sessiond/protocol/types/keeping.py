@@ -1,4 +1,8 @@
-"""The end of sessions: delete, the trash, restore."""
+"""The end of sessions: delete, the trash, restore, purge."""
+
+from typing import Annotated
+
+from msgspec import Meta
 
 from sessiond.protocol.types.shared import Limit, SessionId, Wire
 
@@ -63,3 +67,26 @@ class TrashListResult(Wire, frozen=True):
     sessions: list[TrashedSession]
     total: int
     next_cursor: str | None
+
+
+class PurgeParams(Wire, frozen=True):
+    """Take sessions out of the trash for good: the only act that has no inverse.
+
+    One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
+    all that are there. Unless `dryRun` is false, nothing is done but said. With a session go the files that it left
+    beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
+    """
+
+    session_id: SessionId | None = None
+    trashed: str | None = None
+    older_than_seconds: Annotated[int, Meta(ge=0)] | None = None
+    dry_run: bool = True
+
+
+class PurgeResult(Wire, frozen=True):
+    """What is gone for good, or with `dryRun` would be."""
+
+    purged: list[TrashedSession]
+    purged_bytes: int
+    kept: int  # sessions that stay in the trash
+    dry_run: bool

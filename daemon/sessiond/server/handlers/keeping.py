@@ -1,4 +1,4 @@
-"""The end of sessions: delete, restore, and what lies in the trash."""
+"""The end of sessions: delete, restore, purge, and what lies in the trash."""
 
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
@@ -22,6 +22,10 @@ async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
     back = session_result(client, live)
     client.server.tell_all_soon(m.RESTORED, t.RestoredNote(session=back.session, origin=client.origin))
     return back
+
+
+async def purge(client: Client, params: t.PurgeParams) -> t.PurgeResult:
+    return await client.hub.keeping.purge(params)
 
 
 async def list_(client: Client, params: t.TrashListParams) -> t.TrashListResult:

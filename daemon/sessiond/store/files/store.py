@@ -36,7 +36,14 @@ from sessiond.store.files.log import FileLog
 from sessiond.store.files.logfile import LogFile, slices
 from sessiond.store.files.remains import remains
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
-from sessiond.store.files.trash import in_trash, list_trash, move_back, move_to_trash, way_back
+from sessiond.store.files.trash import (
+    in_trash,
+    list_trash,
+    move_back,
+    move_to_trash,
+    unlink_for_good,
+    way_back,
+)
 from sessiond.store.files.watch import FolderWatch
 
 _THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
@@ -159,6 +166,10 @@ class FileStore:
         await asyncio.shield(self._in_pool(partial(self._restore, found, target, name)))
         return str(target)
 
+    async def purge(self, ref: str) -> None:
+        found = await self._in_pool(partial(in_trash, self._trash, ref))
+        await asyncio.shield(self._in_pool(partial(self._purge, found)))
+
     async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
         return await self._in_pool(partial(breadcrumbs.read_breadcrumb, self._terminals, terminal_id))
 
@@ -210,6 +221,10 @@ class FileStore:
                 move_back(found, target, self._calls)
         finally:
             self._being_created.discard(name)
+
+    def _purge(self, found: Trashed) -> None:
+        with refusals_of(Path(found.ref)):
+            unlink_for_good(found, self._calls)
 
     def _new_log(self, path: Path, lines: bytes) -> int:
         made = temporary(path)

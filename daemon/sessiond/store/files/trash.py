@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sessiond.store.base import About, LogExists, LogNotFound, StorageFailed, Trashed
 from sessiond.store.files import paths
-from sessiond.store.files.folders import make_folder, new_file
+from sessiond.store.files.folders import make_folder, new_file, sync_folder
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.syscalls import Syscalls
 
@@ -92,6 +92,16 @@ def move_back(found: Trashed, target: Path, calls: Syscalls) -> None:
         file.close()
     if found.draft:
         os.utime(target)
+    _note_of(path).unlink(missing_ok=True)
+
+
+def unlink_for_good(found: Trashed, calls: Syscalls) -> None:
+    """Unlink a log of the trash and all that is left of it; until the end it can be found and tried again."""
+    for name in found.remains:
+        Path(name).unlink(missing_ok=True)
+    path = Path(found.ref)
+    path.unlink(missing_ok=True)
+    sync_folder(path.parent, calls)
     _note_of(path).unlink(missing_ok=True)
 
 

@@ -817,16 +817,23 @@
 ---@field sessionId? string 1 to 128 characters.
 ---@field trashed? string
 
----List the sessions in the trash, those that went there last first.
----@class (exact) sessiond.TrashListParams
----@field cursor? string
----@field limit? integer 1 to 10000. Default `50`.
+---Take sessions out of the trash for good: the only act that has no inverse.
+---
+---One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
+---all that are there. Unless `dryRun` is false, nothing is done but said. With a session go the files that it left
+---beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
+---@class (exact) sessiond.PurgeParams
+---@field sessionId? string 1 to 128 characters.
+---@field trashed? string
+---@field olderThanSeconds? integer At least 0.
+---@field dryRun? boolean Default `true`.
 
----One page of the trash; `total` counts all pages.
----@class (exact) sessiond.TrashListResult
----@field sessions sessiond.TrashedSession[]
----@field total integer
----@field nextCursor? string
+---What is gone for good, or with `dryRun` would be.
+---@class (exact) sessiond.PurgeResult
+---@field purged sessiond.TrashedSession[]
+---@field purgedBytes integer
+---@field kept integer Sessions that stay in the trash.
+---@field dryRun boolean
 
 ---A session in the trash: what it was, why it went, when, and through whom.
 ---@class (exact) sessiond.TrashedSession
@@ -841,6 +848,17 @@
 ---@field cwd? string
 ---@field title? string Or what its first prompt began with.
 ---@field remains string[] Files beside the place where it was: torn tails, originals before a rewrite.
+
+---List the sessions in the trash, those that went there last first.
+---@class (exact) sessiond.TrashListParams
+---@field cursor? string
+---@field limit? integer 1 to 10000. Default `50`.
+
+---One page of the trash; `total` counts all pages.
+---@class (exact) sessiond.TrashListResult
+---@field sessions sessiond.TrashedSession[]
+---@field total integer
+---@field nextCursor? string
 
 ---Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
 ---
@@ -1409,6 +1427,7 @@ M.methods = {
   sessionFlush = "session/flush", -- sessiond.FlushParams -> sessiond.FlushResult
   sessionDelete = "session/delete", -- sessiond.DeleteParams -> sessiond.DeleteResult
   sessionRestore = "session/restore", -- sessiond.RestoreParams -> sessiond.SessionResult
+  sessionPurge = "session/purge", -- sessiond.PurgeParams -> sessiond.PurgeResult
   trashList = "trash/list", -- sessiond.TrashListParams -> sessiond.TrashListResult
   historyAdd = "history/add", -- sessiond.HistoryAddParams -> sessiond.HistoryAddResult
   historyRecent = "history/recent", -- sessiond.HistoryRecentParams -> sessiond.HistoryResult

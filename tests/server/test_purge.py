@@ -1,0 +1,89 @@
+"""Purging: the one act without an inverse, which says first what would go."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessiond.config import Config, Keep
+from support.daemons import BOUND, Peer, Running, assistant, refusal, running, user
+from support.shared import started
+
+
+async def deleted(daemon: Running, cwd: str, **params: Any) -> tuple[Peer, dict[str, Any]]:
+    """A session in the trash, as its deletion was answered."""
+    peer, session_id = await started(daemon, cwd, **params)
+    await peer.append(session_id, user("hello"), assistant("hi"))
+    return peer, await peer.call("session/delete", sessionId=session_id)
+
+
+async def test_a_purge_says_what_would_go_and_really_does_it_only_when_told(
+    daemon: Running, cwd: str
+) -> None:
+    peer, gone = await deleted(daemon, cwd, title="Plans")
+    said = await peer.call("session/purge", sessionId=gone["sessionId"])
+    assert (said["dryRun"], [it["title"] for it in said["purged"]]) == (True, ["Plans"])
+    assert said["purgedBytes"] == Path(gone["trashed"]).stat().st_size
+    done = await peer.call("session/purge", trashed=gone["trashed"], dryRun=False)
+    assert (done["dryRun"], done["purged"], done["kept"]) == (False, said["purged"], said["kept"])
+    left = sorted(Path(gone["trashed"]).parent.glob(f"*{gone['sessionId']}*"))
+    assert left == []
+    for call in ("session/restore", "session/purge"):
+        assert (await refusal(peer.call(call, sessionId=gone["sessionId"]))).kind == "sessionNotFound"
+    assert (await refusal(peer.call("session/info", sessionId=gone["sessionId"]))).kind == "sessionNotFound"
+
+
+async def test_only_what_is_old_enough_goes(memory: Running, cwd: str) -> None:
+    peer, first = await deleted(memory, cwd)
+    _, second = await deleted(memory, cwd)
+    make_old(first["trashed"])
+    done = await peer.call("session/purge", olderThanSeconds=86_400, dryRun=False)
+    assert ([it["trashed"] for it in done["purged"]], done["kept"]) == ([first["trashed"]], 1)
+    assert [it["trashed"] for it in (await peer.call("trash/list"))["sessions"]] == [second["trashed"]]
+    done = await peer.call("session/purge", olderThanSeconds=0, dryRun=False)
+    assert (len(done["purged"]), done["kept"]) == (1, 0)
+
+
+async def test_a_session_that_is_not_in_the_trash_is_not_purged(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    asked = peer.call("session/purge", sessionId=session_id, dryRun=False)
+    assert (await refusal(asked)).kind == "sessionNotFound"
+    assert (await peer.append(session_id, user("still here")))["seq"] == 1
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"sessionId": "a", "trashed": "b"},
+        {"sessionId": "a", "olderThanSeconds": 1},
+        {"olderThanSeconds": -1},
+    ],
+)
+async def test_a_purge_names_one_thing(memory: Running, params: dict[str, Any]) -> None:
+    peer = await memory.attach()
+    assert (await refusal(peer.call("session/purge", **params))).kind == "invalidParams"
+
+
+async def test_the_daemon_purges_by_itself_only_when_it_was_chosen(tmp_path: Path, cwd: str) -> None:
+    async with running(tmp_path) as daemon:
+        _, old = await deleted(daemon, cwd)
+        _, new = await deleted(daemon, cwd)
+    make_old(old["trashed"])
+    async with running(tmp_path) as daemon:
+        assert (await (await daemon.attach()).call("trash/list"))["total"] == 2
+    async with running(tmp_path, chosen=Config(keep=Keep(trash_max_age=86_400.0))) as daemon:
+        peer = await daemon.attach()
+        async with asyncio.timeout(BOUND):
+            while (await peer.call("trash/list"))["total"] > 1:
+                pass
+    assert (Path(old["trashed"]).exists(), Path(new["trashed"]).exists()) == (False, True)
+
+
+def make_old(trashed: str) -> None:
+    """Let a session have gone to the trash long ago."""
+    note = Path(f"{trashed}.json")
+    text = note.read_text(encoding="utf-8")
+    before = text.partition('"trashedAt": "')[2].partition('"')[0]
+    note.write_text(text.replace(before, "2025-01-01T00:00:00.000Z"), encoding="utf-8")
