@@ -170,7 +170,7 @@ async def test_collected_blobs_lie_in_the_trash_with_a_note(daemon: Running) -> 
     folder = Path(found["trashed"])
     assert not blob_file(daemon, HASH).exists()
     assert (folder / HASH).read_bytes() == DATA
-    assert json.loads((folder / "note.json").read_text())["reason"] == "no session names them"
+    assert json.loads((folder / "note.json").read_text(encoding="utf-8"))["reason"] == "no session names them"
     assert (await refusal(peer.call("blob/get", hash=HASH))).kind == "blobNotFound"
 
 

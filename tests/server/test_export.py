@@ -73,7 +73,7 @@ async def test_the_working_state_goes_out_as_nova_has_it_and_comes_back(memory: 
     assert [it["decision"] for it in state["key_decisions"]] == ["d"]
     assert {it["what"]: it["count"] for it in result["lost"]} == {"message entry": 1}
     source = memory.home / "state.json"
-    source.write_text(json.dumps({**state, "session_id": "another-one"}))
+    source.write_text(json.dumps({**state, "session_id": "another-one"}), encoding="utf-8")
     back = (await peer.call("session/import", path=str(source), cwd=cwd))["sessions"][0]
     again = (await peer.call("session/state", sessionId=back["sessionId"]))["state"]
     assert (again["plan"], again["tokensUsed"], again["turnCount"]) == ("P", 30, 2)
@@ -103,9 +103,9 @@ async def test_a_file_is_written_for_its_owner_only_and_never_over_another(
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     written = target.read_bytes()
     assert len(written) == result["sizeBytes"]
-    target.write_text("mine")
+    target.write_text("mine", encoding="utf-8")
     assert (await refusal(peer.call("session/export", **params))).kind == "invalidParams"
-    assert target.read_text() == "mine"
+    assert target.read_text(encoding="utf-8") == "mine"
     await peer.call("session/export", **params, overwrite=True)
     assert target.read_bytes() == written
     assert [it.name for it in tmp_path.iterdir() if it.name.startswith(".out")] == []

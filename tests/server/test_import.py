@@ -131,7 +131,7 @@ async def test_one_bad_file_stops_no_other_and_is_named_with_its_reason(
         {"type": "session", "id": "sess-1234", "version": 1, "timestamp": "2024-01-01T10:00:00Z"},
     )
     (folder / "d.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd")
-    (folder / "e.txt").write_text("no suffix that a session has")
+    (folder / "e.txt").write_text("no suffix that a session has", encoding="utf-8")
     os.mkfifo(folder / "f.jsonl")
     peer = await memory.attach()
     result = await peer.call("session/import", path=str(folder))
@@ -195,7 +195,7 @@ async def test_subagents_come_along_as_children(memory: Running, tmp_path: Path)
     write(tmp_path / f"{parent}.jsonl", turn(0), turn(1))
     sub = tmp_path / parent / "subagents" / "agent-a1.jsonl"
     write(sub, turn(0, isSidechain=True, agentId="a1"), turn(1, isSidechain=True, agentId="a1"))
-    sub.with_suffix(".meta.json").write_text(json.dumps({"toolUseId": "toolu_1"}))
+    sub.with_suffix(".meta.json").write_text(json.dumps({"toolUseId": "toolu_1"}), encoding="utf-8")
     peer = await memory.attach()
     result = await peer.call("session/import", path=str(tmp_path / f"{parent}.jsonl"))
     child = next(it["sessionId"] for it in result["sessions"] if it["sessionId"] != parent)

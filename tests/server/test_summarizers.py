@@ -325,7 +325,7 @@ FAMILY = """
 child = os.fork()
 if not child:
     time.sleep(60)
-with open(sys.argv[1], "w") as file:
+with open(sys.argv[1], "w", encoding="utf-8") as file:
     file.write(f"{os.getpid()} {child}\\n")
 time.sleep(60)
 """

@@ -101,7 +101,7 @@ async def test_trashed_blobs_lie_in_a_folder_with_a_note(tmp_path: Path) -> None
         await store.blobs.trash([HASH], older_than_ns=time.time_ns(), folder="blobs-1", reason="unused")
         folder = Path(store.blobs.trash_folder("blobs-1"))
     assert names_in(folder) == {HASH, "note.json"}
-    note = json.loads((folder / "note.json").read_text())
+    note = json.loads((folder / "note.json").read_text(encoding="utf-8"))
     assert (note["reason"], note["path"]) == ("unused", str(blobs_in(tmp_path)))
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 

@@ -89,9 +89,7 @@ def _put_back(entries: Sequence[bytes], blobs: SessionBlobs, page_bytes: int, mo
     return Page(done, list(finding.missing))
 
 
-def _put_back_messages(
-    context: Context, blobs: SessionBlobs, most_bytes: int
-) -> tuple[list[Raw], list[str]]:
+def _put_back_messages(context: Context, blobs: SessionBlobs, most_bytes: int) -> tuple[list[Raw], list[str]]:
     measuring, finding = _Measuring(blobs), _Finding(blobs)
     messages = list(context.messages)
     measuring.bytes = sum(memoryview(message).nbytes for message in messages)
