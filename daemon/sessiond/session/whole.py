@@ -128,9 +128,8 @@ class _Putting:
         return any(cut.startswith(f"{pointer}/") for cut in self._cuts)
 
     def _string(self, value: Raw, key: str, pointer: str) -> Raw | None:
-        if key == "image_url":
-            data = self._data(value)
-            return None if data is None else _as_text(data)
+        if key == "image_url" and (data := self._data(value)) is not None:
+            return _as_text(data)
         cut = self._cuts.get(pointer)
         if cut is None:
             return None
