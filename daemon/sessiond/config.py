@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _MOST_TOKENS: Final = 1_000_000_000
 _MOST_DECISIONS: Final = 10
+_MOST_SESSIONS: Final = 1_000_000_000
 
 
 class InvalidConfig(Exception):
@@ -90,8 +91,15 @@ class Roots:
 
 @dataclass(frozen=True)
 class Keep:
-    """`[keep]`: `trash_max_age`: seconds that a session stays in the trash until it is gone for good; None for ever."""
+    """`[keep]`: which sessions the daemon moves to the trash by itself, and when those there are gone for good.
 
+    `max_age`: seconds since something was written to one, None for ever; `max_sessions`: how many may stay, 0 as many
+    as there are; `tags`: only those with one of these; `trash_max_age`: seconds in the trash, None for ever.
+    """
+
+    max_age: float | None = None
+    max_sessions: int = 0
+    tags: tuple[str, ...] = ()
     trash_max_age: float | None = None
 
 
@@ -204,6 +212,20 @@ def _decisions(key: str, value: object) -> int:
     return value
 
 
+def _sessions(key: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_SESSIONS:
+        advice = f"{key} as a whole number from 0 (as many as there are) to {_MOST_SESSIONS}"
+        raise _Unfit(f"{key} is {value!r}, which is no number of sessions", advice)
+    return value
+
+
+def _words(key: str, value: object) -> tuple[str, ...]:
+    words = value if isinstance(value, list) else [None]
+    if not all(isinstance(word, str) and word for word in words):
+        raise _Unfit(f"{key} is {value!r:.80}, which is no list of words", f'{key} as a list: ["scratch"]')
+    return tuple(words)
+
+
 def _command(key: str, value: object) -> tuple[str, ...]:
     words = value if isinstance(value, list) else []
     if not words or not all(isinstance(word, str) and "\0" not in word for word in words) or not words[0]:
@@ -240,6 +262,9 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     "blobs": (Blobs, {"grace": _duration}),
     "roots": (Roots, {"folders": _folders}),
     "history": (History, {"enabled": _switch}),
-    "keep": (Keep, {"trash_max_age": _duration}),
+    "keep": (
+        Keep,
+        {"max_age": _duration, "max_sessions": _sessions, "tags": _words, "trash_max_age": _duration},
+    ),
 }
 """For each table the class that it fills, and for each key what reads its value."""

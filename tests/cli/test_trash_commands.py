@@ -1,4 +1,4 @@
-"""The commands delete, restore, trash and purge."""
+"""The commands delete, restore, trash, cleanup and purge."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,12 +74,28 @@ def test_a_purge_says_what_would_go_and_really_does_it(shell: Shell) -> None:
     assert shell("trash").lines == []
 
 
+def test_a_cleanup_says_what_would_go_and_really_does_it(shell: Shell) -> None:
+    sessions = [talked(shell, title) for title in ("Kept", "Plans", "Notes", "Last")]
+    entry = shell("rpc", "session/path", f'{{"sessionId": "{sessions[0]}"}}').json["entries"][0]["id"]
+    shell("label", sessions[0], entry, "keep")
+    said = shell("cleanup", "--keep", "0")
+    assert len(said.lines) == 4
+    assert "2 sessions would go to the trash, 2 stay: add --really" in said.err
+    assert "it has labels" in next(line for line in said.lines if "Kept" in line)
+    assert "2 sessions moved to the trash, 2 stay" in shell("cleanup", "--keep", "0", "--really").err
+    assert "it is open" in next(line for line in said.lines if "Last" in line)  # this terminal has it
+    assert len(shell("list").lines) == 2
+    assert shell("cleanup", "--days", "1", "--tag", "scratch", "--json").json["removed"] == []
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ("delete",),
         ("restore",),
         ("trash", "x"),
+        ("cleanup",),
+        ("cleanup", "--really"),
         ("purge",),
         ("purge", "x", "--days", "3"),
         ("purge", "--days", "x"),

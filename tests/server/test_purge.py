@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sessiond.config import Config, Keep
+from sessiond.server import server
 from support.daemons import BOUND, Peer, Running, assistant, refusal, running, user
 from support.shared import started
 
@@ -66,7 +67,10 @@ async def test_a_purge_names_one_thing(memory: Running, params: dict[str, Any]) 
     assert (await refusal(peer.call("session/purge", **params))).kind == "invalidParams"
 
 
-async def test_the_daemon_purges_by_itself_only_when_it_was_chosen(tmp_path: Path, cwd: str) -> None:
+async def test_the_daemon_purges_by_itself_only_when_it_was_chosen(
+    tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "KEEP_START_SECONDS", 0.05)
     async with running(tmp_path) as daemon:
         _, old = await deleted(daemon, cwd)
         _, new = await deleted(daemon, cwd)

@@ -25,7 +25,7 @@ _GROUPS = (
     ("Sessions", ("new", "continue", "list", "search", "history", "show", "fork", "rename", "tag")),
     ("Entries", ("tree", "append", "branch", "label", "watch")),
     ("What a model sees", ("context", "compact", "configure", "stats", "state")),
-    ("The trash", ("delete", "restore", "trash", "purge")),
+    ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
     ("Other programs", ("import", "export")),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "serve", "attach")),

@@ -185,6 +185,20 @@ VERBS: dict[str, Verb] = {
         (),
         (Option("limit", "N", "at most so many (default: 50)", short="n"), CURSOR, JSON),
     ),
+    "cleanup": Verb(
+        "Move old sessions to the trash; without --really, only say which",
+        "keeping:cleanup",
+        (),
+        (
+            Option("days", "N", "those to which nothing was written for N days"),
+            Option("keep", "N", "all but the newest N"),
+            Option("tag", "WORD", "only look at sessions with this tag; may be repeated"),
+            Option("really", "", "do it; sessiond restore is the way back"),
+            JSON,
+        ),
+        "Spared: what is open, labelled or read-only. Not looked at: drafts, and folders of other programs.",
+        ("sessiond cleanup --days 90 --tag scratch",),
+    ),
     "purge": Verb(
         "Take sessions out of the trash for good; without --really, only say which",
         "keeping:purge",

@@ -14,6 +14,7 @@ from sessiond.hub import catalogue, clock, placing, recent
 from sessiond.hub.automatic import AutoCompaction
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.branching import Branches
+from sessiond.hub.cleaning import Cleaning
 from sessiond.hub.collecting import Tell, collect
 from sessiond.hub.compacting import Compactions
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound, SessionTrashed
@@ -77,6 +78,7 @@ class Hub:
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
         self.keeping = Keeping(self, self._open, trash, files, memory)
+        self.cleaning = Cleaning(files, self.index, self._open, self.keeping, self.terminals)
         self.blobs = SessionBlobs(None, kept=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
         self.imports = Imports(self, files)

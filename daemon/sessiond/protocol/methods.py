@@ -106,6 +106,9 @@ RESTORE: Final = Method(
 TRASH_LIST: Final = Method(
     "trash/list", t.TrashListParams, t.TrashListResult, ("cursorExpired", "storageFailed")
 )
+CLEANUP: Final = Method(
+    "session/cleanup", t.CleanupParams, t.CleanupResult, ("storageFull", "storageFailed", "draining")
+)
 PURGE: Final = Method(
     "session/purge", t.PurgeParams, t.PurgeResult, ("sessionNotFound", "storageFailed", "draining")
 )
@@ -142,7 +145,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     for method in (
         CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
-        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, DELETE, RESTORE, PURGE, TRASH_LIST,
+        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,
         HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         STATUS, CLIENTS, STOP,
     )

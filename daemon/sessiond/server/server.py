@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from sessiond.config import Config
+from sessiond.hub.errors import Draining
 from sessiond.hub.events import Aspect
 from sessiond.hub.hub import Hub
 from sessiond.hub.live import LiveSession
@@ -21,9 +22,11 @@ from sessiond.server import asking
 from sessiond.server.answers import Pending
 from sessiond.server.client import MAX_FRAME, Bridge, Client
 from sessiond.server.handlers.routes import ROUTES
+from sessiond.session.retention import Policy
 from sessiond.store.base import StorageFailed
 
 SWEEP_SECONDS: Final = 1.0
+KEEP_START_SECONDS: Final = 60.0
 KEEP_SECONDS: Final = 3600.0
 """How long until it is looked again what is old enough to go."""
 QUEUE_HARD: Final = 32 * 1024 * 1024
@@ -120,6 +123,11 @@ class Server:
         """Tell all of a new session, as `tell_all_soon`."""
         self.tell_all_soon(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
 
+    def tell_deleted_soon(self, gone: t.DeleteResult, reason: str | None, origin: t.Origin) -> None:
+        """Tell all that a session went to the trash, as `tell_all_soon`."""
+        note = t.DeletedNote(session_id=gone.session_id, trashed=gone.trashed, origin=origin, reason=reason)
+        self.tell_all_soon(m.DELETED, note)
+
     def created(self, live: LiveSession, origin: t.Origin) -> None:
         self.tell_all(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
 
@@ -192,14 +200,34 @@ class Server:
                 self._look_after(client)
 
     async def _keep(self) -> None:
-        """Do what `[keep]` asks for, now and then; by default it asks for nothing."""
+        """Do what `[keep]` asks for, now and then; by default it asks for nothing.
+
+        Not at once: whoever had a session open before a restart has it open again by then.
+        """
         chosen = self.chosen.keep
-        while chosen.trash_max_age is not None:
-            try:
-                await self.hub.keeping.purge_old(chosen.trash_max_age)
-            except StorageFailed as error:
-                log.warning("what is old in the trash could not be purged: %s", error)
-            await asyncio.sleep(KEEP_SECONDS)
+        policy = Policy(chosen.max_age, chosen.max_sessions or None, frozenset(chosen.tags))
+        if policy.asks_for_nothing and chosen.trash_max_age is None:
+            return
+        await asyncio.sleep(KEEP_START_SECONDS)
+        with contextlib.suppress(Draining):
+            while True:
+                try:
+                    await self._clean_up(policy)
+                    if chosen.trash_max_age is not None:
+                        await self.hub.keeping.purge_old(chosen.trash_max_age)
+                except StorageFailed as error:
+                    log.warning("what is old could not be put away: %s", error)
+                await asyncio.sleep(KEEP_SECONDS)
+
+    async def _clean_up(self, policy: Policy) -> None:
+        if policy.asks_for_nothing:
+            return
+
+        def tell(gone: t.DeleteResult, reason: str) -> None:
+            log.info("session %s went to the trash: %s", gone.session_id, reason)
+            self.tell_deleted_soon(gone, reason, t.Origin(kind="daemon"))
+
+        await self.hub.cleaning.run(policy, dry_run=False, by="daemon", tell=tell)
 
     def _look_after(self, client: Client) -> None:
         """Cut off a client that has left, that reads nothing, or never ends a frame."""

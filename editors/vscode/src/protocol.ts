@@ -1152,6 +1152,46 @@ export interface RestoreParams {
 }
 
 /**
+ * Move to the trash the sessions to which nothing was written for long, or of which there are too many.
+ *
+ * `maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
+ * only sessions with one of them are looked at. Sessions that are open, labelled or read-only are spared; drafts and
+ * the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
+ */
+export interface CleanupParams {
+  /** At least 0. */
+  maxAgeSeconds?: number | null;
+  /** At least 0. */
+  maxSessions?: number | null;
+  tags?: string[] | null;
+  /** Default `true`. */
+  dryRun?: boolean;
+}
+
+/** What was, or with `dryRun` would be, moved to the trash, what was spared, and how many sessions stay. */
+export interface CleanupResult {
+  removed: CleanedSession[];
+  spared: SparedSession[];
+  kept: number;
+  dryRun: boolean;
+}
+
+/** A session that went to the trash, or would: for its age, or because there were `maxSessions` newer ones. */
+export interface CleanedSession {
+  session: ListedSession;
+  ground: "age" | "count";
+  /** Null in a dry run. */
+  trashed: string | null;
+}
+
+/** A session that should go, and why it does not. */
+export interface SparedSession {
+  session: ListedSession;
+  ground: "age" | "count";
+  because: "labelled" | "open" | "readOnly";
+}
+
+/**
  * Take sessions out of the trash for good: the only act that has no inverse.
  *
  * One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
@@ -2039,6 +2079,14 @@ export interface Requests {
    */
   "session/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "damaged" | "storageFull" | "storageFailed" | "draining" };
   /**
+   * Move to the trash the sessions to which nothing was written for long, or of which there are too many.
+   *
+   * `maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
+   * only sessions with one of them are looked at. Sessions that are open, labelled or read-only are spared; drafts and
+   * the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
+   */
+  "session/cleanup": { params: CleanupParams; result: CleanupResult; errors: "storageFull" | "storageFailed" | "draining" };
+  /**
    * Take sessions out of the trash for good: the only act that has no inverse.
    *
    * One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
@@ -2152,6 +2200,7 @@ export const methods = {
   sessionFlush: "session/flush",
   sessionDelete: "session/delete",
   sessionRestore: "session/restore",
+  sessionCleanup: "session/cleanup",
   sessionPurge: "session/purge",
   trashList: "trash/list",
   historyAdd: "history/add",

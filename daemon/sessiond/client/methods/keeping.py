@@ -1,4 +1,6 @@
-"""The end of sessions: delete, restore, purge, the trash."""
+"""The end of sessions: delete, restore, cleanup, purge, the trash."""
+
+from collections.abc import Sequence
 
 from sessiond.client.methods.base import Methods
 from sessiond.protocol import methods as m, types as t
@@ -14,6 +16,22 @@ class KeepingMethods(Methods):
 
     async def restore(self, session_id: str | None = None, *, trashed: str | None = None) -> t.SessionResult:
         return await self.call(m.RESTORE, t.RestoreParams(session_id=session_id, trashed=trashed))
+
+    async def cleanup(
+        self,
+        *,
+        max_age_seconds: int | None = None,
+        max_sessions: int | None = None,
+        tags: Sequence[str] | None = None,
+        dry_run: bool = True,
+    ) -> t.CleanupResult:
+        params = t.CleanupParams(
+            max_age_seconds=max_age_seconds,
+            max_sessions=max_sessions,
+            tags=None if tags is None else list(tags),
+            dry_run=dry_run,
+        )
+        return await self.call(m.CLEANUP, params)
 
     async def purge(
         self,

@@ -68,11 +68,15 @@ from sessiond.protocol.types.history import (
     Prompt as Prompt,
 )
 from sessiond.protocol.types.keeping import (
+    CleanedSession as CleanedSession,
+    CleanupParams as CleanupParams,
+    CleanupResult as CleanupResult,
     DeleteParams as DeleteParams,
     DeleteResult as DeleteResult,
     PurgeParams as PurgeParams,
     PurgeResult as PurgeResult,
     RestoreParams as RestoreParams,
+    SparedSession as SparedSession,
     TrashedSession as TrashedSession,
     TrashListParams as TrashListParams,
     TrashListResult as TrashListResult,

@@ -1,9 +1,10 @@
-"""The end of sessions: delete, the trash, restore, purge."""
+"""The end of sessions: delete, cleanup, the trash, restore, purge."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from sessiond.protocol.types.sessions import ListedSession
 from sessiond.protocol.types.shared import Limit, SessionId, Wire
 
 
@@ -89,4 +90,43 @@ class PurgeResult(Wire, frozen=True):
     purged: list[TrashedSession]
     purged_bytes: int
     kept: int  # sessions that stay in the trash
+    dry_run: bool
+
+
+class CleanupParams(Wire, frozen=True):
+    """Move to the trash the sessions to which nothing was written for long, or of which there are too many.
+
+    `maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
+    only sessions with one of them are looked at. Sessions that are open, labelled or read-only are spared; drafts and
+    the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
+    """
+
+    max_age_seconds: Annotated[int, Meta(ge=0)] | None = None
+    max_sessions: Annotated[int, Meta(ge=0)] | None = None
+    tags: list[str] | None = None
+    dry_run: bool = True
+
+
+class CleanedSession(Wire, frozen=True):
+    """A session that went to the trash, or would: for its age, or because there were `maxSessions` newer ones."""
+
+    session: ListedSession
+    ground: Literal["age", "count"]
+    trashed: str | None  # null in a dry run
+
+
+class SparedSession(Wire, frozen=True):
+    """A session that should go, and why it does not."""
+
+    session: ListedSession
+    ground: Literal["age", "count"]
+    because: Literal["open", "labelled", "readOnly"]
+
+
+class CleanupResult(Wire, frozen=True):
+    """What was, or with `dryRun` would be, moved to the trash, what was spared, and how many sessions stay."""
+
+    removed: list[CleanedSession]
+    spared: list[SparedSession]
+    kept: int
     dry_run: bool

@@ -1,8 +1,10 @@
-"""The end of sessions: delete, restore, purge, and what lies in the trash."""
+"""The end of sessions: delete, restore, cleanup, purge, and what lies in the trash."""
 
+from sessiond.hub.errors import InvalidRequest
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
 from sessiond.server.handlers.named import named, session_result
+from sessiond.session.retention import Policy
 
 
 async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
@@ -10,10 +12,7 @@ async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
     gone = await client.hub.keeping.delete(
         live, by_path=params.path is not None, reason=params.reason, by=client.client_id
     )
-    note = t.DeletedNote(
-        session_id=gone.session_id, trashed=gone.trashed, origin=client.origin, reason=params.reason or None
-    )
-    client.server.tell_all_soon(m.DELETED, note)
+    client.server.tell_deleted_soon(gone, params.reason or None, client.origin)
     return gone
 
 
@@ -22,6 +21,17 @@ async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
     back = session_result(client, live)
     client.server.tell_all_soon(m.RESTORED, t.RestoredNote(session=back.session, origin=client.origin))
     return back
+
+
+async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
+    policy = Policy(params.max_age_seconds, params.max_sessions, frozenset(params.tags or ()))
+    if policy.asks_for_nothing:
+        raise InvalidRequest("say maxAgeSeconds, maxSessions or both")
+
+    def tell(gone: t.DeleteResult, reason: str) -> None:
+        client.server.tell_deleted_soon(gone, reason, client.origin)
+
+    return await client.hub.cleaning.run(policy, dry_run=params.dry_run, by=client.client_id, tell=tell)
 
 
 async def purge(client: Client, params: t.PurgeParams) -> t.PurgeResult:

@@ -97,6 +97,7 @@ ROUTES: dict[str, Route] = dict(
         _route(m.FLUSH, watching.flush),
         _route(m.DELETE, keeping.delete, "write"),
         _route(m.RESTORE, keeping.restore, "write"),
+        _route(m.CLEANUP, keeping.cleanup, "write"),
         _route(m.PURGE, keeping.purge, "write"),
         _route(m.TRASH_LIST, keeping.list_, "large"),
         _route(m.HISTORY_ADD, history.add, "write"),

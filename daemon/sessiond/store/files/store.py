@@ -218,7 +218,8 @@ class FileStore:
             with refusals_of(target):
                 if next(self._named(name), None) is not None:
                     raise LogExists(found.session_id)
-                move_back(found, target, self._calls)
+                # One of ours would be old enough to go again; another program's file stays as it was.
+                move_back(found, target, renew=self.keeps(str(target)), calls=self._calls)
         finally:
             self._being_created.discard(name)
 

@@ -75,10 +75,10 @@ def in_trash(trash: Path, ref: str) -> Trashed:
     return found
 
 
-def move_back(found: Trashed, target: Path, calls: Syscalls) -> None:
+def move_back(found: Trashed, target: Path, *, renew: bool, calls: Syscalls) -> None:
     """Move a log out of the trash to where it was. Raises `LogExists` when anything is there.
 
-    The folder may have gone meanwhile. A draft counts as new, or it would be old enough to go again.
+    The folder may have gone meanwhile. `renew` lets it count as written to just now.
     """
     if not target.parent.is_dir():
         make_folder(target.parent, calls)
@@ -90,7 +90,7 @@ def move_back(found: Trashed, target: Path, calls: Syscalls) -> None:
         raise LogExists(found.session_id) from None
     finally:
         file.close()
-    if found.draft:
+    if renew:
         os.utime(target)
     _note_of(path).unlink(missing_ok=True)
 

@@ -817,6 +817,36 @@
 ---@field sessionId? string 1 to 128 characters.
 ---@field trashed? string
 
+---Move to the trash the sessions to which nothing was written for long, or of which there are too many.
+---
+---`maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
+---only sessions with one of them are looked at. Sessions that are open, labelled or read-only are spared; drafts and
+---the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
+---@class (exact) sessiond.CleanupParams
+---@field maxAgeSeconds? integer At least 0.
+---@field maxSessions? integer At least 0.
+---@field tags? string[]
+---@field dryRun? boolean Default `true`.
+
+---What was, or with `dryRun` would be, moved to the trash, what was spared, and how many sessions stay.
+---@class (exact) sessiond.CleanupResult
+---@field removed sessiond.CleanedSession[]
+---@field spared sessiond.SparedSession[]
+---@field kept integer
+---@field dryRun boolean
+
+---A session that went to the trash, or would: for its age, or because there were `maxSessions` newer ones.
+---@class (exact) sessiond.CleanedSession
+---@field session sessiond.ListedSession
+---@field ground "age"|"count"
+---@field trashed? string Null in a dry run.
+
+---A session that should go, and why it does not.
+---@class (exact) sessiond.SparedSession
+---@field session sessiond.ListedSession
+---@field ground "age"|"count"
+---@field because "labelled"|"open"|"readOnly"
+
 ---Take sessions out of the trash for good: the only act that has no inverse.
 ---
 ---One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
@@ -1427,6 +1457,7 @@ M.methods = {
   sessionFlush = "session/flush", -- sessiond.FlushParams -> sessiond.FlushResult
   sessionDelete = "session/delete", -- sessiond.DeleteParams -> sessiond.DeleteResult
   sessionRestore = "session/restore", -- sessiond.RestoreParams -> sessiond.SessionResult
+  sessionCleanup = "session/cleanup", -- sessiond.CleanupParams -> sessiond.CleanupResult
   sessionPurge = "session/purge", -- sessiond.PurgeParams -> sessiond.PurgeResult
   trashList = "trash/list", -- sessiond.TrashListParams -> sessiond.TrashListResult
   historyAdd = "history/add", -- sessiond.HistoryAddParams -> sessiond.HistoryAddResult

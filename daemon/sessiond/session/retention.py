@@ -1,0 +1,60 @@
+"""Which sessions are old, or too many: a policy and what is known of each session give a list.
+
+It takes nothing away and spares nobody: whether a session is open, labelled or read-only is for whoever moves it.
+The model is NOVA's `max_age_hours` and `max_concurrent_sessions` (seed: nova-session-manager), both off by default.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+Ground: TypeAlias = Literal["age", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`max_age`: seconds since something was written; `max_sessions`: how many may stay; None: as many as there are.
+
+    With `tags` only sessions with one of them are looked at, and counted.
+    """
+
+    max_age: float | None = None
+    max_sessions: int | None = None
+    tags: frozenset[str] = frozenset()
+
+    @property
+    def asks_for_nothing(self) -> bool:
+        """Whether no session can ever be due."""
+        return self.max_age is None and self.max_sessions is None
+
+
+class Known(NamedTuple):
+    """What is known of a session: a name for it, when it was last written to (seconds since 1970), its tags."""
+
+    name: str
+    written_at: float
+    tags: Iterable[str]
+
+
+class Due(NamedTuple):
+    """A session that should go, and on what ground; age comes before count."""
+
+    name: str
+    ground: Ground
+
+
+def concerned(sessions: Iterable[Known], policy: Policy) -> list[Known]:
+    """The sessions that a policy is about."""
+    return [it for it in sessions if not policy.tags or policy.tags.intersection(it.tags)]
+
+
+def due(sessions: Iterable[Known], policy: Policy, now: float) -> list[Due]:
+    """The sessions that should go, the one written to longest ago first."""
+    newest_first = sorted(concerned(sessions, policy), key=lambda it: (it.written_at, it.name), reverse=True)
+    found: list[Due] = []
+    for place, it in enumerate(newest_first):
+        if policy.max_age is not None and now - it.written_at > policy.max_age:
+            found.append(Due(it.name, "age"))
+        elif policy.max_sessions is not None and place >= policy.max_sessions:
+            found.append(Due(it.name, "count"))
+    return found[::-1]

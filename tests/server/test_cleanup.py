@@ -1,0 +1,150 @@
+"""Cleaning up: what is old goes to the trash, what somebody holds on to stays, and nothing without being told."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessiond.config import Config, Keep, Roots
+from sessiond.server import server
+from support import logs
+from support.daemons import BOUND, Peer, Running, assistant, refusal, running, user
+from support.shared import terminal
+
+DAY = 86_400
+
+
+async def old_session(peer: Peer, cwd: str, name: str, *, days: int = 100, **params: Any) -> dict[str, Any]:
+    """A session that nobody has open and that was written to some days ago."""
+    await peer.call("session/create", cwd=cwd, id=name, **params)
+    await peer.append(name, user("hello", id="a"), assistant("hi"))
+    await peer.call("session/close", sessionId=name)
+    session: dict[str, Any] = (await peer.call("session/info", sessionId=name))["session"]
+    make_old(session["path"], days)
+    return session
+
+
+def make_old(path: str | Path, days: int) -> None:
+    then = Path(path).stat().st_mtime - days * DAY
+    os.utime(path, (then, then))
+
+
+def names(found: list[dict[str, Any]]) -> list[str]:
+    return [it["session"]["sessionId"] for it in found]
+
+
+async def test_a_cleanup_says_what_would_go_and_really_does_it_only_when_told(
+    memory: Running, cwd: str
+) -> None:
+    peer, other = await memory.attach(), await memory.attach()
+    await other.call("server/status")
+    old = await old_session(peer, cwd, "session-old")
+    await old_session(peer, cwd, "session-new", days=1)
+    before = Path(old["path"]).read_bytes()
+    said = await peer.call("session/cleanup", maxAgeSeconds=30 * DAY)
+    assert (names(said["removed"]), said["kept"], said["dryRun"]) == (["session-old"], 1, True)
+    assert (said["removed"][0]["ground"], said["removed"][0]["trashed"]) == ("age", None)
+    assert Path(old["path"]).exists()
+    done = await peer.call("session/cleanup", maxAgeSeconds=30 * DAY, dryRun=False)
+    assert Path(done["removed"][0]["trashed"]).read_bytes() == before
+    await other.until(lambda it: bool(it.told("session/deleted")))
+    assert [it["sessionId"] for it in other.told("session/deleted")] == ["session-old"]
+    assert [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]] == [
+        "session-new"
+    ]
+    assert names((await peer.call("session/cleanup", maxAgeSeconds=30 * DAY))["removed"]) == []
+
+
+async def test_what_was_restored_is_not_cleaned_up_again(memory: Running, cwd: str) -> None:
+    peer = await memory.attach()
+    await old_session(peer, cwd, "session-old")
+    await peer.call("session/cleanup", maxAgeSeconds=30 * DAY, dryRun=False)
+    await peer.call("session/restore", sessionId="session-old")
+    assert names((await peer.call("session/cleanup", maxAgeSeconds=30 * DAY))["removed"]) == []
+
+
+async def test_of_too_many_the_newest_stay_and_tags_say_of_which(memory: Running, cwd: str) -> None:
+    peer = await memory.attach()
+    for number in range(4):
+        await old_session(
+            peer, cwd, f"session-{number}", days=number, tags=["even"] if number % 2 == 0 else []
+        )
+    said = await peer.call("session/cleanup", maxSessions=1)
+    assert names(said["removed"]) == ["session-3", "session-2", "session-1"]
+    assert {it["ground"] for it in said["removed"]} == {"count"}
+    done = await peer.call("session/cleanup", maxSessions=1, tags=["even", "odd"], dryRun=False)
+    assert names(done["removed"]) == ["session-2"]
+    assert (await peer.call("session/list", cwd=cwd))["total"] == 3
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_what_somebody_holds_on_to_is_spared(memory: Running, cwd: str, dry_run: bool) -> None:
+    peer, other = await memory.attach(), await memory.attach()
+    sessions = {
+        name: await old_session(peer, cwd, f"session-{name}")
+        for name in ("open", "watched", "held", "labelled", "plain")
+    }
+    await other.call("session/open", sessionId="session-open")
+    await other.call("session/subscribe", sessionId="session-watched")
+    where = terminal("pane", cwd=cwd, pid=os.getpid())
+    await other.call("session/open", sessionId="session-held", terminal=where)
+    await other.call("session/unsubscribe", sessionId="session-held")
+    await other.call("session/close", sessionId="session-held")
+    await peer.call("session/label", sessionId="session-labelled", targetId="a", label="keep")
+    plain = Path(sessions["plain"]["path"])
+    newer = plain.with_name(plain.name.replace("plain", "newer"))
+    newer.write_bytes(plain.read_bytes().replace(b"plain", b"newer").replace(b'"version":3', b'"version":9'))
+    for path in (sessions["labelled"]["path"], newer):
+        make_old(path, 100)
+    found = await peer.call("session/cleanup", maxAgeSeconds=30 * DAY, dryRun=dry_run)
+    assert {it["session"]["sessionId"]: it["because"] for it in found["spared"]} == {
+        "session-open": "open", "session-watched": "open", "session-held": "open",
+        "session-labelled": "labelled", "session-newer": "readOnly",
+    }  # fmt: skip
+    assert names(found["removed"]) == ["session-plain"]
+    assert all(Path(it["path"]).exists() for name, it in sessions.items() if name != "plain")
+
+
+async def test_drafts_and_other_programs_folders_are_not_looked_at(tmp_path: Path, cwd: str) -> None:
+    theirs = tmp_path / "theirs" / "--work--" / "2025-01-01T00-00-00-000Z_theirs-1.jsonl"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(
+        logs.log(logs.header(id="theirs-1"), logs.user("hi", parent=None), logs.assistant("hi"))
+    )
+    make_old(theirs, 100)
+    chosen = Config(roots=Roots(folders=(str(tmp_path / "theirs"),)))
+    async with running(tmp_path / "home", chosen=chosen) as daemon:
+        peer = await daemon.attach()
+        draft = (await peer.call("session/create", cwd=cwd))["session"]
+        make_old(draft["path"], 100)
+        assert (await peer.call("session/list", all=True))["total"] == 1
+        done = await peer.call("session/cleanup", maxAgeSeconds=0, maxSessions=0, dryRun=False)
+        assert (done["removed"], done["spared"], done["kept"]) == ([], [], 0)
+    assert theirs.exists()
+
+
+@pytest.mark.parametrize("params", [{}, {"tags": ["a"]}, {"maxAgeSeconds": -1}, {"maxSessions": -1}])
+async def test_a_cleanup_needs_a_policy(memory: Running, params: dict[str, Any]) -> None:
+    peer = await memory.attach()
+    assert (await refusal(peer.call("session/cleanup", **params))).kind == "invalidParams"
+
+
+async def test_the_daemon_cleans_up_by_itself_only_when_it_was_chosen(
+    tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "KEEP_START_SECONDS", 0.05)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        old = await old_session(peer, cwd, "session-old")
+        await old_session(peer, cwd, "session-new", days=1)
+    async with running(tmp_path, chosen=Config(keep=Keep(max_age=30.0 * DAY))) as daemon:
+        peer = await daemon.attach()
+        async with asyncio.timeout(BOUND):
+            while (await peer.call("trash/list"))["total"] == 0:
+                pass
+        [gone] = (await peer.call("trash/list"))["sessions"]
+        assert (gone["sessionId"], gone["by"]) == ("session-old", "daemon")
+        assert (await peer.call("session/list", cwd=cwd))["total"] == 1
+        assert (await peer.call("session/restore", sessionId="session-old"))["session"]["path"] == old["path"]

@@ -1,0 +1,48 @@
+"""Which sessions are old or too many."""
+
+from hypothesis import given, strategies as st
+
+from sessiond.session.retention import Due, Known, Policy, due
+
+NOW = 1_000_000.0
+SESSIONS = [
+    Known("old", NOW - 900, ()),
+    Known("new", NOW - 10, ("a",)),
+    Known("middle", NOW - 500, ("a", "b")),
+]
+
+
+def test_a_policy_that_says_nothing_asks_for_nothing() -> None:
+    assert Policy().asks_for_nothing
+    assert due(SESSIONS, Policy(), NOW) == []
+
+
+def test_what_was_not_written_to_for_too_long_is_due_the_oldest_first() -> None:
+    assert due(SESSIONS, Policy(max_age=400), NOW) == [Due("old", "age"), Due("middle", "age")]
+    assert due(SESSIONS, Policy(max_age=900), NOW) == []
+
+
+def test_of_too_many_the_newest_stay() -> None:
+    assert due(SESSIONS, Policy(max_sessions=1), NOW) == [Due("old", "count"), Due("middle", "count")]
+    assert due(SESSIONS, Policy(max_sessions=3), NOW) == []
+
+
+def test_tags_say_which_sessions_are_looked_at_and_counted() -> None:
+    assert due(SESSIONS, Policy(max_sessions=1, tags=frozenset({"a"})), NOW) == [Due("middle", "count")]
+    assert due(SESSIONS, Policy(max_age=1, tags=frozenset({"b", "c"})), NOW) == [Due("middle", "age")]
+
+
+@given(
+    st.lists(st.floats(0, NOW), max_size=20),
+    st.none() | st.floats(0, NOW),
+    st.none() | st.integers(0, 20),
+)
+def test_what_stays_is_newer_than_what_goes_and_as_much_as_may(
+    times: list[float], max_age: float | None, max_sessions: int | None
+) -> None:
+    known = [Known(str(number), it, ()) for number, it in enumerate(times)]
+    gone = {int(it.name) for it in due(known, Policy(max_age, max_sessions), NOW)}
+    stays = [it for number, it in enumerate(times) if number not in gone]
+    assert all(times[it] <= min(stays, default=NOW) for it in gone)
+    assert max_sessions is None or len(stays) <= max_sessions
+    assert max_age is None or all(NOW - it <= max_age for it in stays)
