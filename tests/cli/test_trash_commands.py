@@ -1,4 +1,4 @@
-"""The commands delete, restore, trash, cleanup and purge."""
+"""The commands delete, restore, trash, cleanup, purge and move."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +59,14 @@ def test_a_deleted_session_is_refused_with_the_way_back(shell: Shell) -> None:
     ran = shell.run("append", session, "--user", "x")
     assert ran.code == 1
     assert f"sessiond restore {session}" in ran.err
+
+
+def test_a_session_moves_to_another_folder(shell: Shell) -> None:
+    session = talked(shell, "Plans")
+    ran = shell("move", session, "--cwd", "/elsewhere")
+    assert (ran.lines, ran.err) == ([session], "Belongs to /elsewhere now\n")
+    assert [it.split()[0] for it in shell("list", "--cwd", "/elsewhere").lines] == [session[:8]]
+    assert shell("move", session, "--json").json["session"]["cwd"] == str(shell.folder)
 
 
 def test_a_purge_says_what_would_go_and_really_does_it(shell: Shell) -> None:

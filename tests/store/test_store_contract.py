@@ -348,6 +348,21 @@ async def test_a_promoted_draft_is_a_session_and_stays_open(store: Store) -> Non
     await again.close()
 
 
+@pytest.mark.parametrize("draft", [True, False])
+async def test_a_moved_log_stays_open_and_what_it_was(store: Store, draft: bool) -> None:
+    log = await new_log(store, draft=draft)
+    appended = log.append(b"1\n", "written")
+    await log.move("/work/elsewhere")
+    assert (log.draft, appended.done()) == (draft, True)
+    await append(log, b"2\n")
+    await log.move("/work/elsewhere")
+    assert [(s.ref, s.draft) for s in await store.list()] == [(log.ref, draft)]
+    await log.promote()
+    assert content(log) == HEADER + b"1\n2\n"
+    assert [(s.ref, s.draft) for s in await store.list()] == [(log.ref, False)]
+    await log.close()
+
+
 async def test_close_writes_what_is_queued_and_refuses_what_comes_later(store: Store) -> None:
     log = await new_log(store)
     before = log.append(b"1\n", "synced")

@@ -22,7 +22,7 @@ usage: sessiond COMMAND [...]        sessiond COMMAND --help says more
 """
 
 _GROUPS = (
-    ("Sessions", ("new", "continue", "list", "search", "history", "show", "fork", "rename", "tag")),
+    ("Sessions", ("new", "continue", "list", "search", "history", "show", "fork", "rename", "tag", "move")),
     ("Entries", ("tree", "append", "branch", "label", "watch")),
     ("What a model sees", ("context", "compact", "configure", "stats", "state")),
     ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),

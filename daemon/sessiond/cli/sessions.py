@@ -1,4 +1,4 @@
-"""Commands about whole sessions: new, continue, list, show, fork, rename, tag.
+"""Commands about whole sessions: new, continue, list, show, fork, move, rename, tag.
 
 Those that lead to one session print its id alone on standard output, for scripts, and the rest on standard
 error.
@@ -139,6 +139,19 @@ def fork(given: Given) -> int:
     print(session["sessionId"])
     if sys.stdout.isatty():
         print(f"Took {human.count(session['entryCount'], 'entry', 'entries')} along.", file=sys.stderr)
+    return 0
+
+
+def move(given: Given) -> int:
+    """Send `session/move`."""
+    with connect() as daemon:
+        params = {"sessionId": session_id(daemon, given), "cwd": where(given)}
+        if given.flag("json"):
+            print(daemon.call_text("session/move", params))
+            return 0
+        session = daemon.call("session/move", params)["session"]
+    print(session["sessionId"])
+    print(f"Belongs to {one_line(session['cwd'])} now", file=sys.stderr)
     return 0
 
 

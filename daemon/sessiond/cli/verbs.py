@@ -164,6 +164,13 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
     ),
+    "move": Verb(
+        "Let a session belong to another folder, as when a project was renamed",
+        "sessions:move",
+        ("[ID]",),
+        (Option("cwd", "DIR", "the folder it belongs to from now on (default: this one)"), JSON),
+        "The file as it was is kept beside it.",
+    ),
     "delete": Verb(
         "Move sessions to the trash, whoever has them open",
         "keeping:delete",

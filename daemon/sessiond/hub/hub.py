@@ -195,6 +195,11 @@ class Hub:
                 )
             gone = " The session that this terminal had last is gone."
         sessions = await self.index.everything(cwd=params.cwd)
+        if crumb is not None and recent.follows(crumb.cwd, crumb.session_id, sessions):
+            live = await self._follow(crumb)
+            if live is not None:
+                message = f"This terminal had it last, in {crumb.cwd}, which is gone; it was moved here."
+                return Continued(live, t.Because(rule="breadcrumb", message=message), created=False)
         held = self.terminals.held_by_others(terminal)
         chosen = recent.choose(sessions, params.cwd, held, even_if_held=not params.create)
         if chosen is not None:

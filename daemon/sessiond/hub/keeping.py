@@ -92,6 +92,22 @@ class Keeping:
         session = self._sessions.info(live)
         return About(by, live.session_id, session.cwd, session.title or session.first_prompt)
 
+    async def move(self, live: LiveSession, cwd: str, origin: t.Origin) -> None:
+        """Let a session belong to another working directory; see `LiveSession.move`.
+
+        Raises `InvalidRequest` for another program's file, `LogExists`, `ReadOnly`, `StorageFailed`.
+        """
+        self._sessions.refuse_when_draining()
+        was = live.log.ref
+        if not live.ephemeral and not self._files.keeps(was):
+            raise InvalidRequest(
+                "the session lies in a folder of another program, which has an order of its own; "
+                "session/fork with this cwd makes a copy here"
+            )
+        await live.move(cwd, origin)
+        self._has_moved(was)
+        self._has_moved(live.log.ref)
+
     async def restore(self, params: t.RestoreParams) -> LiveSession:
         """Put a session back to where it was. Raises `NotInTrash`, `LogExists`, `StorageFailed`, `Damaged`."""
         self._sessions.refuse_when_draining()

@@ -19,7 +19,7 @@ from sessiond.hub.blobs import NO_BLOBS, SessionBlobs
 from sessiond.hub.errors import HubError, ReadOnly, UnsupportedVersion
 from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.loaded import LoadedSession, read_into
-from sessiond.hub.migration import migrated
+from sessiond.hub.migration import migrated, with_cwd
 from sessiond.hub.placing import Placement, Prepared
 from sessiond.hub.telling import tell_of_lines, tell_of_meaning
 from sessiond.hub.watch import Watchers
@@ -279,12 +279,38 @@ class LiveSession(LoadedSession):
         former = b"".join(self.log.scan())
         lines = await migrated(self.tree, former)
         await read_into(tree, [lines])
+        await self._rewrite(lines, tree, former, version)
+
+    async def _rewrite(self, lines: bytes, tree: Tree, former: bytes, version: int) -> None:
+        """Put lines in the place of all that the log holds; `tree` is made of them, the readers' of `former`."""
         self._former = former
         try:
             await self.log.rewrite(lines, version)
             self.tree, self.outline = tree, Outline()
         finally:
             self._former = None
+
+    async def move(self, cwd: str, origin: t.Origin) -> None:
+        """Let the session belong to another working directory: its log moves there, and its header says so.
+
+        pi and oh-my-pi go by the header, and so do our lists; a line that overruled it would be ours alone. So the
+        header is rewritten, its other fields and every other line as they are, and the original kept beside it.
+        The log moves first: after a crash in between the header decides, and the same request does the rest.
+        """
+        async with self._lock:
+            if self.ended is not None:
+                raise self.ended
+            self._writable = False  # whoever appends waits for us
+            await self._make_writable()
+            self._writable = False
+            tree, header = self.tree, self.tree.header
+            await self.log.move(cwd)
+            if header is not None and header.cwd != cwd:
+                former, moved = b"".join(self.log.scan()), Tree()
+                lines = with_cwd(tree, former, cwd)
+                await read_into(moved, [lines])
+                await self._rewrite(lines, moved, former, tree.version)
+        self.listener.changed(self, ["path", "cwd"], origin)
 
     def _submit(self, prepared: Prepared, durability: Durability, origin: t.Origin, done: Done) -> None:
         if prepared.rows:

@@ -1,8 +1,8 @@
-"""Bringing a log of an old version up to date: what the whole file becomes. Writing it is the caller's."""
+"""What a log becomes that is rewritten as a whole: of a new version, or with a new cwd. Writing it is the caller's."""
 
 import asyncio
 
-from sessiond.session import migrate
+from sessiond.session import migrate, payloads
 from sessiond.session.tree import BAD, HEADER, Tree
 
 _ROWS_A_STEP = 100
@@ -22,3 +22,12 @@ async def migrated(tree: Tree, log: bytes) -> bytes:
         if row % _ROWS_A_STEP == 0:
             await asyncio.sleep(0)
     return b"".join(lines)
+
+
+def with_cwd(tree: Tree, log: bytes, cwd: str) -> bytes:
+    """A log whose header names another working directory; all but this field is as it was."""
+    row = next(row for row in range(tree.committed) if tree.kind(row) == HEADER)
+    start, end = tree.span(row)
+    raw = log[start:end].rstrip(b"\r\n")
+    header = bytes(payloads.with_field(raw, "cwd", cwd))
+    return log[:start] + header + log[start + len(raw) :]

@@ -52,6 +52,11 @@ def choose(
     return None
 
 
+def follows(cwd: str, session_id: str | None, sessions: Sequence[t.SessionInfo]) -> bool:
+    """Whether a breadcrumb of a folder that is gone leads to one of these sessions, which was moved then."""
+    return any(it.session_id == session_id for it in sessions) and not Path(cwd).exists()
+
+
 def _alive(terminal: t.Terminal) -> bool:
     """Whether the terminal's session leader still runs; one that did not name it holds nothing."""
     if terminal.pid is None:

@@ -95,6 +95,7 @@ EXPORT: Final = Method(
 LABEL: Final = Method("session/label", t.LabelParams, t.ChangeResult, (*_WRITE, "entryNotFound"))
 RENAME: Final = Method("session/rename", t.RenameParams, t.ChangeResult, _WRITE)
 TAG: Final = Method("session/tag", t.TagParams, t.ChangeResult, _WRITE)
+MOVE: Final = Method("session/move", t.MoveParams, t.SessionResult, (*_WRITE, "alreadyExists"))
 DELETE: Final = Method(
     "session/delete", t.DeleteParams, t.DeleteResult,
     (*_READ, "foreignWriter", "alreadyExists", "storageFull", "draining"),
@@ -145,7 +146,8 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     for method in (
         CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
-        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,
+        STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
+        MOVE, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,
         HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
         STATUS, CLIENTS, STOP,
     )

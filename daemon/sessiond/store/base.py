@@ -244,6 +244,13 @@ class Log(Protocol):
         Raises `LogExists` when something else is already there.
         """
 
+    async def move(self, cwd: str) -> None:
+        """Move the log, and what it left beside it, to the folder of another working directory, a draft as a draft.
+
+        Only for a log that its store keeps. Does nothing where it is there already; raises `LogExists` when
+        something else is.
+        """
+
     async def close(self) -> None:
         """Write and sync what is queued and let go of the log, also when that fails. Twice is once."""
 

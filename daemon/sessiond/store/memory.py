@@ -265,6 +265,9 @@ class MemoryLog:
         _keep(self._kept, f"{self.ref}.v{version}.bak", self.read(0, self.size))
         self._content.replace(lines)
 
+    async def move(self, cwd: str) -> None:
+        self._write()
+
     async def promote(self) -> None:
         self._write()
         self.draft = self._content.draft = False

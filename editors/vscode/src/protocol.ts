@@ -1118,6 +1118,18 @@ export interface FlushResult {
 }
 
 /**
+ * Let a session belong to another folder, as when a project was renamed.
+ *
+ * Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was
+ * is kept beside it. Whoever has the session open goes on.
+ */
+export interface MoveParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  cwd: string;
+}
+
+/**
  * Move a session to the trash, whoever has it open; `session/restore` is the way back.
  *
  * It is closed for every client, and everybody is told. A session in a folder of another program goes only when
@@ -1484,10 +1496,10 @@ export interface LeafMovedNote {
   origin: Origin;
 }
 
-/** Title, tags, labels or path of a session changed. */
+/** Title, tags, labels, path or folder of a session changed. */
 export interface ChangedNote {
   session: SessionInfo;
-  changed: ("labels" | "path" | "readOnly" | "tags" | "title")[];
+  changed: ("cwd" | "labels" | "path" | "readOnly" | "tags" | "title")[];
   origin: Origin;
 }
 
@@ -2065,6 +2077,13 @@ export interface Requests {
   /** Wait until every line of a session (of all, without `sessionId`) would survive a power cut. */
   "session/flush": { params: FlushParams; result: FlushResult; errors: "sessionNotFound" | "sessionTrashed" | "storageFull" | "storageFailed" };
   /**
+   * Let a session belong to another folder, as when a project was renamed.
+   *
+   * Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was
+   * is kept beside it. Whoever has the session open goes on.
+   */
+  "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "alreadyExists" };
+  /**
    * Move a session to the trash, whoever has it open; `session/restore` is the way back.
    *
    * It is closed for every client, and everybody is told. A session in a folder of another program goes only when
@@ -2144,7 +2163,7 @@ export interface Notifications {
   "session/appended": { params: AppendedNote };
   /** The leaf went elsewhere than to a new entry, or to a summary of the branch that it left. */
   "session/leafMoved": { params: LeafMovedNote };
-  /** Title, tags, labels or path of a session changed. */
+  /** Title, tags, labels, path or folder of a session changed. */
   "session/changed": { params: ChangedNote };
   /** A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more. */
   "session/deleted": { params: DeletedNote };
@@ -2198,6 +2217,7 @@ export const methods = {
   sessionSubscribe: "session/subscribe",
   sessionUnsubscribe: "session/unsubscribe",
   sessionFlush: "session/flush",
+  sessionMove: "session/move",
   sessionDelete: "session/delete",
   sessionRestore: "session/restore",
   sessionCleanup: "session/cleanup",

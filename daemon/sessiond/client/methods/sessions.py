@@ -113,6 +113,9 @@ class SessionMethods(Methods):
         )
         return await self.call(m.FORK, params)
 
+    async def move(self, session_id: str, cwd: str) -> t.SessionResult:
+        return await self.call(m.MOVE, t.MoveParams(session_id=session_id, cwd=cwd))
+
     async def rename(self, session_id: str, title: str) -> t.ChangeResult:
         return await self.call(m.RENAME, t.RenameParams(session_id=session_id, title=title))
 

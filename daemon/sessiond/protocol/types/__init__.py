@@ -121,6 +121,7 @@ from sessiond.protocol.types.sessions import (
     ListedSession as ListedSession,
     ListParams as ListParams,
     ListResult as ListResult,
+    MoveParams as MoveParams,
     OpenParams as OpenParams,
     SessionResult as SessionResult,
 )

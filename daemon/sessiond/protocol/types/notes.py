@@ -35,10 +35,10 @@ class LeafMovedNote(Wire, frozen=True):
 
 
 class ChangedNote(Wire, frozen=True):
-    """Title, tags, labels or path of a session changed."""
+    """Title, tags, labels, path or folder of a session changed."""
 
     session: SessionInfo
-    changed: list[Literal["title", "tags", "labels", "path", "readOnly"]]
+    changed: list[Literal["title", "tags", "labels", "path", "cwd", "readOnly"]]
     origin: Origin
 
 

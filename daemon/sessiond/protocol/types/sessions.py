@@ -142,3 +142,14 @@ class ForkParams(Wire, frozen=True):
     position: Literal["at", "before"] = "at"
     cwd: str | None = None
     title: str | None = None
+
+
+class MoveParams(Wire, frozen=True):
+    """Let a session belong to another folder, as when a project was renamed.
+
+    Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was
+    is kept beside it. Whoever has the session open goes on.
+    """
+
+    session_id: SessionId
+    cwd: str

@@ -95,6 +95,7 @@ ROUTES: dict[str, Route] = dict(
         _on_session(m.SUBSCRIBE, watching.subscribe),
         _route(m.UNSUBSCRIBE, watching.unsubscribe),
         _route(m.FLUSH, watching.flush),
+        _on_session(m.MOVE, sessions.move, "write"),
         _route(m.DELETE, keeping.delete, "write"),
         _route(m.RESTORE, keeping.restore, "write"),
         _route(m.CLEANUP, keeping.cleanup, "write"),

@@ -1,5 +1,6 @@
-"""The life of sessions: create, open, close, continue, list, info, fork."""
+"""The life of sessions: create, open, close, continue, list, info, fork, move."""
 
+from sessiond.hub.hub import refuse_unless_absolute
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
@@ -45,6 +46,12 @@ async def list_(client: Client, params: t.ListParams) -> t.ListResult:
 
 async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
     return await client.hub.search(params)
+
+
+async def move(client: Client, live: LiveSession, params: t.MoveParams) -> t.SessionResult:
+    refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
+    await client.hub.keeping.move(live, params.cwd, client.origin)
+    return session_result(client, live)
 
 
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:

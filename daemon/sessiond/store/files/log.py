@@ -6,14 +6,17 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from sessiond.store.base import Durability, LogExists, LogReadOnly
+from sessiond.store.files import paths
 from sessiond.store.files.commit import Commits
-from sessiond.store.files.folders import make_folder
+from sessiond.store.files.folders import make_folder, move_to_free_name
 from sessiond.store.files.logfile import LogFile
+from sessiond.store.files.remains import remains_of
 from sessiond.store.files.syscalls import Syscalls, refusals_of
 
 _T = TypeVar("_T")
@@ -107,6 +110,12 @@ class FileLog:
             self._promoted = None
             self.draft = False
 
+    async def move(self, cwd: str) -> None:
+        target = _in_folder_of(self._file.path, cwd)
+        if target != self._file.path:
+            await self._change(partial(self._move, target))
+            self._promoted = self._promoted and _in_folder_of(self._promoted, cwd)
+
     async def move_with(self, move: Callable[[LogFile], _T]) -> _T:
         """Let `move` give the file another name, once all that was appended is synced."""
         await self._commits.flush()
@@ -136,6 +145,18 @@ class FileLog:
             self._file.move(target)
         except FileExistsError:
             raise LogExists(self.session_id) from None
+
+    def _move(self, target: Path) -> None:
+        source = self._file.path
+        self._promote(target)
+        for name in remains_of(source):
+            with suppress(FileExistsError):
+                move_to_free_name(Path(name), target.with_name(Path(name).name), self._calls)
+
+
+def _in_folder_of(path: Path, cwd: str) -> Path:
+    """The place of a log of ours for another working directory: a folder lies in its root, a log in the folder."""
+    return path.parent.parent / paths.encode_cwd(cwd) / path.name
 
 
 def _told(path: Path, call: Callable[[], _T]) -> _T:

@@ -7,7 +7,7 @@ import json  # noqa: TID251 - a path may hold lone surrogates, which msgspec ref
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -18,11 +18,11 @@ from sessiond.store.base import About, LogExists, LogNotFound, StorageFailed, Tr
 from sessiond.store.files import paths
 from sessiond.store.files.folders import make_folder, new_file, sync_folder
 from sessiond.store.files.logfile import LogFile
+from sessiond.store.files.remains import remains_of
 from sessiond.store.files.syscalls import Syscalls
 
 _NAME: Final = re.compile(rf".+{re.escape(paths.SUFFIX)}(\.[0-9]+)?")
 """A log in the trash, the second of a name with a number."""
-_REMAINS: Final = re.compile(r"(torn-[0-9]+|v[0-9]+\.bak)(\.[0-9]+)?")
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -131,7 +131,7 @@ def _trashed(path: Path) -> Trashed | None:
         reason=_text(note, "reason") or "",
         trashed_at=_text(note, "trashedAt") or _text(note, "modifiedAt") or _iso(status.st_mtime),
         about=About(_text(note, "by") or "daemon", None, _text(note, "cwd"), _text(note, "title")),
-        remains=() if origin is None else tuple(_remains(Path(origin))),
+        remains=() if origin is None else tuple(remains_of(Path(origin))),
     )
 
 
@@ -146,17 +146,6 @@ def _read_note(path: Path) -> dict[str, Any]:
 def _text(note: dict[str, Any], name: str) -> str | None:
     value = note.get(name)
     return value if isinstance(value, str) else None
-
-
-def _remains(origin: Path) -> Iterator[str]:
-    """What lies beside the place where a log was, unless another lies there now, whose it may be."""
-    if os.path.lexists(origin):
-        return
-    with suppress(OSError), os.scandir(origin.parent) as entries:
-        before = f"{origin.name}."
-        for entry in entries:
-            if entry.name.startswith(before) and _REMAINS.fullmatch(entry.name[len(before) :]):
-                yield entry.path
 
 
 def _note_of(path: Path) -> Path:

@@ -794,6 +794,14 @@
 ---@class (exact) sessiond.FlushResult
 ---@field flushed integer
 
+---Let a session belong to another folder, as when a project was renamed.
+---
+---Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was
+---is kept beside it. Whoever has the session open goes on.
+---@class (exact) sessiond.MoveParams
+---@field sessionId string 1 to 128 characters.
+---@field cwd string
+
 ---Move a session to the trash, whoever has it open; `session/restore` is the way back.
 ---
 ---It is closed for every client, and everybody is told. A session in a folder of another program goes only when
@@ -1071,10 +1079,10 @@
 ---@field seq integer
 ---@field origin sessiond.Origin
 
----Title, tags, labels or path of a session changed.
+---Title, tags, labels, path or folder of a session changed.
 ---@class (exact) sessiond.ChangedNote
 ---@field session sessiond.SessionInfo
----@field changed ("labels"|"path"|"readOnly"|"tags"|"title")[]
+---@field changed ("cwd"|"labels"|"path"|"readOnly"|"tags"|"title")[]
 ---@field origin sessiond.Origin
 
 ---A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more.
@@ -1455,6 +1463,7 @@ M.methods = {
   sessionSubscribe = "session/subscribe", -- sessiond.SubscribeParams -> sessiond.SubscribeResult
   sessionUnsubscribe = "session/unsubscribe", -- sessiond.UnsubscribeParams -> sessiond.UnsubscribeResult
   sessionFlush = "session/flush", -- sessiond.FlushParams -> sessiond.FlushResult
+  sessionMove = "session/move", -- sessiond.MoveParams -> sessiond.SessionResult
   sessionDelete = "session/delete", -- sessiond.DeleteParams -> sessiond.DeleteResult
   sessionRestore = "session/restore", -- sessiond.RestoreParams -> sessiond.SessionResult
   sessionCleanup = "session/cleanup", -- sessiond.CleanupParams -> sessiond.CleanupResult
