@@ -38,6 +38,10 @@ WAIT_SECONDS: Final = 2.0
 """How long a search waits for texts that are not in the index yet."""
 _PAUSE: Final = 1.0
 """The background rests for so many times as long as it worked, and gives way to every question."""
+_LONG_PAUSE: Final = 19.0
+"""The same while the loop is busy: what the thread computes, the loop must wait for (there is one lock)."""
+_BUSY: Final = 0.25
+"""Part of the time from which on the loop counts as busy."""
 
 
 class Index:
@@ -144,10 +148,10 @@ class Index:
         await self._look()
         await self._feed(None)
         while True:
-            began = time.monotonic()
+            work = _Work()
             if not await self._step():
                 return
-            await asyncio.sleep((time.monotonic() - began) * _PAUSE)
+            await work.rest()
 
     async def _catch_up(self, until: float) -> int:
         """The same, with a limit; answers how often the index was made."""
@@ -181,10 +185,13 @@ class Index:
         while rows is not None and rows != live.tree.committed:
             if live.log.ref != ref or (until is not None and time.monotonic() > until):
                 return
+            work = _Work()
             fed = fed_from(live, min(rows, live.tree.committed))
             before, rows = rows, await self._run(lambda it, fed=fed: it.feed(ref, fed))  # type: ignore[misc]
             if rows == before:
                 return
+            if until is None:
+                await work.rest()
         if rows is not None:
             await self._run(lambda it: it.fed(ref))
 
@@ -200,3 +207,17 @@ class Index:
 
             self._worker = Worker(self._store, self._path)
         return work(self._worker)
+
+
+class _Work:
+    """A piece of work of the background, from now on."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._loop_began = time.thread_time()
+
+    async def rest(self) -> None:
+        """Leave the machine to others, for long while the loop has much to do."""
+        worked = time.monotonic() - self._began
+        busy = time.thread_time() - self._loop_began > worked * _BUSY
+        await asyncio.sleep(worked * (_LONG_PAUSE if busy else _PAUSE))
