@@ -69,6 +69,18 @@ def test_a_session_moves_to_another_folder(shell: Shell) -> None:
     assert shell("move", session, "--json").json["session"]["cwd"] == str(shell.folder)
 
 
+def test_a_folder_that_was_renamed_is_offered(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    session = shell("new", "--cwd", str(tmp_path / "old")).lines[0]
+    shell("append", session, "--user", "hello", "--assistant", "hi")
+    (tmp_path / "old").rename(tmp_path / "new")
+    ran = shell("continue", "--cwd", str(tmp_path / "new"))
+    assert f"1 session of {tmp_path / 'old'}, which is gone" in ran.err
+    assert f"sessiond move {session} --cwd {tmp_path / 'new'}" in ran.err
+    shell("move", session, "--cwd", str(tmp_path / "new"))
+    assert len(shell("list", "--cwd", str(tmp_path / "new")).lines) == 1
+
+
 def test_a_purge_says_what_would_go_and_really_does_it(shell: Shell) -> None:
     sessions = [talked(shell, "Plans"), talked(shell, "Notes")]
     shell("delete", *sessions)

@@ -60,6 +60,11 @@ def resume(given: Given) -> int:
         found = daemon.call("session/continue", with_terminal(params))
     print(found["session"]["sessionId"])
     print(one_line(found["because"]["message"]), file=sys.stderr)
+    for it in found["former"]:
+        there = human.count(len(it["sessionIds"]), "session")
+        print(f"{there} of {one_line(it['cwd'])}, which is gone: {one_line(it['message'])}", file=sys.stderr)
+        ours = one_line(it["sessionIds"][0])
+        print(f"  To have the newest here: sessiond move {ours} --cwd {params['cwd']}", file=sys.stderr)
     _warn_of(found.get("problems", []))
     return 0
 

@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
 from sessiond import config
-from sessiond.hub import catalogue, clock, placing, recent
+from sessiond.hub import catalogue, clock, placing, recent, renamed
 from sessiond.hub.automatic import AutoCompaction
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.branching import Branches
@@ -50,6 +50,7 @@ class Continued:
     live: LiveSession
     because: t.Because
     created: bool
+    former: list[t.FormerFolder] = field(default_factory=list)
 
 
 class Hub:
@@ -212,7 +213,15 @@ class Hub:
             raise SessionNotFound(params.cwd)
         live = await self.create(t.CreateParams(cwd=params.cwd))
         reason = f"There is no session of {params.cwd} that is free.{gone}"
-        return Continued(live, t.Because(rule="created", message=reason), created=True)
+        former = [] if sessions else await self._former_folders(params.cwd, crumb)
+        return Continued(live, t.Because(rule="created", message=reason), created=True, former=former)
+
+    async def _former_folders(self, cwd: str, crumb: Breadcrumb | None) -> list[t.FormerFolder]:
+        """What a folder without sessions may have been called; see `renamed`."""
+        sessions = await self.index.everything()
+        ours = [it for it in sessions if it.message_count and it.path is not None and self._files.keeps(it.path)]
+        remembered = None if crumb is None else crumb.cwd
+        return await asyncio.to_thread(renamed.former_folders, ours, cwd, remembered)
 
     async def _follow(self, crumb: Breadcrumb) -> LiveSession | None:
         for find, ref in ((self.session, crumb.session_id), (self.at_path, crumb.ref)):

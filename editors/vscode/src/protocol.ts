@@ -108,7 +108,7 @@ export interface CloseResult {
  *
  * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
  * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
- * says why.
+ * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
  */
 export interface ContinueParams {
   cwd: string;
@@ -123,11 +123,21 @@ export interface ContinueResult {
   because: Because;
   created: boolean;
   problems: Problem[];
+  former: FormerFolder[];
 }
 
 /** Why `session/continue` chose this session. */
 export interface Because {
   rule: "breadcrumb" | "created" | "recent";
+  message: string;
+}
+
+/** A folder that sessions belong to and that is gone: `session/move` would let them belong to another. */
+export interface FormerFolder {
+  cwd: string;
+  /** The newest first. */
+  sessionIds: string[];
+  /** Why this folder is named. */
   message: string;
 }
 
@@ -1914,7 +1924,7 @@ export interface Requests {
    *
    * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
    * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
-   * says why.
+   * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "draining" };
   /**

@@ -117,6 +117,7 @@ from sessiond.protocol.types.sessions import (
     ContinueResult as ContinueResult,
     CreateParams as CreateParams,
     ForkParams as ForkParams,
+    FormerFolder as FormerFolder,
     InfoParams as InfoParams,
     ListedSession as ListedSession,
     ListParams as ListParams,

@@ -58,7 +58,7 @@ class ContinueParams(Wire, frozen=True):
 
     First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
     holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
-    says why.
+    says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
     """
 
     cwd: str
@@ -73,6 +73,14 @@ class Because(Wire, frozen=True):
     message: str
 
 
+class FormerFolder(Wire, frozen=True):
+    """A folder that sessions belong to and that is gone: `session/move` would let them belong to another."""
+
+    cwd: str
+    session_ids: list[str]  # the newest first
+    message: str  # why this folder is named
+
+
 class ContinueResult(Wire, frozen=True):
     """The chosen session and the reason."""
 
@@ -80,6 +88,7 @@ class ContinueResult(Wire, frozen=True):
     because: Because
     created: bool
     problems: list[Problem]
+    former: list[FormerFolder]
 
 
 class ListParams(Wire, frozen=True):

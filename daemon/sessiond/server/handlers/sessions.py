@@ -36,7 +36,11 @@ async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResul
         client.server.tell_created_soon(went.live, client.origin)
     found = session_result(client, went.live)
     return t.ContinueResult(
-        session=found.session, because=went.because, created=went.created, problems=found.problems
+        session=found.session,
+        because=went.because,
+        created=went.created,
+        problems=found.problems,
+        former=went.former,
     )
 
 

@@ -75,7 +75,7 @@
 ---
 ---First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
 ---holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
----says why.
+---says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
 ---@class (exact) sessiond.ContinueParams
 ---@field cwd string
 ---@field terminal? sessiond.Terminal
@@ -87,11 +87,18 @@
 ---@field because sessiond.Because
 ---@field created boolean
 ---@field problems sessiond.Problem[]
+---@field former sessiond.FormerFolder[]
 
 ---Why `session/continue` chose this session.
 ---@class (exact) sessiond.Because
 ---@field rule "breadcrumb"|"created"|"recent"
 ---@field message string
+
+---A folder that sessions belong to and that is gone: `session/move` would let them belong to another.
+---@class (exact) sessiond.FormerFolder
+---@field cwd string
+---@field sessionIds string[] The newest first.
+---@field message string Why this folder is named.
 
 ---List sessions, newest first, a page at a time.
 ---
