@@ -65,6 +65,25 @@ async def test_appends_around_a_move_are_all_kept_in_order(daemon: Running, cwd:
     assert said == [f"{number}" for number in range(20)]
 
 
+async def test_a_delete_waits_for_a_move_and_leaves_one_whole_file(daemon: Running, cwd: str) -> None:
+    for number in range(5):
+        peer, name = await started(daemon, cwd, id=f"both-{cwd.rpartition('-')[2]}-{daemon.mode}-{number}")
+        other = await daemon.attach()
+        await peer.append(name, user("hello"), assistant("hi"))
+        moved, gone = await asyncio.gather(
+            peer.call("session/move", sessionId=name, cwd=f"{cwd}-renamed"),
+            other.call("session/delete", sessionId=name),
+            return_exceptions=True,
+        )
+        assert not isinstance(gone, BaseException)
+        assert not isinstance(moved, BaseException) or getattr(moved, "kind", "") == "sessionTrashed"
+        assert [
+            it.name for it in Path(gone["trashed"]).parent.glob(f"*{name}.jsonl*") if it.suffix != ".json"
+        ] == [Path(gone["trashed"]).name]
+        back = (await peer.call("session/restore", sessionId=name))["session"]
+        assert (back["entryCount"], back.get("problems", 0)) == (2, 0)
+
+
 async def test_a_session_in_memory_moves_too(memory: Running, cwd: str) -> None:
     peer, name = await started(memory, cwd, ephemeral=True)
     assert (await peer.call("session/move", sessionId=name, cwd="/elsewhere"))["session"][

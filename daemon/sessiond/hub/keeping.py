@@ -63,6 +63,7 @@ class Keeping:
         while True:
             live.ended = SessionTrashed(live.session_id, None)
             try:
+                await live.ingest()  # a move that is under way ends first; no other begins
                 await live.flush()
             except BaseException:
                 live.ended = None
