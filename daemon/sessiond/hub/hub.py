@@ -19,9 +19,8 @@ from sessiond.hub.collecting import Tell, collect
 from sessiond.hub.compacting import Compactions
 from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound, SessionTrashed
 from sessiond.hub.events import Listener
-from sessiond.hub.exporting import Exports
+from sessiond.hub.exchange import Exchange
 from sessiond.hub.history import History
-from sessiond.hub.importing import Imports
 from sessiond.hub.index.index import START_SECONDS, Index
 from sessiond.hub.jobs import Jobs
 from sessiond.hub.keeping import Keeping
@@ -82,8 +81,7 @@ class Hub:
         self.cleaning = Cleaning(files, self.index, self._open, self.keeping, self.terminals)
         self.blobs = SessionBlobs(None, kept=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
-        self.imports = Imports(self, files)
-        self.exports = Exports(files)
+        self.exchange = Exchange(self, files)
         self._jobs = Jobs()
         self.compactions = Compactions(chosen.compaction, self.summarizers, self._jobs)
         self.branches = Branches(chosen.compaction, self.summarizers, self._jobs)
@@ -219,7 +217,9 @@ class Hub:
     async def _former_folders(self, cwd: str, crumb: Breadcrumb | None) -> list[t.FormerFolder]:
         """What a folder without sessions may have been called; see `renamed`."""
         sessions = await self.index.everything()
-        ours = [it for it in sessions if it.message_count and it.path is not None and self._files.keeps(it.path)]
+        ours = [
+            it for it in sessions if it.message_count and it.path is not None and self._files.keeps(it.path)
+        ]
         remembered = None if crumb is None else crumb.cwd
         return await asyncio.to_thread(renamed.former_folders, ours, cwd, remembered)
 

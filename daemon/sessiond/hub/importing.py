@@ -6,7 +6,7 @@ stays where they are.
 """
 
 import asyncio
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -15,6 +15,7 @@ import msgspec
 from sessiond.hub import catalogue, drafts, foreign_files, placing
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import HubError, InvalidRequest
+from sessiond.hub.exchange import Reporting
 from sessiond.hub.foreign_files import NotImported, Titles
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import Placement
@@ -48,15 +49,6 @@ class Sessions(Protocol):
 
     def refuse_when_draining(self) -> None:
         """Raise `Draining` when no more writes are taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reporting:
-    """Who hears of an import: how far it is, and each new session."""
-
-    told: Callable[[t.Progress], None]
-    created: Callable[[t.SessionInfo], None]
-    origin: t.Origin
 
 
 @dataclass(slots=True)

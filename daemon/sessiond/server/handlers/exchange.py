@@ -1,7 +1,7 @@
 """Sessions of other programs: import and export."""
 
 from sessiond.hub import kept, working
-from sessiond.hub.importing import Reporting
+from sessiond.hub.exchange import Reporting
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
@@ -14,7 +14,7 @@ async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
         client.server.tell_all(m.CREATED, t.CreatedNote(session=session, origin=client.origin))
 
     with progress(client, params.work_done_token, "Importing sessions") as told:
-        return await client.hub.imports.run(params, Reporting(told, created, client.origin))
+        return await client.hub.exchange.import_(params, Reporting(told, created, client.origin))
 
 
 async def export(client: Client, live: LiveSession, params: t.ExportParams) -> t.ExportResult:
@@ -22,4 +22,4 @@ async def export(client: Client, live: LiveSession, params: t.ExportParams) -> t
     if params.format == "nova":
         row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
         state = await working.working_state(client.hub, live, await kept.state_at(live, row))
-    return await client.hub.exports.run(live, params, state)
+    return await client.hub.exchange.export(live, params, state)

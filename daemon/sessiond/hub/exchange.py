@@ -1,0 +1,58 @@
+"""The way to imports and exports, which are loaded when somebody first asks for one.
+
+They are forty modules and 3 MB that most daemons never need. Loading happens in a thread.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sessiond.hub.live import LiveSession
+from sessiond.protocol import types as t
+from sessiond.store.base import Store
+
+if TYPE_CHECKING:
+    from sessiond.hub.exporting import Exports
+    from sessiond.hub.importing import Imports, Sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """Who hears of an import: how far it is, and each new session."""
+
+    told: Callable[[t.Progress], None]
+    created: Callable[[t.SessionInfo], None]
+    origin: t.Origin
+
+
+class Exchange:
+    """Imports into, and exports from, one store."""
+
+    def __init__(self, sessions: "Sessions", files: Store) -> None:
+        self._sessions = sessions
+        self._files = files
+        self._both: tuple[Imports, Exports] | None = None
+
+    async def import_(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
+        """See `importing.Imports.run`."""
+        imports, _ = await self._loaded()
+        return await imports.run(params, reporting)
+
+    async def export(
+        self, live: LiveSession, params: t.ExportParams, state: t.WorkingState | None
+    ) -> t.ExportResult:
+        """See `exporting.Exports.run`."""
+        _, exports = await self._loaded()
+        return await exports.run(live, params, state)
+
+    async def _loaded(self) -> "tuple[Imports, Exports]":
+        if self._both is None:
+            self._both = await asyncio.to_thread(self._load)
+        return self._both
+
+    def _load(self) -> "tuple[Imports, Exports]":
+        from sessiond.hub.exporting import Exports
+        from sessiond.hub.importing import Imports
+
+        return Imports(self._sessions, self._files), Exports(self._files)
