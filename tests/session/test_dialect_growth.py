@@ -1,15 +1,22 @@
 """A file that grows: every prefix of it, imported while it is written, is a part of what the whole becomes."""
 
 import json  # noqa: TID251 - lines are compared as other programs read them
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sessiond.session.dialects import known
 from sessiond.session.dialects.weaving import Imported
-from support.dialects import SAMPLES, imported
+from support import golden
+from support.dialects import imported
 
-FILES = sorted((SAMPLES / "agents").glob("*.jsonl")) + sorted((SAMPLES / "pi-golden").glob("*/*.jsonl"))
+OURS = Path(__file__).resolve().parents[1] / "data" / "dialects"
+FILES = [
+    *sorted(OURS.glob("*.jsonl")),
+    *sorted((golden.samples() / "agents").glob("*.jsonl")),
+    *sorted((golden.samples() / "pi-golden").glob("*/*.jsonl")),
+]
 
 
 def said(session: Imported) -> dict[str, tuple[str | None, Any]]:
@@ -21,7 +28,7 @@ def said(session: Imported) -> dict[str, tuple[str | None, Any]]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda it: f"{it.parent.name}-{it.name[:40]}")
-def test_a_growing_sample_only_adds(file: Any) -> None:
+def test_a_growing_file_only_adds(file: Any) -> None:
     data = file.read_bytes()
     whole = said(imported(data))
     position = data.find(b"\n") + 1
@@ -38,7 +45,7 @@ def test_a_growing_sample_only_adds(file: Any) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda it: f"{it.parent.name}-{it.name[:40]}")
-def test_every_sample_is_whole_and_says_what_became_of_each_line(file: Any) -> None:
+def test_every_file_is_whole_and_says_what_became_of_each_line(file: Any) -> None:
     data = file.read_bytes()
     session = imported(data)
     ids = [it.id for it in session.woven]
@@ -49,4 +56,4 @@ def test_every_sample_is_whole_and_says_what_became_of_each_line(file: Any) -> N
         seen.add(it.id)
     assert session.leaf in seen
     account = session.account
-    assert sum(account.made.values()) + sum(account.kept.values()) >= len(data.splitlines())
+    assert sum(account.made.values()) + sum(account.kept.values()) >= data.count(b"\n")

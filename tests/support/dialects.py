@@ -7,10 +7,10 @@ from typing import Any
 from sessiond.session.dialects import known, landing
 from sessiond.session.dialects.source import Source
 from sessiond.session.dialects.weaving import IMPORT_TYPE, ORIGIN_TYPE, Imported
+from support import golden
 from support.logs import Loaded
 
 WRITTEN_AT = "2026-03-01T08:00:00.000Z"
-SAMPLES = Path("/work/shared/samples")
 
 
 def jsonl(*lines: Any) -> bytes:
@@ -79,7 +79,6 @@ def as_log(session: Imported) -> Loaded:
     return Loaded(landing.new_log(session, "session-1", "/work").log)
 
 
-def sample(name: str) -> bytes | None:
-    """A sample file, or None where the samples are not."""
-    where = SAMPLES / name
-    return where.read_bytes() if where.is_file() else None
+def samples() -> dict[str, Path]:
+    """Session files of other programs that lie beside the project, by name; none where there are none."""
+    return {it.name: it for it in sorted((golden.samples() / "agents").glob("*.jsonl"))}
