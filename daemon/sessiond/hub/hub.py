@@ -4,20 +4,20 @@ import asyncio
 import contextlib
 import logging
 import time
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
 from sessiond import config
-from sessiond.hub import catalogue, clock, placing, recent, renamed
+from sessiond.hub import catalogue, clock, placing, recent
 from sessiond.hub.automatic import AutoCompaction
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.branching import Branches
 from sessiond.hub.cleaning import Cleaning
 from sessiond.hub.collecting import Tell, collect
 from sessiond.hub.compacting import Compactions
-from sessiond.hub.errors import Damaged, Draining, InvalidRequest, SessionNotFound, SessionTrashed
+from sessiond.hub.continuing import Continuing
+from sessiond.hub.errors import Draining, InvalidRequest
 from sessiond.hub.events import Listener
 from sessiond.hub.exchange import Exchange
 from sessiond.hub.history import History
@@ -33,23 +33,13 @@ from sessiond.hub.trash import Trash
 from sessiond.protocol import types as t
 from sessiond.session import entries, fork, steps
 from sessiond.session.tree import ASSISTANT, NONE
-from sessiond.store.base import Breadcrumb, LogExists, LogNotFound, LogReplaced, StorageFailed, Store
+from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, Store
 from sessiond.store.blobs import PutBlob
 
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS: Final = 15 * 60
 """A session nobody holds is let go of after this long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Continued:
-    """What continue-recent chose."""
-
-    live: LiveSession
-    because: t.Because
-    created: bool
-    former: list[t.FormerFolder] = field(default_factory=list)
 
 
 class Hub:
@@ -78,6 +68,7 @@ class Hub:
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
         self.keeping = Keeping(self, self._open, trash, files, memory)
+        self.continuing = Continuing(self, files, self.index, self.terminals)
         self.cleaning = Cleaning(files, self.index, self._open, self.keeping, self.terminals)
         self.blobs = SessionBlobs(None, kept=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
@@ -181,63 +172,6 @@ class Hub:
         live = await self._open.adopt(log, ephemeral=source.ephemeral)
         self.lineage.forget()
         return live
-
-    async def go_on(self, params: t.ContinueParams, terminal: t.Terminal | None) -> Continued:
-        """Continue-recent: see `recent`. Raises `SessionNotFound` when there is none and none may be made."""
-        gone = ""
-        crumb = None if terminal is None else await self._files.read_breadcrumb(terminal.id)
-        if crumb is not None and crumb.cwd == params.cwd:
-            live = await self._follow(crumb)
-            if live is not None:
-                return Continued(
-                    live, t.Because(rule="breadcrumb", message="This terminal had it last."), created=False
-                )
-            gone = " The session that this terminal had last is gone."
-        sessions = await self.index.everything(cwd=params.cwd)
-        if crumb is not None and recent.follows(crumb.cwd, crumb.session_id, sessions):
-            live = await self._follow(crumb)
-            if live is not None:
-                message = f"This terminal had it last, in {crumb.cwd}, which is gone; it was moved here."
-                return Continued(live, t.Because(rule="breadcrumb", message=message), created=False)
-        held = self.terminals.held_by_others(terminal)
-        chosen = recent.choose(sessions, params.cwd, held, even_if_held=not params.create)
-        if chosen is not None:
-            session, why = chosen
-            if terminal is not None:  # before anybody else can choose it
-                self.terminals.hold(terminal, session.session_id)
-            live = await self.session(session.session_id)
-            return Continued(live, t.Because(rule="recent", message=why + gone), created=False)
-        if not params.create:
-            raise SessionNotFound(params.cwd)
-        live = await self.create(t.CreateParams(cwd=params.cwd))
-        reason = f"There is no session of {params.cwd} that is free.{gone}"
-        former = [] if sessions else await self._former_folders(params.cwd, crumb)
-        return Continued(live, t.Because(rule="created", message=reason), created=True, former=former)
-
-    async def _former_folders(self, cwd: str, crumb: Breadcrumb | None) -> list[t.FormerFolder]:
-        """What a folder without sessions may have been called; see `renamed`."""
-        sessions = await self.index.everything()
-        ours = [
-            it for it in sessions if it.message_count and it.path is not None and self._files.keeps(it.path)
-        ]
-        remembered = None if crumb is None else crumb.cwd
-        return await asyncio.to_thread(renamed.former_folders, ours, cwd, remembered)
-
-    async def _follow(self, crumb: Breadcrumb) -> LiveSession | None:
-        for find, ref in ((self.session, crumb.session_id), (self.at_path, crumb.ref)):
-            if ref is not None:
-                try:
-                    return await find(ref)
-                except (SessionNotFound, SessionTrashed, Damaged, LogExists):
-                    continue
-        return None
-
-    async def remember(self, terminal: t.Terminal, cwd: str, live: LiveSession) -> None:
-        """Leave a breadcrumb: this terminal now has this session."""
-        if live.ephemeral:
-            return
-        self.terminals.hold(terminal, live.session_id)
-        await self._files.write_breadcrumb(terminal.id, Breadcrumb(cwd, live.log.ref, live.session_id))
 
     # --- listing ---------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.
 
 async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResult:
     terminal = params.terminal or client.terminal
-    went = await client.hub.go_on(params, terminal)
+    went = await client.hub.continuing.go_on(params, terminal)
     await _hold(client, went.live, terminal, cwd=params.cwd)
     if went.created:
         client.server.tell_created_soon(went.live, client.origin)
@@ -82,6 +82,6 @@ async def _hold(
     terminal = terminal or client.terminal
     if terminal is not None:
         where = cwd or terminal.cwd or (live.tree.header.cwd if live.tree.header is not None else "")
-        await client.hub.remember(terminal, where, live)
+        await client.hub.continuing.remember(terminal, where, live)
     if client.client_id not in live.watchers and not client.connection.closing:
         live.watchers.add(client, next_row=live.tree.committed)
