@@ -38,6 +38,7 @@ class OpenSessions:
         self._finding: dict[str, asyncio.Task[LiveSession]] = {}
         self._loading: dict[str, asyncio.Task[LiveSession]] = {}
         self._leaving: dict[str, asyncio.Future[None]] = {}
+        self._gone = 0  # how many were let go of
 
     def all(self) -> list[LiveSession]:
         return list(self._by_id.values())
@@ -121,12 +122,14 @@ class OpenSessions:
 
     async def _opened(self, find: Callable[[], Awaitable[Log]]) -> Log:
         while True:
+            gone = self._gone
             log = await find()
             leaving = self._leaving.get(log.ref)
-            if leaving is None:
+            if leaving is None and gone == self._gone:
                 return log
-            await log.close()
-            await asyncio.wait([leaving])
+            await log.close()  # it may be the file of a moment ago, which lies in the trash by now
+            if leaving is not None:
+                await asyncio.wait([leaving])
 
     @contextlib.asynccontextmanager
     async def glance(self, path: str) -> AsyncIterator[LoadedSession]:
@@ -192,6 +195,7 @@ class OpenSessions:
             yield
         finally:
             del self._leaving[ref]
+            self._gone += 1
             ended.set_result(None)
 
     def may_leave(self, ref: str) -> bool:
