@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from support.daemons import Peer, Refused, Running, assistant, running, user
@@ -152,6 +153,7 @@ async def check(peer: Peer, session_id: str, entry: dict[str, Any]) -> None:
     assert calls <= results
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(STEPS, st.integers(0, 30)), min_size=3, max_size=25))
 def test_whatever_happens_there_is_one_compaction_a_state_and_no_half(steps: list[tuple[str, int]]) -> None:

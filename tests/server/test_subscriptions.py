@@ -292,6 +292,7 @@ def until_lagged(wire: Wire) -> dict[str, Any]:
             return dict(message["params"])
 
 
+@pytest.mark.slow
 @OVER_SOCKETS
 @pytest.mark.parametrize("method", ["session/entries", "session/path", "session/context", "session/tree"])
 async def test_answers_that_nobody_reads_are_not_made(daemon: Running, cwd: str, method: str) -> None:

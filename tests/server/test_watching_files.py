@@ -10,6 +10,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from sessiond.config import Config, Roots
 from sessiond.store.files.store import FileStore
 from sessiond.store.files.watch import FolderWatch
@@ -66,6 +68,7 @@ async def test_a_line_of_another_program_is_announced_without_waiting_for_the_sw
         assert {node["id"]: node["parentId"] for node in tree}["f0"] == "ours"
 
 
+@pytest.mark.slow
 async def test_files_that_come_grow_move_and_vanish_are_taken_into_the_index_unasked(tmp_path: Path) -> None:
     roots = tmp_path / "theirs"
     roots.mkdir()

@@ -3,6 +3,7 @@
 import json  # noqa: TID251  (answers may hold lone surrogates)
 from typing import Any
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from sessiond.session import compaction, safety, steps, tokens
@@ -140,6 +141,7 @@ def test_what_was_just_compacted_is_not_compacted_again(log: Loaded, keep: int, 
         assert prepared(after, after.row("new"), keep).reason == "alreadyCompacted"
 
 
+@pytest.mark.slow
 @given(hostile_logs(), KEEPS)
 @settings(max_examples=120, deadline=None)
 def test_nothing_raises_on_hostile_lines(log: Loaded, keep: int) -> None:

@@ -205,6 +205,7 @@ def test_whatever_was_sent_can_be_appended_and_is_sent_the_same(
         assert there_and_back(format, *it.messages) == it.messages
 
 
+@pytest.mark.slow
 @given(hostile_logs(), FORMATS)
 @settings(max_examples=100, deadline=None)
 def test_no_log_is_too_odd_to_be_sent(log: Loaded, format: Provider) -> None:

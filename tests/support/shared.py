@@ -30,7 +30,10 @@ def process_home() -> Iterator[Path]:
         yield Path(str(where.home))
 
 
-@pytest.fixture(params=MODES)
+_EACH_MODE = [pytest.param(it, marks=pytest.mark.slow) if it == "process" else it for it in MODES]
+
+
+@pytest.fixture(params=_EACH_MODE)
 async def daemon(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
     """A daemon in one of the three modes. Sessions of other tests may be there, too."""
     mode: Mode = request.param
