@@ -30,7 +30,7 @@ def process_home() -> Iterator[Path]:
         yield Path(str(where.home))
 
 
-_EACH_MODE = [pytest.param(it, marks=pytest.mark.slow) if it == "process" else it for it in MODES]
+_EACH_MODE = [it if it == "memory" else pytest.param(it, marks=pytest.mark.slow) for it in MODES]
 
 
 @pytest.fixture(params=_EACH_MODE)
