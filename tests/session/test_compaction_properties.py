@@ -15,6 +15,8 @@ from support import logs
 from support.histories import histories, hostile_logs
 from support.logs import Loaded
 
+pytestmark = pytest.mark.slow
+
 KEEPS = st.integers(0, 60)
 Said = tuple[str, dict[str, Any]]
 """A message and the entry that it came from."""
@@ -141,7 +143,6 @@ def test_what_was_just_compacted_is_not_compacted_again(log: Loaded, keep: int, 
         assert prepared(after, after.row("new"), keep).reason == "alreadyCompacted"
 
 
-@pytest.mark.slow
 @given(hostile_logs(), KEEPS)
 @settings(max_examples=120, deadline=None)
 def test_nothing_raises_on_hostile_lines(log: Loaded, keep: int) -> None:

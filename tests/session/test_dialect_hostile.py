@@ -12,6 +12,8 @@ from sessiond.session.dialects.weaving import Imported
 from support.dialect_files import FILES
 from support.dialects import WRITTEN_AT, jsonl, kept
 
+pytestmark = pytest.mark.slow
+
 names = st.sampled_from([
     "type", "uuid", "parentUuid", "sessionId", "timestamp", "message", "role", "content", "text", "id", "parentId",
     "parent_id", "payload", "kind", "lane", "isSidechain", "isMeta", "isCompactSummary", "subtype", "tool_use_id",

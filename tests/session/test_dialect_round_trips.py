@@ -13,6 +13,8 @@ from support.dialects import entries, imported, is_beside
 from support.logs import time_of
 from support.whole_sessions import calls, messages, text_blocks, texts, thoughts, times, wholes
 
+pytestmark = pytest.mark.slow
+
 COSTS = {"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4, "total": 10}
 GO_MESSAGES = messages(
     of_assistants=text_blocks | calls,

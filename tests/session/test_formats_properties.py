@@ -21,6 +21,8 @@ from support.histories import histories, hostile_logs
 from support.logs import Loaded
 from support.providers import PROVIDERS, Provider
 
+pytestmark = pytest.mark.slow
+
 FORMATS = st.sampled_from(PROVIDERS)
 
 
@@ -205,7 +207,6 @@ def test_whatever_was_sent_can_be_appended_and_is_sent_the_same(
         assert there_and_back(format, *it.messages) == it.messages
 
 
-@pytest.mark.slow
 @given(hostile_logs(), FORMATS)
 @settings(max_examples=100, deadline=None)
 def test_no_log_is_too_odd_to_be_sent(log: Loaded, format: Provider) -> None:
