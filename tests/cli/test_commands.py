@@ -13,6 +13,7 @@ import pytest
 
 from support.commands import Shell, a_shell
 from support.homes import sessiond, wait_until
+from support.processes import runs
 
 
 @pytest.fixture
@@ -175,7 +176,7 @@ def test_asking_for_a_daemon_that_is_not_there_starts_none(shell: Shell) -> None
 def test_stop_returns_when_the_daemon_is_gone(shell: Shell) -> None:
     pid = _daemon(shell, start=True)
     shell("stop")
-    wait_until(lambda: not _lives(pid), 2)
+    wait_until(lambda: not runs(pid), 2)
     assert shell.run("status").code == 69
 
 
@@ -262,12 +263,3 @@ def _daemon(shell: Shell, *, start: bool = False) -> int:
         shell("list")
     pid: int = shell("rpc", "server/status").json["pid"]
     return pid
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # Where nobody buries the children of others, as in a container without an init, the dead stay listed.
-    return " Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ from sessiond.config import Config, Summarizer
 from sessiond.hub import command as commands
 from sessiond.paths import places
 from support.daemons import Peer, Running, refusal, running
+from support.processes import runs
 from support.rpc_peers import until
 from support.summarizers import (
     SMALL,
@@ -338,15 +339,7 @@ async def family(pids: Path) -> list[int]:
 
 
 async def gone(pids: list[int]) -> None:
-    await until(lambda: not any(_runs(pid) for pid in pids))
-
-
-def _runs(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"  # nobody may be there to bury a grandchild
+    await until(lambda: not any(runs(pid) for pid in pids))
 
 
 async def test_a_command_and_its_children_end_when_nobody_waits_any_more(tmp_path: Path, cwd: str) -> None:
