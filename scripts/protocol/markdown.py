@@ -6,6 +6,7 @@ from typing import Any
 
 from scripts.protocol.notes import JsonSchema, notes
 
+from sessiond.session.problems import PROBLEMS
 from sessiond.session.reasons import REASONS
 
 _EXPLAINED_BY_HAND = frozenset(("Entry", "Draft", "ErrorKind"))
@@ -51,6 +52,7 @@ def parts(schema: JsonSchema) -> dict[str, str]:
         "clientMethods": _overview(schema["clientMethods"], "what the daemon asks"),
         "notifications": _overview(schema["notifications"], "notification"),
         "errors": _errors(schema["errors"]),
+        "problems": _problems(),
         "reasons": _reasons(),
         "entries": _entries(definitions),
         "shapes": "\n\n".join(_shape(name, definitions[name]) for name in _shapes(definitions)),
@@ -102,6 +104,11 @@ def _errors(errors: JsonSchema) -> str:
 def _reasons() -> str:
     rows = (f"| `{reason}` | {fate} | {because} |" for reason, (fate, because) in REASONS.items())
     return _table(("reason", "fate", "because"), rows)
+
+
+def _problems() -> str:
+    rows = (f"| `{kind}` | {severity} | {means} |" for kind, (severity, means) in PROBLEMS.items())
+    return _table(("kind", "severity", "means"), rows)
 
 
 def _entries(definitions: JsonSchema) -> str:

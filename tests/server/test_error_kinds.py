@@ -13,7 +13,7 @@ from sessiond.hub import errors as hub
 from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.server import errors
-from sessiond.session.lines import Problem
+from sessiond.session.problems import Problem
 from sessiond.store import base as store
 from support import logs
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
@@ -264,7 +264,7 @@ async def test_a_cancellation_of_nothing_is_nothing(memory: Running, params: Any
 def made(kind: type[Exception]) -> Exception:
     """An exception of this class, its arguments by the types that they ask for."""
     samples: dict[str, Any] = {
-        "str": "x", "str | None": "x", "int": 1, "int | None": 1, "Problem": Problem(1, 0, "why"),
+        "str": "x", "str | None": "x", "int": 1, "int | None": 1, "Problem": Problem("damagedHeader", 1, 0, "why"),
         "list[str] | None": ["x"],
     }  # fmt: skip
     if "__init__" not in vars(kind):

@@ -3,7 +3,7 @@
 `server.errors` gives them their kinds and codes.
 """
 
-from sessiond.session.lines import Problem
+from sessiond.session.problems import Problem
 
 
 class HubError(Exception):

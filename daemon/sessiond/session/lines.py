@@ -5,8 +5,7 @@ Nothing here raises on content: a line is an entry, or a reason why it is none.
 
 import json  # noqa: TID251 - the second look at lines that msgspec refuses (lone surrogates)
 import sys
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -14,14 +13,8 @@ BOM: Final = b"\xef\xbb\xbf"
 _LONG_INTEGER: Final = 4000  # digits
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What could not be taken as it is: `line` is the 1-based physical line, `offset` its first byte."""
-
-    line: int
-    offset: int
-    reason: str
-    severity: Literal["error", "warning"] = "error"
+BadLine: TypeAlias = Literal["damagedLine", "nulBytes", "notAnEntry"]
+"""The kinds of problem (`problems`) that make a line none of an entry."""
 
 
 class MessageSkim(msgspec.Struct, gc=False):
@@ -45,8 +38,9 @@ _decoder = msgspec.json.Decoder(Skim)
 class NotAnEntry(Exception):
     """The line holds no entry; the reason says why."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, kind: BadLine, reason: str) -> None:
         super().__init__(reason)
+        self.kind: BadLine = kind
         self.reason = reason
 
 
@@ -91,20 +85,20 @@ def loads(line: bytes) -> dict[str, Any]:
     Raises `NotAnEntry` with the reason.
     """
     if not line.strip():
-        raise NotAnEntry("the line is empty")
+        raise NotAnEntry("damagedLine", "the line is empty")
     try:
         value = json.loads(
             line.decode("utf-8", "replace"),
             parse_constant=_refuse_constant, parse_float=_number, parse_int=_integer,
         )  # fmt: skip
     except RecursionError:
-        raise NotAnEntry("the line is nested too deeply") from None
+        raise NotAnEntry("damagedLine", "the line is nested too deeply") from None
     except ValueError as error:
         if b"\0" in line:
-            raise NotAnEntry("the line holds NUL bytes, as a power cut leaves them") from None
-        raise NotAnEntry(f"the line is not JSON: {error}") from None
+            raise NotAnEntry("nulBytes", "the line holds NUL bytes, as a power cut leaves them") from None
+        raise NotAnEntry("damagedLine", f"the line is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise NotAnEntry("the line is JSON, but not an object")
+        raise NotAnEntry("notAnEntry", "the line is JSON, but not an object")
     return value
 
 
@@ -145,7 +139,7 @@ def _skim_of(value: dict[str, Any]) -> Skim:
     message = value.get("message")
     role = message.get("role") if isinstance(message, dict) else None
     if any(sound(value.get(name)) != value.get(name) for name in ("id", "parentId")):
-        raise NotAnEntry("an id holds half of a surrogate pair, so nobody could name the entry")
+        raise NotAnEntry("notAnEntry", "an id holds half of a surrogate pair, so nobody could name the entry")
     return Skim(
         sound(value.get("type")), value.get("id"), value.get("parentId"),
         MessageSkim(role if isinstance(role, str) else None),

@@ -4,15 +4,16 @@ Reading never fails on content; what is odd is in `problems`.
 """
 
 from array import array
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
 from sessiond.session import entries, lines, migrate
 from sessiond.session.codes import BAD, HEADER, KIND_OF, LEAF, MESSAGE, NONE, ROLE_OF
 from sessiond.session.header import header_of
-from sessiond.session.lines import Problem, Skim
+from sessiond.session.lines import Skim
 from sessiond.session.marks import SAYING, Label, Marks
+from sessiond.session.problems import Problem, ProblemKind
 from sessiond.session.rows import Rows
 
 MAX_PROBLEMS: Final = 1_000
@@ -38,6 +39,7 @@ class ReadRows(Rows):
         self._begun = False
         self._waiting: dict[str, list[int]] = {}
         self._reported: set[str] = set()
+        self._suspects: list[int] = []  # rows that may be among their own ancestors
         self._problems: list[Problem] = []
         self._torn: Problem | None = None
         self._linear: array[int] | None = None  # v1: rows in the order of the file entries
@@ -73,7 +75,8 @@ class ReadRows(Rows):
     @property
     def problems(self) -> list[Problem]:
         """What could not be taken as it is, in the order of the log."""
-        return [*self._problems, self._torn] if self._torn is not None else list(self._problems)
+        found = sorted(self._problems, key=lambda it: (it.kind == "moreProblems", it.line))
+        return [*found, self._torn] if self._torn is not None else found
 
     @property
     def damaged(self) -> bool:
@@ -117,13 +120,29 @@ class ReadRows(Rows):
             self._finish_line(bytes(self._rest))
             self._rest = bytearray()
         if not self._begun:
-            self._begin(self.end, None, "there is no session header: the file is empty")
+            self._begin(self.end, None, ("emptyLog", "there is no session header: the file is empty"))
         for parent_id in self._waiting.keys() - self._reported:
             self._reported.add(parent_id)
             for row in self._waiting[parent_id]:
                 reason = f"entry {self._names[row]} names a parent that is not here: {parent_id}"
-                self._problem(row, reason, severity="warning")
+                self._problem("lostParent", row, reason)
+        self._report_loops()
         self.committed = len(self)
+
+    def _report_loops(self) -> None:
+        """Each loop of parents once, at its last line. Only a parent that came late, or twice, can close one."""
+        seen: set[int] = set()
+        for row in self._suspects:
+            walk: dict[int, None] = {}
+            while row != NONE and row not in seen and row not in walk:
+                walk[row] = None
+                row = self.parent(row)
+            if row in walk:
+                loop = list(walk)[list(walk).index(row) :]
+                last = max(loop)
+                self._problem("parentLoop", last, f"entry {self._names[last]} is among its own ancestors")
+            seen.update(walk)
+        self._suspects.clear()
 
     def _finish_line(self, tail: bytes) -> None:
         try:
@@ -131,9 +150,10 @@ class ReadRows(Rows):
         except lines.NotAnEntry as bad:
             self.tail = tail
             if not self._begun:
-                self._begin(self.end, None, "there is no session header: the only line is torn")
+                reason = "there is no session header: the only line is torn"
+                self._begin(self.end, None, ("damagedHeader", reason))
             line = len(self) + self._lines_before + 1
-            self._torn = Problem(line, self.end, f"the last line is torn: {bad.reason}")
+            self._torn = Problem("tornTail", line, self.end, f"the last line is torn: {bad.reason}")
         else:
             self._take(tail)
             self.tail_is_entry = True
@@ -207,18 +227,22 @@ class ReadRows(Rows):
                 self._take_entry(skim, offset)
             except lines.NotAnEntry as bad:
                 self._add(offset, BAD, 0, NONE, None)
-                if line.strip():
-                    self._problem(len(self) - 1, bad.reason)
+                if line.strip() and not self._is_told_of(offset):
+                    self._problem(bad.kind, len(self) - 1, bad.reason)
             else:
                 if self._kinds[-1] in _SPOKEN:
                     self._take_mark(len(self) - 1, line)
             position = end
 
+    def _is_told_of(self, offset: int) -> bool:
+        """Whether this line has been named already, as one that is no header."""
+        return bool(self._problems) and self._problems[-1].offset == offset
+
     def _take_entry(self, skim: Skim, offset: int) -> None:
         if not isinstance(skim.type, str):
-            raise lines.NotAnEntry("the entry has no type")
+            raise lines.NotAnEntry("notAnEntry", "the entry has no type")
         if not isinstance(skim.id, str) or not skim.id:
-            raise lines.NotAnEntry("the entry has no id")
+            raise lines.NotAnEntry("notAnEntry", "the entry has no id")
         row, kind = len(self), KIND_OF[skim.type]
         self._add(offset, kind, _role(kind, skim), NONE, skim.id)
         self._find_parent(row, skim.id, skim.parent_id)
@@ -236,23 +260,24 @@ class ReadRows(Rows):
         if parent_id is None:
             return
         if not isinstance(parent_id, str):
-            self._problem(row, "parentId is neither text nor null; the entry is taken as a root")
+            self._problem("badParent", row, "parentId is neither text nor null; the entry is taken as a root")
         elif (parent := self._ids.get(parent_id)) is not None:
             self._parents[row] = parent
         elif parent_id == entry_id:
-            self._problem(row, f"entry {entry_id} is its own parent; it is taken as a root")
+            self._problem("ownParent", row, f"entry {entry_id} is its own parent; it is taken as a root")
         else:
             self._waiting.setdefault(parent_id, []).append(row)
 
     def _supersede(self, row: int, superseded: int, entry_id: str) -> None:
         self._superseded.add(superseded)
         self._irregular = True
-        reason = f"a second entry has the id {entry_id}; the later one counts"
-        self._problem(row, reason, severity="warning")
+        self._suspects.append(row)
+        self._problem("sameId", row, f"a second entry has the id {entry_id}; the later one counts")
 
     def _adopt(self, row: int, entry_id: str) -> None:
         for child in self._waiting.pop(entry_id):
             self._parents[child] = row
+            self._suspects.append(child)
         self._irregular = True
 
     def _take_first_lines(self, block: bytes) -> int:
@@ -270,26 +295,32 @@ class ReadRows(Rows):
                     continue
                 header = header_of(first)
             except lines.NotAnEntry as bad:
-                self._begin(self.end + position, None, f"there is no session header: {bad.reason}")
+                reason = f"there is no session header: {bad.reason}"
+                self._begin(self.end + position, None, ("damagedHeader", reason))
                 return position
             except ValueError as bad:
                 is_header = first.get("type") == "session"
-                self._begin(self.end + position, None, str(bad), has_line=is_header)
+                self._begin(self.end + position, None, ("damagedHeader", str(bad)), has_line=is_header)
                 return end if is_header else position  # what stands there may still be an entry
             self._begin(self.end + position, header, None)
             return end
         return position
 
     def _begin(
-        self, offset: int, header: entries.Header | None, reason: str | None, *, has_line: bool = False
+        self,
+        offset: int,
+        header: entries.Header | None,
+        wrong: tuple[ProblemKind, str] | None,
+        *,
+        has_line: bool = False,
     ) -> None:
         self._begun = True
         self.header = header
         slots = 0 if self.slot_title is None else 1
         self._lines_before = slots if header is not None or has_line else slots - 1
         self._add(offset, HEADER, 0, NONE, None)
-        if reason is not None:
-            self._problems.append(Problem(slots + 1, offset, reason))
+        if wrong is not None:
+            self._problems.append(Problem(wrong[0], slots + 1, offset, wrong[1]))
         if header is not None:
             self.version = 1 if header.version is None else header.version
             self._marks.title = self.slot_title or header.title or None
@@ -306,12 +337,12 @@ class ReadRows(Rows):
         linear = self._linear
         return self._names[linear[index]] if linear is not None and 0 < index < len(linear) else None
 
-    def _problem(self, row: int, reason: str, *, severity: Literal["error", "warning"] = "error") -> None:
+    def _problem(self, kind: ProblemKind, row: int, reason: str) -> None:
         if len(self._problems) == MAX_PROBLEMS:
-            reason, severity = f"after {MAX_PROBLEMS:,} problems no more are listed", "warning"
+            kind, reason = "moreProblems", f"after {MAX_PROBLEMS:,} problems no more are listed"
         elif len(self._problems) > MAX_PROBLEMS:
             return
-        self._problems.append(Problem(self.line(row) + 1, self._offsets[row], reason, severity))
+        self._problems.append(Problem(kind, self.line(row) + 1, self._offsets[row], reason))
 
     def _take_marks(self, first: int, block: bytes) -> None:
         last = len(self) - 1
@@ -335,14 +366,15 @@ class ReadRows(Rows):
         if isinstance(moved, entries.LeafEntry):
             target = NONE if moved.target_id is None else self._ids.get(moved.target_id)
             if target is None:
-                self._problem(row, f"the leaf line names an entry that is not here: {moved.target_id}")
+                reason = f"the leaf line names an entry that is not here: {moved.target_id}"
+                self._problem("lostLeaf", row, reason)
             else:
                 self.leaf = target
 
     def set_aside(self, tail: bytes, reason: str) -> None:
-        """What follows `end` is whole lines, but does not count: report it as a torn tail."""
+        """What follows `end` is whole lines of a batch that was cut off, and does not count."""
         self.tail = tail
-        self._torn = Problem(len(self) + self._lines_before + 1, self.end, reason)
+        self._torn = Problem("cutOffBatch", len(self) + self._lines_before + 1, self.end, reason)
 
     def drop_tail(self) -> None:
         """The torn last line has been put aside and cut away."""

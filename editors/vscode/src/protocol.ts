@@ -71,9 +71,13 @@ export interface SessionInfo {
 
 /** Something in a session file that could not be taken as it is. The bytes stay as they are. */
 export interface Problem {
+  /** What to match: see "Damage". */
+  kind: "badParent" | "cutOffBatch" | "damagedHeader" | "damagedLine" | "emptyLog" | "lostLeaf" | "lostParent" | "moreProblems" | "notAnEntry" | "nulBytes" | "ownParent" | "parentLoop" | "sameId" | "tornTail";
   /** 1-based physical line. */
   line: number;
+  /** Of its first byte. */
   byteOffset: number;
+  /** A sentence about this line. */
   reason: string;
   /** Default `"error"`. */
   severity?: "error" | "warning";

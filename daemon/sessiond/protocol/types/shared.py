@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Raw
 
+from sessiond.session.problems import ProblemKind, Severity
+
 SessionId = Annotated[str, Meta(min_length=1, max_length=128)]
 EntryId = Annotated[str, Meta(min_length=1, max_length=64)]
 Limit = Annotated[int, Meta(ge=1, le=10_000)]
@@ -59,10 +61,11 @@ class SessionInfo(Wire, frozen=True):
 class Problem(Wire, frozen=True):
     """Something in a session file that could not be taken as it is. The bytes stay as they are."""
 
+    kind: ProblemKind  # what to match: see "Damage"
     line: int  # 1-based physical line
-    byte_offset: int
-    reason: str
-    severity: Literal["error", "warning"] = "error"
+    byte_offset: int  # of its first byte
+    reason: str  # a sentence about this line
+    severity: Severity = "error"
 
 
 class Terminal(Wire, frozen=True):

@@ -20,9 +20,7 @@ async def named(client: Client, session_id: str | None, path: str | None) -> Liv
 def session_result(client: Client, live: LiveSession) -> t.SessionResult:
     """What is said of a session, with the problems of its file."""
     problems = [
-        t.Problem(
-            line=problem.line, byte_offset=problem.offset, reason=problem.reason, severity=problem.severity
-        )
-        for problem in live.tree.problems
+        t.Problem(kind=it.kind, line=it.line, byte_offset=it.offset, reason=it.reason, severity=it.severity)
+        for it in live.tree.problems
     ]
     return t.SessionResult(session=client.hub.info(live), problems=problems)

@@ -49,9 +49,10 @@
 
 ---Something in a session file that could not be taken as it is. The bytes stay as they are.
 ---@class (exact) sessiond.Problem
+---@field kind "badParent"|"cutOffBatch"|"damagedHeader"|"damagedLine"|"emptyLog"|"lostLeaf"|"lostParent"|"moreProblems"|"notAnEntry"|"nulBytes"|"ownParent"|"parentLoop"|"sameId"|"tornTail" What to match: see "Damage".
 ---@field line integer 1-based physical line.
----@field byteOffset integer
----@field reason string
+---@field byteOffset integer Of its first byte.
+---@field reason string A sentence about this line.
 ---@field severity? "error"|"warning" Default `"error"`.
 
 ---Open a session by id or by path, and subscribe to it.

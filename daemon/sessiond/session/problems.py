@@ -1,0 +1,76 @@
+"""What may be wrong in a log: the closed list of kinds, how bad each is, and a sentence for each."""
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+Severity: TypeAlias = Literal["error", "warning"]
+ProblemKind: TypeAlias = Literal[
+    "emptyLog",
+    "damagedHeader",
+    "damagedLine",
+    "nulBytes",
+    "notAnEntry",
+    "tornTail",
+    "cutOffBatch",
+    "badParent",
+    "ownParent",
+    "lostParent",
+    "parentLoop",
+    "sameId",
+    "lostLeaf",
+    "moreProblems",
+]
+
+PROBLEMS: Final[dict[ProblemKind, tuple[Severity, str]]] = {
+    "emptyLog": ("error", "The file has no byte, or only white space. Nothing can be written to it."),
+    "damagedHeader": (
+        "error",
+        "The first line is no session header. What entries there are can be read, nothing can be written.",
+    ),
+    "damagedLine": ("error", "The line is not JSON. It is skipped, and stays as it is."),
+    "nulBytes": (
+        "error",
+        "The line holds NUL bytes, as a power cut leaves them. It is skipped, and stays as it is.",
+    ),
+    "notAnEntry": (
+        "error",
+        "The line is JSON, but no entry: no object, or one without a type or a usable id.",
+    ),
+    "tornTail": (
+        "error",
+        "The last line is cut short, as a crash leaves it. It is moved beside the file before the next append.",
+    ),
+    "cutOffBatch": (
+        "error",
+        "The last append was cut short between its lines, and nobody was told that it is stored. What there is of "
+        "it is moved beside the file before the next append.",
+    ),
+    "badParent": ("error", "`parentId` is neither text nor null. The entry is taken as a root."),
+    "ownParent": ("error", "The entry names itself as its parent. It is taken as a root."),
+    "lostParent": ("warning", "The parent that the entry names is not in the file. It is taken as a root."),
+    "parentLoop": ("error", "The entry is among its own ancestors. A path ends where it would begin again."),
+    "sameId": ("warning", "An earlier entry has the same id. The later one counts."),
+    "lostLeaf": (
+        "error",
+        "The `leaf` line names an entry that is not before it. The leaf stays where it was.",
+    ),
+    "moreProblems": ("warning", "There are more problems than are listed."),
+}
+"""Every kind. Adding one is a change of the protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What could not be taken as it is: `line` is the 1-based physical line, `offset` its first byte.
+
+    `reason` says it of this line; `PROBLEMS` says what the kind means everywhere.
+    """
+
+    kind: ProblemKind
+    line: int
+    offset: int
+    reason: str
+
+    @property
+    def severity(self) -> Severity:
+        return PROBLEMS[self.kind][0]

@@ -1,0 +1,83 @@
+"""What is wrong in a log is told by kind, so that programs need not read sentences."""
+
+from typing import get_args
+
+import pytest
+
+from sessiond.session.problems import PROBLEMS, ProblemKind
+from sessiond.session.reading import MAX_PROBLEMS
+from support.logs import Line, Loaded, assistant, header, loaded, log, user
+
+ANOTHER = b'{"type":"custom","id":"c","parentId":"e2"}\n'
+WHOLE = log(header(), user("q"), assistant("a"))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (WHOLE, []),
+        (b"", [("emptyLog", 1)]),
+        (b"text\n" + log(user("q")), [("damagedHeader", 1)]),
+        (b"\n" + log(user("q")), [("damagedHeader", 1)]),
+        (b'{"type":"session"}\n' + log(user("q")), [("damagedHeader", 1)]),
+        (b'{"type":"sess', [("damagedHeader", 1), ("tornTail", 1)]),
+        (WHOLE + b"{broken\n" + ANOTHER, [("damagedLine", 4)]),
+        (WHOLE + b"\0\0\n" + ANOTHER, [("nulBytes", 4)]),
+        (WHOLE + b"[1]\n", [("notAnEntry", 4)]),
+        (WHOLE + b'{"type":"x"}\n', [("notAnEntry", 4)]),
+        (WHOLE + b'{"id":"x"}\n', [("notAnEntry", 4)]),
+        (WHOLE + b'{"type":"x","id":"\\ud800"}\n', [("notAnEntry", 4)]),
+        (WHOLE + b'{"type":"mess', [("tornTail", 4)]),
+        (WHOLE + b"\0" * 4096, [("tornTail", 4)]),
+    ],
+)
+def test_damaged_bytes_have_a_kind_and_a_line(data: bytes, expected: list[tuple[str, int]]) -> None:
+    assert [(found.kind, found.line) for found in Loaded(data).tree.problems] == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([user("q", parent=5)], [("badParent", 2)]),
+        ([user("q", parent="e1")], [("ownParent", 2)]),
+        ([user("q", parent="gone"), user("r")], [("lostParent", 2)]),
+        ([user("q"), b'{"type":"custom","id":"e1","parentId":null}\n'], [("sameId", 3)]),
+        ([user("q"), b'{"type":"leaf","id":"l","parentId":"e1","targetId":"gone"}\n'], [("lostLeaf", 3)]),
+    ],
+)
+def test_entries_that_do_not_hang_together_have_a_kind_and_a_line(
+    lines: list[Line | bytes], expected: list[tuple[str, int]]
+) -> None:
+    found = loaded(header(), *lines).tree.problems
+    assert [(it.kind, it.line) for it in found] == expected
+
+
+def test_a_loop_of_parents_is_one_problem_at_its_last_line() -> None:
+    around = loaded(
+        header(),
+        user("1", parent="e3"),
+        user("2", parent="e1"),
+        user("3", parent="e2"),
+        user("on", parent="e2"),
+    )
+    assert [(it.kind, it.line) for it in around.tree.problems] == [("parentLoop", 4)]
+    twice = loaded(header(), user("1"), b'{"type":"custom","id":"e1","parentId":"e1"}\n')
+    assert [(it.kind, it.line) for it in twice.tree.problems] == [("sameId", 3), ("parentLoop", 3)]
+
+
+def test_parents_that_come_later_make_no_loop() -> None:
+    late = loaded(header(), user("child", parent="e2"), user("parent", parent=None), user("on", parent="e1"))
+    assert late.tree.problems == []
+
+
+def test_problems_come_in_the_order_of_the_log_and_the_last_says_that_there_are_more() -> None:
+    lines: list[Line | bytes] = [user("q", parent="gone"), b"{broken\n", user("r", parent="lost")]
+    assert [(it.kind, it.line) for it in loaded(header(), *lines).tree.problems] == [
+        ("lostParent", 2), ("damagedLine", 3), ("lostParent", 4),
+    ]  # fmt: skip
+    many = loaded(header(), user("q", parent="gone"), *[b"{broken\n"] * (MAX_PROBLEMS + 5)).tree.problems
+    assert (len(many), many[-1].kind) == (MAX_PROBLEMS + 1, "moreProblems")
+
+
+def test_every_kind_has_its_sentence() -> None:
+    assert set(PROBLEMS) == set(get_args(ProblemKind))
