@@ -4,6 +4,7 @@ from typing import get_args
 
 import pytest
 
+from sessiond.session.flaws import flaws
 from sessiond.session.problems import PROBLEMS, ProblemKind
 from sessiond.session.reading import MAX_PROBLEMS
 from support.logs import Line, Loaded, assistant, header, loaded, log, user
@@ -81,3 +82,24 @@ def test_problems_come_in_the_order_of_the_log_and_the_last_says_that_there_are_
 
 def test_every_kind_has_its_sentence() -> None:
     assert set(PROBLEMS) == set(get_args(ProblemKind))
+
+
+def found_in(data: bytes) -> list[tuple[str, int]]:
+    return [(it.kind, it.line) for it in flaws(len(data), lambda start, end: data[start:end])]
+
+
+def test_a_log_can_be_looked_through_without_opening_it() -> None:
+    assert found_in(b"") == [("emptyLog", 1)]
+    assert found_in(WHOLE) == []
+    assert found_in(WHOLE + b"{broken\n" + ANOTHER + b'{"torn') == [("damagedLine", 4), ("tornTail", 6)]
+
+
+def test_a_batch_that_was_cut_off_is_found_as_a_whole() -> None:
+    of_a_batch = b'{"type":"custom","id":"b1","parentId":"e2"\t}\n'
+    assert found_in(WHOLE + of_a_batch) == [("cutOffBatch", 4)]
+    assert found_in(WHOLE + of_a_batch + b'{"torn') == [("cutOffBatch", 4)]
+    assert found_in(WHOLE + of_a_batch + ANOTHER) == []
+
+
+def test_a_log_that_became_shorter_meanwhile_is_read_as_far_as_it_goes() -> None:
+    assert flaws(len(WHOLE) + 100_000, lambda start, end: WHOLE[start:end]) == []

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from sessiond.hub.errors import EntryNotFound
-from sessiond.hub.placing import MORE_FOLLOWS
 from sessiond.session import tree as trees
+from sessiond.session.batches import first_cut_off, told_of_cut_off
 from sessiond.session.context import Context, build_context, extend_context
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
@@ -52,22 +52,12 @@ class LoadedSession:
     async def load(self) -> None:
         """Read the whole log, a slice at a time; a batch that a crash cut off is set aside as a whole."""
         await read_into(self.tree, self.log.scan())
-        first = self._first_of_cut_off_batch()
+        first = first_cut_off(self.tree, self.log.read)
         if first is not None:
             start, lines = self.tree.span(first)[0], self.tree.committed - first
             self.tree = Tree()
             await read_into(self.tree, _until(self.log.scan(), start))
-            reason = (
-                f"the last batch was cut off after {lines} of its lines; nobody was told that it is stored"
-            )
-            self.tree.set_aside(self.log.read(start, self.log.size), reason)
-
-    def _first_of_cut_off_batch(self) -> int | None:
-        """The row where a batch begins that the log does not hold to its end, or None."""
-        row = self.tree.committed
-        while row > 1 and self.log.read(*self.tree.span(row - 1)).rstrip(b"\n").endswith(MORE_FOLLOWS):
-            row -= 1
-        return row if row < self.tree.committed else None
+            self.tree.set_aside(self.log.read(start, self.log.size), told_of_cut_off(lines))
 
     def row(self, entry_id: str) -> int:
         """The committed row of an entry. Raises `EntryNotFound`."""

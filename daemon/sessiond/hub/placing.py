@@ -13,11 +13,8 @@ from sessiond.hub import clock, values
 from sessiond.hub.drafts import Draft, read_draft
 from sessiond.hub.errors import EntryNotFound, IdReused, InvalidEntry, LeafConflict, WouldBreakTree
 from sessiond.session import safety
+from sessiond.session.batches import MORE_FOLLOWS
 from sessiond.session.tree import NONE, NewRow, Tree
-
-MORE_FOLLOWS: Final = b"\t}"
-"""How the object of every line of a batch but the last ends. A log that ends so holds a batch that was cut
-off and that nobody was told of. A tab there means nothing to a JSON reader; no other program writes one."""
 
 _encode = msgspec.json.Encoder().encode
 _POINTERS = frozenset(("leaf", "label"))
