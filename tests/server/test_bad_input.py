@@ -181,7 +181,8 @@ async def test_a_notification_of_a_method_is_not_answered_and_does_nothing(memor
 HOSTILE_IDS = ["../x", "../../../../etc/passwd", "nul\0byte", "a/b", "..", "*", "~root", "line\nline",
                "\ud7ff\uffff", "%2e%2e%2f", "x" * 128, "CON", "-rf"]  # fmt: skip
 SESSION_METHODS: dict[str, dict[str, Any]] = {
-    "open": {}, "close": {}, "info": {}, "entries": {}, "path": {}, "tree": {}, "context": {}, "flush": {},
+    "open": {}, "close": {}, "info": {}, "entries": {}, "path": {}, "tree": {}, "entryDocument": {"entryId": "x"},
+    "context": {}, "flush": {},
     "subscribe": {}, "fork": {}, "rename": {"title": "x"}, "tag": {"add": ["x"]},
     "branch": {"targetId": None}, "label": {"targetId": "x"},
     "append": {"entries": [{"type": "custom", "customType": "x"}]},
@@ -208,7 +209,8 @@ async def test_a_hostile_id_names_no_session(memory: Running, method: str) -> No
     ("method", "params"),
     [
         ("path", {"leafId": "nobody"}), ("tree", {"rootId": "nobody"}), ("context", {"leafId": "nobody"}),
-        ("branch", {"targetId": "nobody"}), ("label", {"targetId": "nobody"}), ("fork", {"leafId": "nobody"}),
+        ("branch", {"targetId": "nobody"}), ("label", {"targetId": "nobody"}), ("entryDocument", {"entryId": "nobody"}),
+        ("fork", {"leafId": "nobody"}),
         ("entries", {"ids": ["nobody"]}), ("entries", {"around": "nobody"}),
         ("append", {"entries": [{"type": "custom", "customType": "x", "parentId": "nobody"}]}),
         ("branch", {"targetId": "a", "expectedLeaf": "nobody"}),

@@ -60,6 +60,9 @@ ENTRIES: Final = Method(
 PATH: Final = Method(
     "session/path", t.PathParams, t.EntriesResult, (*_READ, "entryNotFound", "cursorExpired")
 )
+ENTRY_DOCUMENT: Final = Method(
+    "session/entryDocument", t.EntryDocumentParams, t.EntryDocumentResult, (*_READ, "entryNotFound")
+)
 TREE: Final = Method("session/tree", t.TreeParams, t.TreeResult, (*_READ, "entryNotFound", "cursorExpired"))
 CONTEXT: Final = Method("session/context", t.ContextParams, t.ContextResult, (*_READ, "entryNotFound"))
 PREPARE_COMPACTION: Final = Method(
@@ -144,7 +147,7 @@ STOP: Final = Method("server/stop", t.StopParams, t.StopResult)
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
-        CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, CONTEXT,
+        CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, ENTRY_DOCUMENT, CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
         STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,

@@ -503,6 +503,26 @@ export interface TreeNode {
 }
 
 /**
+ * Read one entry as a Markdown document, to be shown by an editor.
+ *
+ * All that was said stands in fences that it cannot end. Texts that were cut are whole again.
+ */
+export interface EntryDocumentParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  /** 1 to 64 characters. */
+  entryId: string;
+}
+
+/** The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded. */
+export interface EntryDocumentResult {
+  uri: string;
+  /** Always "markdown". */
+  languageId: string;
+  text: string;
+}
+
+/**
  * What a model would see at `leafId` (default: the session's leaf).
  *
  * `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
@@ -1986,6 +2006,12 @@ export interface Requests {
    */
   "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
   /**
+   * Read one entry as a Markdown document, to be shown by an editor.
+   *
+   * All that was said stands in fences that it cannot end. Texts that were cut are whole again.
+   */
+  "session/entryDocument": { params: EntryDocumentParams; result: EntryDocumentResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
+  /**
    * What a model would see at `leafId` (default: the session's leaf).
    *
    * `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
@@ -2213,6 +2239,7 @@ export const methods = {
   sessionEntries: "session/entries",
   sessionPath: "session/path",
   sessionTree: "session/tree",
+  sessionEntryDocument: "session/entryDocument",
   sessionContext: "session/context",
   sessionPrepareCompaction: "session/prepareCompaction",
   sessionCompact: "session/compact",

@@ -91,6 +91,10 @@ class EntryMethods(Methods):
         )
         return await self.call(m.TREE, params)
 
+    async def entry_document(self, session_id: str, entry_id: str) -> t.EntryDocumentResult:
+        params = t.EntryDocumentParams(session_id=session_id, entry_id=entry_id)
+        return await self.call(m.ENTRY_DOCUMENT, params)
+
     async def label(self, session_id: str, target_id: str, label: str | None) -> t.ChangeResult:
         return await self.call(
             m.LABEL, t.LabelParams(session_id=session_id, target_id=target_id, label=label)

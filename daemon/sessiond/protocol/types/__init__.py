@@ -177,6 +177,8 @@ from sessiond.protocol.types.tree import (
     ChangeResult as ChangeResult,
     EntriesParams as EntriesParams,
     EntriesResult as EntriesResult,
+    EntryDocumentParams as EntryDocumentParams,
+    EntryDocumentResult as EntryDocumentResult,
     LabelParams as LabelParams,
     PathParams as PathParams,
     RenameParams as RenameParams,

@@ -100,6 +100,24 @@ class PathParams(Wire, frozen=True):
     resolve_blobs: bool = False
 
 
+class EntryDocumentParams(Wire, frozen=True):
+    """Read one entry as a Markdown document, to be shown by an editor.
+
+    All that was said stands in fences that it cannot end. Texts that were cut are whole again.
+    """
+
+    session_id: SessionId
+    entry_id: EntryId
+
+
+class EntryDocumentResult(Wire, frozen=True):
+    """The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded."""
+
+    uri: str
+    language_id: str  # always "markdown"
+    text: str
+
+
 class TreeParams(Wire, frozen=True):
     """Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
 

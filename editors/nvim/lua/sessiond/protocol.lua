@@ -360,6 +360,19 @@
 ---@field label? string
 ---@field lastSibling boolean
 
+---Read one entry as a Markdown document, to be shown by an editor.
+---
+---All that was said stands in fences that it cannot end. Texts that were cut are whole again.
+---@class (exact) sessiond.EntryDocumentParams
+---@field sessionId string 1 to 128 characters.
+---@field entryId string 1 to 64 characters.
+
+---The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded.
+---@class (exact) sessiond.EntryDocumentResult
+---@field uri string
+---@field languageId string Always "markdown".
+---@field text string
+
 ---What a model would see at `leafId` (default: the session's leaf).
 ---
 ---`agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
@@ -1453,6 +1466,7 @@ M.methods = {
   sessionEntries = "session/entries", -- sessiond.EntriesParams -> sessiond.EntriesResult
   sessionPath = "session/path", -- sessiond.PathParams -> sessiond.EntriesResult
   sessionTree = "session/tree", -- sessiond.TreeParams -> sessiond.TreeResult
+  sessionEntryDocument = "session/entryDocument", -- sessiond.EntryDocumentParams -> sessiond.EntryDocumentResult
   sessionContext = "session/context", -- sessiond.ContextParams -> sessiond.ContextResult
   sessionPrepareCompaction = "session/prepareCompaction", -- sessiond.PrepareCompactionParams -> sessiond.PrepareCompactionResult
   sessionCompact = "session/compact", -- sessiond.CompactParams -> sessiond.CompactResult

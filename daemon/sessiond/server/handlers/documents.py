@@ -1,0 +1,51 @@
+"""Documents made of a session, for editors to show: one entry as Markdown."""
+
+from sessiond.hub import resolving
+from sessiond.hub.errors import EntryTooLarge
+from sessiond.hub.live import LiveSession
+from sessiond.hub.loaded import LoadedSession
+from sessiond.protocol import types as t
+from sessiond.server.client import MOST_IN_A_REPLY, Client
+from sessiond.session import steps
+from sessiond.session.entry_document import LANGUAGE, Surroundings, entry_document, entry_uri
+from sessiond.session.tree import NONE
+
+MOST_CHILDREN = 100
+
+
+async def entry(_client: Client, live: LiveSession, params: t.EntryDocumentParams) -> t.EntryDocumentResult:
+    row = live.row(params.entry_id)
+    body = live.read(row)
+    try:
+        page = await resolving.put_back(
+            [body], live.blobs, page_bytes=MOST_IN_A_REPLY // 4, most_bytes=MOST_IN_A_REPLY // 4
+        )
+        [body] = page.entries
+    except EntryTooLarge:
+        pass  # what was cut says so itself
+    around = await surroundings(live, live.session_id, row)
+    return t.EntryDocumentResult(
+        uri=entry_uri(live.session_id, params.entry_id), language_id=LANGUAGE,
+        text=entry_document(body, around),
+    )  # fmt: skip
+
+
+async def surroundings(live: LoadedSession, session_id: str, row: int) -> Surroundings:
+    """What the document of a row says beside the entry."""
+    tree = live.tree
+    path = await live.drive(steps.path(tree, tree.leaf))
+    await live.drive(live.outline.children.extend(tree))
+    label = tree.labels.get(tree.id(row) or "")
+    parent = tree.parent(row)
+    children = list[str]()
+    child = live.outline.children.first(row)
+    while child != NONE and len(children) < MOST_CHILDREN:
+        children.append(tree.id(child) or "")
+        child = live.outline.children.next(child)
+    return Surroundings(
+        session=tree.title or session_id,
+        label=None if label is None else label.text,
+        parent_id=None if parent == NONE else tree.id(parent),
+        children=tuple(children),
+        on_path=row in path,
+    )
