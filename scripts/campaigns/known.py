@@ -1,0 +1,23 @@
+"""The campaigns that there are, in the order in which they are run and listed.
+
+Each is a module of this package, of the same name with `_` for `-`, that has a `CAMPAIGN`.
+"""
+
+from importlib import import_module
+
+from scripts.campaigns.campaign import Campaign
+
+NAMES = (
+    "crash",
+)  # fmt: skip
+
+
+def campaign(name: str) -> Campaign:
+    found = import_module(f"scripts.campaigns.{name.replace('-', '_')}").CAMPAIGN
+    if not isinstance(found, Campaign) or found.name != name:
+        raise TypeError(f"CAMPAIGN of {name} is not the campaign {name}")
+    return found
+
+
+def all_campaigns() -> list[Campaign]:
+    return [campaign(name) for name in NAMES]
