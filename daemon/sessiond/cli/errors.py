@@ -38,6 +38,7 @@ _NEXT = {
     "methodNotFound": "sessiond schema lists every method.",
     "invalidParams": "sessiond schema shows what each method takes.",
     "draining": "The daemon is about to stop. Try again in a moment.",
+    "unsupportedVersion": "sessiond restart replaces an older daemon; a newer one needs a newer sessiond.",
     "nothingToCompact": "sessiond compact --dry-run says why.",
     "noSummarizer": "Or ask a model: --dry-run --json has the prompt, and --summary - takes the answer.",
     "summarizerFailed": "Run it again, or give the summary yourself: --summary TEXT.",

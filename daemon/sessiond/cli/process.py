@@ -1,11 +1,11 @@
-"""Commands about the daemon's process: status, clients, stop, serve, attach. The first three start none."""
+"""Commands about the daemon's process: status, clients, stop, restart, serve, attach. The first three start none."""
 
 from __future__ import annotations
 
 import sys
 
 from sessiond.cli import human
-from sessiond.client.blocking import connect
+from sessiond.client.blocking import connect, connect_to_any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def status(given: Given) -> int:
     """Send `server/status`."""
-    with connect(autostart=False) as daemon:
+    with connect_to_any() as daemon:
         if given.flag("json"):
             print(daemon.call_text("server/status"))
             return 0
@@ -68,7 +68,7 @@ def stop(given: Given) -> int:
     from sessiond.client.dial import DaemonNotRunning
 
     try:
-        daemon = connect(autostart=False)
+        daemon = connect_to_any()
     except DaemonNotRunning:
         if given.flag("json"):
             raise
@@ -78,6 +78,28 @@ def stop(given: Given) -> int:
         text = daemon.call_text("server/stop")
         daemon.wait_closed()
     print(text if given.flag("json") else "The daemon has stopped.")
+    return 0
+
+
+def restart(given: Given) -> int:
+    """Send `server/drain`, wait until the daemon has ended, and start another one in its place."""
+    import json  # noqa: TID251 - the thin client has no msgspec
+
+    from sessiond.client.dial import read_endpoint
+    from sessiond.client.replace import WITHIN, restart as start_anew
+    from sessiond.paths import places
+
+    where = places()
+    before = start_anew(where, within=0.0 if given.flag("now") else WITHIN)
+    after = read_endpoint(where)
+    if given.flag("json"):
+        print(json.dumps({"before": before, "after": after}, ensure_ascii=False))
+        return 0
+    print(
+        f"sessiond {after.get('build')} runs (process {after.get('pid')}) and listens at {after.get('socket')}"
+    )
+    if before:
+        print(f"  in place of sessiond {before.get('build')} (process {before.get('pid')})")
     return 0
 
 

@@ -280,6 +280,13 @@ VERBS: dict[str, Verb] = {
     "status": Verb("Say how the daemon is, without starting it", "process:status", (), (JSON,)),
     "clients": Verb("List who is attached to the daemon", "process:clients", (), (JSON,)),
     "stop": Verb("Stop the daemon once everything is on disk", "process:stop", (), (JSON,)),
+    "restart": Verb(
+        "Start the daemon anew once everything is on disk, as after an update",
+        "process:restart",
+        (),
+        (Option("now", "", "do not wait for what other clients are being answered"), JSON),
+        "Whoever is attached connects again by itself, and misses nothing. A daemon that is not running is started.",
+    ),
     "rpc": Verb(
         "Call any method and print the result",
         "raw:rpc",

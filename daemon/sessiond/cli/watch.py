@@ -13,8 +13,9 @@ from sessiond.cli.chosen import session_id
 from sessiond.cli.speech import in_short, speaker
 from sessiond.cli.style import Style, style_for
 from sessiond.cli.text import fit, one_line, pad, width
+from sessiond.client.backoff import pauses
 from sessiond.client.blocking import Daemon, connect
-from sessiond.client.dial import CannotConnect
+from sessiond.client.dial import CannotConnect, VersionMismatch
 from sessiond.client.wire import Disconnected
 
 TYPE_CHECKING = False
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from sessiond.cli.arguments import Given
 
-_PAUSE = 0.25  # seconds between two looks for a daemon that is away
 _AWAY = (Disconnected, CannotConnect)  # the second when a daemon that ends just now is dialled again
 _COLOURS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
 
@@ -116,16 +116,21 @@ class Follower:
 
 def _once_back(follower: Follower) -> Daemon:
     """The next daemon, subscribed to. It is not started here: whoever stopped it may have had a reason."""
-    while True:
-        with suppress(*_AWAY):
+    for pause in pauses():
+        try:
             daemon = connect(autostart=False)
             try:
                 follower.subscribe(daemon)
             except BaseException:
                 daemon.close()
                 raise
+        except VersionMismatch:
+            raise
+        except _AWAY:
+            time.sleep(pause)
+        else:
             return daemon
-        time.sleep(_PAUSE)
+    raise AssertionError("the pauses have no end")
 
 
 def _as_json(method: str, params: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ METHOD_NOT_FOUND = -32601  # protocol.errors has it too, at the price of importi
 
 
 _ATTEMPTS = 5
+_PATIENCE = 15.0  # seconds that a daemon which is about to end is waited for
 
 
 def connect(*, autostart: bool = True, where: Places | None = None) -> Daemon:
@@ -40,6 +41,18 @@ def connect(*, autostart: bool = True, where: Places | None = None) -> Daemon:
     return Daemon(lambda: dial(folders, autostart=autostart))
 
 
+def connect_to_any(where: Places | None = None) -> Daemon:
+    """Connect to the daemon that runs, of whatever version: for what all of them can be asked.
+
+    Raises `CannotConnect`.
+    """
+    from sessiond.client.dial import connect_to_any as dial
+    from sessiond.paths import places
+
+    folders = where or places()
+    return Daemon(lambda: dial(folders))
+
+
 class Daemon:
     """A connection to the daemon, made by `dial`. A context manager; `close` may be called twice."""
 
@@ -48,12 +61,16 @@ class Daemon:
         self._sock = dial()
         self._reader = Reader(self._sock)
         self._spoken_to = False
+        self._subscribed = False
         self._last_id = 0
         self._told: Told | None = None
         self._waiting: deque[tuple[str, Any]] = deque()
 
     def call(self, method: str, params: dict[str, Any] | None = None, *, told: Told | None = None) -> Any:
         """Ask and wait for the result. Raises `RpcError` when refused, `Disconnected` without an answer.
+
+        A daemon that makes room for another refuses writes: then the next one is asked, unless this connection has
+        subscribed to something, which the next one would not know of.
 
         With `told`, notifications that come meanwhile go there and are not kept.
         """
@@ -96,6 +113,7 @@ class Daemon:
 
     def _ask(self, method: str, params: dict[str, Any] | None) -> tuple[Any, str]:
         self._last_id += 1
+        self._subscribed = self._subscribed or method == "session/subscribe"
         request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params or {}}
         for _ in range(_ATTEMPTS - 1):
             try:
@@ -104,10 +122,26 @@ class Daemon:
                 if self._spoken_to:
                     raise
                 # It was leaving when we came. The next one, or a new one, will read the request.
-                self._sock.close()
-                self._sock = self._dial()
-                self._reader = Reader(self._sock)
+            except RpcError as error:
+                if error.kind != "draining" or self._subscribed or not self._ends():
+                    raise
+            self._sock.close()
+            self._sock = self._dial()
+            self._reader = Reader(self._sock)
+            self._spoken_to = False
         return self._answer(request)
+
+    def _ends(self) -> bool:
+        """Whether a daemon that is about to end does so in time."""
+        self._sock.settimeout(_PATIENCE)
+        try:
+            while True:
+                self._receive()
+        except TimeoutError:
+            self._sock.settimeout(None)
+            return False
+        except Disconnected:
+            return True
 
     def _answer(self, request: dict[str, Any]) -> tuple[Any, str]:
         self._send(request)

@@ -12,6 +12,7 @@ import os
 import socket
 import time
 
+from sessiond.protocol import versions
 from sessiond.rpc.peer import peer_uid
 
 TYPE_CHECKING = False
@@ -63,38 +64,100 @@ class DaemonNotStarted(CannotConnect):
         self.code = code
 
 
+class VersionMismatch(CannotConnect):
+    """The daemon speaks {theirs} of the protocol, this program {ours}. Update the older of the two."""
+
+    def __init__(self, told: dict[str, Any], theirs: list[int]) -> None:
+        from sessiond import __version__
+
+        older = max(theirs, default=0) < versions.OLDEST
+        advice = (
+            "Start the daemon anew: sessiond restart"
+            if older
+            else "Update this program; or, to go back to its version, end that daemon: sessiond stop"
+        )
+        super().__init__(
+            f"The daemon (sessiond {told.get('build', 'of an unknown version')}, process {told.get('pid')}) speaks "
+            f"{versions.named(theirs)} of the protocol, this program (sessiond {__version__}) "
+            f"{versions.named(versions.spoken())}. {advice}."
+        )
+
+
+class Reached:
+    """A connection to a daemon: by which path, and what the endpoint there says of it, which may be out of date."""
+
+    __slots__ = ("path", "sock", "told")
+
+    def __init__(self, sock: socket.socket, path: str, told: dict[str, Any]) -> None:
+        self.sock = sock
+        self.path = path
+        self.told = told
+
+    def spoken(self) -> list[int] | None:
+        """The versions of the protocol that it speaks, as far as its endpoint says."""
+        told = self.told.get("protocol")
+        if isinstance(told, list) and len(told) == 2 and all(isinstance(it, int) for it in told):
+            return list(range(told[0], min(told[1], told[0] + 1000) + 1))
+        return None
+
+
 def connect(places: Places, *, autostart: bool = True) -> socket.socket:
     """Return a blocking socket to the daemon of `places`, which is started if need be.
 
-    With `autostart` false, or SESSIOND_NO_AUTOSTART in the environment, none is started: `DaemonNotRunning`.
+    A daemon that speaks only older versions of the protocol than we do makes room for one of ours. With `autostart`
+    false, or SESSIOND_NO_AUTOSTART in the environment, none is started: `DaemonNotRunning`, `VersionMismatch`.
     Everything else that may go wrong is another `CannotConnect`, or `UnsafeFolder`.
     """
     deadline = time.monotonic() + PATIENCE
-    found = knock(places, deadline)
+    found = reach(places, deadline)
+    may_start = autostart and not os.environ.get("SESSIOND_NO_AUTOSTART")
     if found is not None:
-        return found
-    if not autostart or os.environ.get("SESSIOND_NO_AUTOSTART"):
+        theirs = found.spoken()
+        if theirs is None or versions.common(theirs):
+            return found.sock
+        found.sock.close()
+        if not may_start:
+            raise VersionMismatch(found.told, theirs)
+        from sessiond.client import replace
+
+        return replace.replaced_if_older(places)
+    if not may_start:
         raise DaemonNotRunning
     from sessiond.client import start
 
     return start.start(places, deadline)
 
 
+def connect_to_any(places: Places) -> socket.socket:
+    """A connection to the daemon that runs, whatever version it is of. Raises `DaemonNotRunning`."""
+    found = reach(places, time.monotonic() + PATIENCE)
+    if found is None:
+        raise DaemonNotRunning
+    return found.sock
+
+
 def knock(places: Places, deadline: float) -> socket.socket | None:
+    """As `reach`, where only the connection matters."""
+    found = reach(places, deadline)
+    return found.sock if found is not None else None
+
+
+def reach(places: Places, deadline: float) -> Reached | None:
     """Connect to the running daemon, or return None when there is none. Never starts one.
 
     A full queue means that the daemon is alive but busy: ask again until `deadline` (`time.monotonic`).
     """
-    path = str(read_endpoint(places).get("socket") or places.socket)
+    told = read_endpoint(places)
+    path = str(told.get("socket") or places.socket)
     pause = 0.005
     while True:
         try:
-            return _connected(path)
+            return Reached(_connected(path), path, told)
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
             if path == places.socket:
                 return None
             # The endpoint may be that of a daemon which died, while its successor is about to write its own.
-            path = places.socket
+            path, told = places.socket, {}
         except (BlockingIOError, TimeoutError) as error:
             if time.monotonic() + pause > deadline:
                 raise DaemonBusy(path, PATIENCE) from error

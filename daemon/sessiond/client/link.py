@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from sessiond.client.dial import CannotConnect
+from sessiond.client.backoff import pauses
+from sessiond.client.dial import CannotConnect, VersionMismatch
 from sessiond.client.receiver import Answer, Audience, OnProgress, Receiver
 from sessiond.client.wire import BadReply, Disconnected, RpcError
 from sessiond.protocol import methods as m, types as t
@@ -23,7 +24,7 @@ from sessiond.rpc.connection import Connection, ConnectionClosed, Handler, Remot
 Dial = Callable[[Handler], Awaitable[Connection]]
 
 _GREETINGS = 5
-_PAUSE = 0.25  # seconds between two looks for a daemon that is away
+_PATIENCE = 15.0  # seconds that a daemon which is about to end is waited for
 
 
 class Link:
@@ -61,45 +62,61 @@ class Link:
     async def come_back(self) -> None:
         """Wait until there is a connection again; starts no daemon, since somebody may have stopped it.
 
-        Raises `Disconnected` once closed.
+        Raises `Disconnected` once closed, and `VersionMismatch` or `RpcError` when the daemon that came back speaks
+        no version of the protocol that this client does.
         """
-        while True:
+        for pause in pauses():
             try:
                 await self._living(self._look)
-            except CannotConnect:
-                await asyncio.sleep(_PAUSE)
-            except Disconnected:
+            except VersionMismatch:
+                raise
+            except (
+                CannotConnect,
+                Disconnected,
+            ):  # the latter: it took the connection and ended it, as it leaves
                 if self.ended:
-                    raise
-                await asyncio.sleep(_PAUSE)  # it took the connection and ended it: a daemon that is leaving
+                    raise Disconnected from None
+                await asyncio.sleep(pause)
             else:
                 return
 
     async def ask(self, method: str, params: object, *, timeout: float | None, attempts: int) -> Raw:
         """The result of a request, as bytes; sent again over a new connection if one ends before that.
 
+        A daemon that makes room for another refuses writes: then the next one is asked, which is none of the attempts.
         Raises `RpcError`, `Disconnected` (with `attempts` 1 it is not known whether it was carried out),
         `CannotConnect`, TimeoutError.
         """
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + _PATIENCE
         while True:
             connection = await self.connect()
             attempts -= 1
             try:
                 return await connection.call(method, params, timeout=timeout)
             except RemoteError as error:
-                raise refusal(error) from None
+                refused = refusal(error)
+                if refused.kind != "draining" or not await _ends(connection, deadline - clock()):
+                    raise refused from None
+                attempts += 1
             except ConnectionClosed as error:
                 if not attempts:
                     raise Disconnected from error
 
     async def ask_living(self, method: str, params: object) -> Raw:
-        """As `ask`, but only over the connection that is there. Raises `Disconnected` when there is none."""
+        """As `ask`, but only over the connection that is there. Raises `Disconnected` when there is none.
+
+        So does a daemon that is about to end and answers nothing any more.
+        """
         if self._connection is None:
             raise Disconnected
         try:
             return await self._connection.call(method, params)
         except RemoteError as error:
-            raise refusal(error) from None
+            refused = refusal(error)
+            if refused.kind == "draining" and await _ends(self._connection, _PATIENCE):
+                raise Disconnected from None
+            raise refused from None
         except ConnectionClosed as error:
             raise Disconnected from error
 
@@ -182,6 +199,16 @@ class _Capabilities(msgspec.Struct):
 
 class _Initialized(msgspec.Struct):
     capabilities: _Capabilities
+
+
+async def _ends(connection: Connection, within: float) -> bool:
+    """Whether the daemon ends the connection in time."""
+    try:
+        async with asyncio.timeout(within):
+            await connection.wait_closed()
+    except TimeoutError:
+        return False
+    return True
 
 
 def refusal(error: RemoteError) -> RpcError:

@@ -6,6 +6,7 @@ lock decides in the end; this one keeps a crowd from starting fifty processes of
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import select
@@ -14,11 +15,19 @@ import subprocess
 import sys
 import time
 
-from sessiond.client.dial import PATIENCE, DaemonNotStarted, knock
+from sessiond.client.backoff import pauses
+from sessiond.client.dial import PATIENCE, DaemonNotStarted, Reached, knock, reach
 from sessiond.paths import Places, make_private
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ANOTHER_RUNS = 75
 """What a daemon says, and exits with, when another holds `daemon.lock` (EX_TEMPFAIL)."""
+
+COMMAND = (sys.executable, "-E", "-P", "-m", "sessiond")
+"""How the daemon is started: the sessiond that this client belongs to, whatever the caller's folder is."""
 
 _PASSED_ON = ("HOME", "PATH", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL")
 _PASSED_ON_BY_PREFIX = ("LC_", "XDG_", "SESSIOND_")
@@ -38,6 +47,38 @@ def start(places: Places, deadline: float) -> socket.socket:
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         raise DaemonNotStarted(reason, places.log, []) from error
+
+
+@contextlib.contextmanager
+def only_starter(places: Places, deadline: float) -> Iterator[None]:
+    """Hold `start.lock`, waiting for it until `deadline`: nobody else starts a daemon meanwhile.
+
+    Raises `DaemonNotStarted`.
+    """
+    lock = os.open(places.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        waits = pauses(0.005, 0.1)
+        while not _taken(lock):
+            if time.monotonic() > deadline:
+                raise DaemonNotStarted("somebody else has been starting one all the time", places.log, [])
+            time.sleep(next(waits))
+        yield
+    finally:
+        os.close(lock)
+
+
+def spawned(places: Places, deadline: float) -> Reached:
+    """Start the daemon after one that is about to go. Needs `start.lock`. Raises `DaemonNotStarted`."""
+    waits = pauses(0.02, 0.5)
+    while True:
+        # One that the system starts by itself, or somebody in a terminal, is as good as ours.
+        if found := reach(places, deadline):
+            return found
+        reason = _spawn(places, deadline)
+        if reason and time.monotonic() + _A_START > deadline:
+            raise DaemonNotStarted(reason, places.log, [])
+        if reason:
+            time.sleep(next(waits))
 
 
 def _started(places: Places, deadline: float) -> socket.socket:
@@ -82,7 +123,7 @@ def _spawn(places: Places, deadline: float) -> str:
             # Nothing of the caller's leaks in: neither its descriptors (`| cat` would wait for the daemon's
             # end), nor its folder, nor its environment, nor code from that folder or from PYTHONPATH.
             process = subprocess.Popen(
-                [sys.executable, "-E", "-P", "-m", "sessiond", "serve", "--ready-fd", str(telling)],
+                [*COMMAND, "serve", "--ready-fd", str(telling)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

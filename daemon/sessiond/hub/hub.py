@@ -331,11 +331,16 @@ class Hub:
         """Wait until every open session is synced; how many had something to sync."""
         return sum([await live.flush() for live in self.open_sessions()])
 
-    async def close(self) -> None:
-        """Finish everything, let go of all sessions. Raises the first `StorageFailed`, after all are done."""
+    async def give_up_jobs(self) -> None:
+        """Begin nothing new, finish the summaries that are being written down, and give up those that are awaited."""
         self.draining = True
         await self._auto.close()
         await self._jobs.close()
+
+    async def close(self) -> None:
+        """Finish everything, let go of all sessions. Raises the first `StorageFailed`, after all are done."""
+        await self.give_up_jobs()
+        self._open.close()
         await self.index.close()
         await self.history.close()
         refusals: list[StorageFailed] = []

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 from sessiond.hub.blobs import SessionBlobs
-from sessiond.hub.errors import Damaged, HubError, SessionNotFound, SessionTrashed
+from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
 from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.index.index import Index
 from sessiond.hub.live import LiveSession
@@ -39,6 +39,11 @@ class OpenSessions:
         self._loading: dict[str, asyncio.Task[LiveSession]] = {}
         self._leaving: dict[str, asyncio.Future[None]] = {}
         self._gone = 0  # how many were let go of
+        self._closed = False
+
+    def close(self) -> None:
+        """Open no more: the daemon lets go of what is open, and then of the disk."""
+        self._closed = True
 
     def all(self) -> list[LiveSession]:
         return list(self._by_id.values())
@@ -122,6 +127,8 @@ class OpenSessions:
 
     async def _opened(self, find: Callable[[], Awaitable[Log]]) -> Log:
         while True:
+            if self._closed:
+                raise Draining
             gone = self._gone
             log = await find()
             leaving = self._leaving.get(log.ref)

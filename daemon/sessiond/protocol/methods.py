@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from sessiond.protocol import types as t
+from sessiond.protocol import types as t, versions
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
 
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = versions.NEWEST
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,7 @@ BLOB_COLLECT: Final = Method(
 STATUS: Final = Method("server/status", t.StatusParams, t.StatusResult)
 CLIENTS: Final = Method("server/clients", t.ClientsParams, t.ClientsResult)
 STOP: Final = Method("server/stop", t.StopParams, t.StopResult)
+DRAIN: Final = Method("server/drain", t.DrainParams, t.DrainResult)
 
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
@@ -152,7 +153,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,
         HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
-        STATUS, CLIENTS, STOP,
+        STATUS, CLIENTS, STOP, DRAIN,
     )
 }  # fmt: skip
 

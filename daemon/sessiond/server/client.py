@@ -17,8 +17,9 @@ from msgspec import UNSET
 
 import sessiond
 from sessiond.hub import clock
+from sessiond.hub.errors import Draining
 from sessiond.hub.hub import Hub
-from sessiond.protocol import methods as m, types as t
+from sessiond.protocol import methods as m, types as t, versions
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
 from sessiond.rpc.framing import FrameTooLarge, FramingError
@@ -80,6 +81,7 @@ class Client(Handler):
         self.terminal: t.Terminal | None = None
         self.name: str | None = None
         self.version: str | None = None
+        self.protocol_version = versions.NEWEST
         self.connected_at = clock.timestamp()
         self._framing = framing
         self.summarizes = False
@@ -111,6 +113,8 @@ class Client(Handler):
             try:
                 if self._shut_down:
                     raise errors.InvalidRequest("After `shutdown` only `exit` may come.")
+                if self.server.ending:
+                    raise Draining
                 try:
                     params = route.decode(b"{}" if head.params is UNSET else head.params)
                 except msgspec.DecodeError as error:
@@ -254,6 +258,7 @@ class Client(Handler):
             return
         self._initialized = True
         self.name, self.version = greeting.name, greeting.version
+        self.protocol_version = greeting.protocol_version
         if greeting.ours is not None:
             self._take_in(greeting.ours)
         if greeting.speaks_lsp:
@@ -276,7 +281,7 @@ class Client(Handler):
     def handshake(self) -> t.Handshake:
         """What we say of ourselves under `capabilities.experimental.sessiond`."""
         return t.Handshake(
-            protocol_version=m.PROTOCOL_VERSION,
+            protocol_version=self.protocol_version,
             epoch=self.server.epoch,
             client_id=self.client_id,
             methods=list(m.METHODS),

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 import sessiond
-from sessiond.protocol.methods import PROTOCOL_VERSION
+from sessiond.protocol import versions
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -39,7 +39,7 @@ def describe(socket: str, epoch: str) -> Endpoint:
         pid=os.getpid(),
         start_time=_start_time(os.getpid()),
         build=sessiond.__version__,
-        protocol=(PROTOCOL_VERSION, PROTOCOL_VERSION),
+        protocol=(versions.OLDEST, versions.NEWEST),
     )
 
 

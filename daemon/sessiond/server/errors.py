@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
+import sessiond
 from sessiond.hub import errors as hub
+from sessiond.protocol import versions
 from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
-from sessiond.protocol.methods import METHODS, PROTOCOL_VERSION
+from sessiond.protocol.methods import METHODS
 from sessiond.store import base as store
 from sessiond.store.blobs import BlobDamaged
 
@@ -36,15 +38,16 @@ class MethodNotFound(Exception):
 
 
 class UnsupportedProtocol(Exception):
-    """This daemon speaks version {version} of the protocol, which the client does not.
+    """This daemon (sessiond {build}) speaks {ours} of the protocol, the client {theirs}.
 
-    Update the older of the two.
+    Update the older of the two; `sessiond restart` starts the daemon anew.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, theirs: list[int]) -> None:
         super().__init__(
-            f"This daemon speaks version {PROTOCOL_VERSION} of the protocol, which the client does not. "
-            "Update the older of the two."
+            f"This daemon (sessiond {sessiond.__version__}) speaks {versions.named(versions.spoken())} of the "
+            f"protocol, the client {versions.named(theirs)}. Update the older of the two; `sessiond restart` starts "
+            "the daemon anew."
         )
 
 
@@ -104,7 +107,7 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (InvalidParams, "invalidParams", lambda e: {"path": e.place}),
     (hub.InvalidRequest, "invalidParams", lambda _e: {"path": "$"}),
     (MethodNotFound, "methodNotFound", lambda e: {"did_you_mean": e.did_you_mean}),
-    (UnsupportedProtocol, "unsupportedVersion", lambda _e: {"supported": [PROTOCOL_VERSION]}),
+    (UnsupportedProtocol, "unsupportedVersion", lambda _e: {"supported": versions.spoken()}),
     (NotInitialized, "notInitialized", _nothing),
     (InvalidRequest, "invalidRequest", _nothing),
     (Cancelled, "cancelled", _nothing),

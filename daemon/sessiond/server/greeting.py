@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.protocol import methods as m, types as t
+from sessiond.protocol import types as t, versions
 from sessiond.server import errors
 
 
@@ -30,12 +30,17 @@ _decode_options = msgspec.json.Decoder(_Options).decode
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """`ours` is what it says to sessiond; `speaks_lsp` whether it is to be answered as an editor."""
+    """What a client said of itself.
+
+    `ours` is what it says to sessiond; `speaks_lsp` whether it is to be answered as an editor; `protocol_version` the
+    newest version that both sides speak.
+    """
 
     name: str | None
     version: str | None
     ours: t.InitializeOptions | None
     speaks_lsp: bool
+    protocol_version: int
 
 
 def read_greeting(params: bytes | Raw) -> Greeting:
@@ -47,10 +52,11 @@ def read_greeting(params: bytes | Raw) -> Greeting:
         raise errors.InvalidParams("initialize", str(error)) from None
     except RecursionError:
         raise errors.InvalidParams("initialize", "they are nested too deeply") from None
-    if ours is not None and m.PROTOCOL_VERSION not in ours.protocol_versions:
-        raise errors.UnsupportedProtocol
+    version = versions.NEWEST if ours is None else versions.common(ours.protocol_versions)
+    if version is None:
+        raise errors.UnsupportedProtocol(ours.protocol_versions if ours else [])
     who = said.client_info or _ClientInfo()
-    return Greeting(who.name or None, who.version, ours, bool(said.capabilities) or ours is None)
+    return Greeting(who.name or None, who.version, ours, bool(said.capabilities) or ours is None, version)
 
 
 def _ours(options: Raw | UnsetType) -> t.InitializeOptions | None:

@@ -34,7 +34,10 @@ QUEUE_HARD: Final = 32 * 1024 * 1024
 STUCK_SECONDS: Final = 10.0
 FRAME_SECONDS: Final = 30.0
 """How long one frame may take to come in."""
+LAST_ANSWERS_SECONDS: Final = 2.0
+"""How long the end waits for what was asked before it."""
 FAREWELL_SECONDS: Final = 1.0
+_STEP: Final = 0.02
 
 Arrival: TypeAlias = tuple[Client, t.AppendParams, Pending]
 
@@ -57,6 +60,8 @@ class Server:
         self.arriving: dict[str, list[Arrival]] = {}
         """Appends to sessions that are being opened, by the id they name, in the order in which they came."""
         self.stopping = asyncio.Event()
+        self.ending = False
+        """From now on everything is refused with `draining`, since the hub lets go of what it would be asked of."""
         self.lsp_loaded = False
         self._stuck: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -166,9 +171,32 @@ class Server:
         """Stop once the reply that announces it is on its way."""
         asyncio.get_running_loop().call_soon(self.stopping.set)
 
+    def drain(self, within: float) -> None:
+        """Take no more writes from now on, and stop once what is being answered is, or after `within` seconds."""
+        self.hub.draining = True
+        self.spawn(self._drain(within))
+
+    async def _drain(self, within: float) -> None:
+        await self._answer_the_last(within)
+        self.stopping.set()
+
+    async def _answer_the_last(self, within: float) -> None:
+        """Wait, but not for ever, until each client has had all its answers once."""
+        loop = asyncio.get_running_loop()
+        deadline, waiting = loop.time() + within, list(self.clients.values())
+        while loop.time() < deadline:
+            waiting = [it for it in waiting if it.connection.unanswered and not it.connection.closing]
+            if not waiting:
+                return
+            await asyncio.sleep(_STEP)
+
     async def close(self) -> None:
         """Put everything on disk and cut the clients off, also when the disk refuses (then it raises)."""
+        self.hub.draining = True
         try:
+            await self.hub.give_up_jobs()
+            await self._answer_the_last(LAST_ANSWERS_SECONDS)
+            self.ending = True
             await self.hub.close()
         finally:
             await self._cut_off()

@@ -1470,6 +1470,25 @@ export interface StopResult {
 }
 
 /**
+ * Make room for another daemon, as of a newer version: take no more writes, finish what was begun, and end.
+ *
+ * `within` is how many seconds requests that are being answered may still take; whoever is attached connects again,
+ * to the daemon that comes next. `reason` is for the log.
+ */
+export interface DrainParams {
+  /** At most 200 characters. */
+  reason?: string | null;
+  /** 0 to 600. Default `10.0`. */
+  within?: number;
+}
+
+/** The process that ends, and which daemon that was. */
+export interface DrainResult {
+  pid: number;
+  epoch: string;
+}
+
+/**
  * The daemon asks a client, which declared `summarize`, to write a summary.
  *
  * `prompt` is all that a model needs. The client may send `$/progress` with `workDoneToken`; it is passed on
@@ -1611,6 +1630,7 @@ export type SummarizeCapability = Record<string, never>;
 
 /** `capabilities.experimental.sessiond` of the reply to `initialize`. */
 export interface Handshake {
+  /** The newest that both sides speak. */
   protocolVersion: number;
   epoch: string;
   clientId: string;
@@ -2182,6 +2202,13 @@ export interface Requests {
   "server/clients": { params: ClientsParams; result: ClientsResult; errors: never };
   /** Stop the daemon once all is on disk. Other clients are cut off, and may start it again. */
   "server/stop": { params: StopParams; result: StopResult; errors: never };
+  /**
+   * Make room for another daemon, as of a newer version: take no more writes, finish what was begun, and end.
+   *
+   * `within` is how many seconds requests that are being answered may still take; whoever is attached connects again,
+   * to the daemon that comes next. `reason` is for the log.
+   */
+  "server/drain": { params: DrainParams; result: DrainResult; errors: never };
 }
 
 /** What the daemon asks of a client that declared it. */
@@ -2273,6 +2300,7 @@ export const methods = {
   serverStatus: "server/status",
   serverClients: "server/clients",
   serverStop: "server/stop",
+  serverDrain: "server/drain",
 } as const satisfies Record<string, keyof Requests>;
 
 export const clientMethods = {

@@ -1,4 +1,4 @@
-"""The daemon itself: status, clients, stop."""
+"""The daemon itself: status, clients, stop, drain."""
 
 from sessiond.client.methods.base import Methods
 from sessiond.protocol import methods as m, types as t
@@ -15,3 +15,6 @@ class ProcessMethods(Methods):
 
     async def stop(self) -> t.StopResult:
         return await self.call(m.STOP, t.StopParams())
+
+    async def drain(self, *, reason: str | None = None, within: float = 10.0) -> t.DrainResult:
+        return await self.call(m.DRAIN, t.DrainParams(reason=reason, within=within))

@@ -104,6 +104,8 @@ from sessiond.protocol.types.server import (
     ClientInfo as ClientInfo,
     ClientsParams as ClientsParams,
     ClientsResult as ClientsResult,
+    DrainParams as DrainParams,
+    DrainResult as DrainResult,
     StatusParams as StatusParams,
     StatusResult as StatusResult,
     StopParams as StopParams,

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from sessiond.protocol import versions
 from sessiond.protocol.types.shared import Terminal, Wire
 
 
@@ -21,7 +22,7 @@ class ClientCapabilities(Wire, frozen=True):
 class InitializeOptions(Wire, frozen=True):
     """`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants."""
 
-    protocol_versions: list[int] = msgspec.field(default_factory=lambda: [1])
+    protocol_versions: list[int] = msgspec.field(default_factory=versions.spoken)
     client_id: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
     terminal: Terminal | None = None
     opt_out: list[str] = msgspec.field(default_factory=list)  # notifications this client does not want
@@ -40,7 +41,7 @@ class Limits(Wire, frozen=True):
 class Handshake(Wire, frozen=True):
     """`capabilities.experimental.sessiond` of the reply to `initialize`."""
 
-    protocol_version: int
+    protocol_version: int  # the newest that both sides speak
     epoch: str
     client_id: str
     methods: list[str]

@@ -1,6 +1,8 @@
-"""The daemon itself: status, clients, stop."""
+"""The daemon itself: status, clients, stop, drain."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from sessiond.protocol.types.shared import Terminal, Wire
 
@@ -59,3 +61,21 @@ class StopResult(Wire, frozen=True):
     """The process that is about to end."""
 
     pid: int
+
+
+class DrainParams(Wire, frozen=True):
+    """Make room for another daemon, as of a newer version: take no more writes, finish what was begun, and end.
+
+    `within` is how many seconds requests that are being answered may still take; whoever is attached connects again,
+    to the daemon that comes next. `reason` is for the log.
+    """
+
+    reason: Annotated[str, Meta(max_length=200)] | None = None
+    within: Annotated[float, Meta(ge=0, le=600)] = 10.0
+
+
+class DrainResult(Wire, frozen=True):
+    """The process that ends, and which daemon that was."""
+
+    pid: int
+    epoch: str

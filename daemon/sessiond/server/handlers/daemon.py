@@ -1,5 +1,6 @@
-"""The daemon itself: status, clients, stop."""
+"""The daemon itself: status, clients, stop, drain."""
 
+import logging
 import os
 import time
 
@@ -7,6 +8,8 @@ import sessiond
 from sessiond.hub import clock
 from sessiond.protocol import types as t
 from sessiond.server.client import Client
+
+log = logging.getLogger(__name__)
 
 
 def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
@@ -28,6 +31,13 @@ def stop(client: Client, _params: t.StopParams) -> t.StopResult:
     client.hub.draining = True
     client.server.stop_soon()
     return t.StopResult(pid=os.getpid())
+
+
+def drain(client: Client, params: t.DrainParams) -> t.DrainResult:
+    reason = " ".join((params.reason or "without saying why").split())
+    log.info("%s %s asks to make room: %s", client.name or "a client", client.version or "", reason)
+    client.server.drain(params.within)
+    return t.DrainResult(pid=os.getpid(), epoch=client.server.epoch)
 
 
 def _rss() -> int:

@@ -112,6 +112,7 @@ ROUTES: dict[str, Route] = dict(
         _route(m.STATUS, daemon.status),
         _route(m.CLIENTS, daemon.clients),
         _route(m.STOP, daemon.stop),
+        _route(m.DRAIN, daemon.drain),
     ]
 )
 """Every method of the protocol; a test compares the keys."""

@@ -1052,6 +1052,19 @@
 ---@class (exact) sessiond.StopResult
 ---@field pid integer
 
+---Make room for another daemon, as of a newer version: take no more writes, finish what was begun, and end.
+---
+---`within` is how many seconds requests that are being answered may still take; whoever is attached connects again,
+---to the daemon that comes next. `reason` is for the log.
+---@class (exact) sessiond.DrainParams
+---@field reason? string At most 200 characters.
+---@field within? number 0 to 600. Default `10.0`.
+
+---The process that ends, and which daemon that was.
+---@class (exact) sessiond.DrainResult
+---@field pid integer
+---@field epoch string
+
 ---The daemon asks a client, which declared `summarize`, to write a summary.
 ---
 ---`prompt` is all that a model needs. The client may send `$/progress` with `workDoneToken`; it is passed on
@@ -1165,7 +1178,7 @@
 
 ---`capabilities.experimental.sessiond` of the reply to `initialize`.
 ---@class (exact) sessiond.Handshake
----@field protocolVersion integer
+---@field protocolVersion integer The newest that both sides speak.
 ---@field epoch string
 ---@field clientId string
 ---@field methods string[]
@@ -1500,6 +1513,7 @@ M.methods = {
   serverStatus = "server/status", -- sessiond.StatusParams -> sessiond.StatusResult
   serverClients = "server/clients", -- sessiond.ClientsParams -> sessiond.ClientsResult
   serverStop = "server/stop", -- sessiond.StopParams -> sessiond.StopResult
+  serverDrain = "server/drain", -- sessiond.DrainParams -> sessiond.DrainResult
 }
 
 M.client_methods = {

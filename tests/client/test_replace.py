@@ -1,0 +1,198 @@
+"""One daemon makes room for another, with clients attached."""
+
+import asyncio
+import json  # noqa: TID251 - what a command prints is for any reader
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+import sessiond
+from sessiond.client import connect
+from sessiond.client.blocking import connect as connect_blocking
+from sessiond.client.dial import DaemonNotRunning, VersionMismatch, connect as dial, read_endpoint
+from sessiond.client.replace import replaced_if_older, restart
+from sessiond.client.wire import RpcError
+from sessiond.paths import Places
+from support.homes import a_home, environment, sessiond as command
+from support.other_version import build, command as of_version
+
+BOUND = 60.0
+
+
+def run(where: Places, words: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, env=environment(where), capture_output=True, encoding="utf-8", timeout=BOUND, check=False
+    )
+
+
+def start(where: Places, oldest: int, newest: int) -> None:
+    """Have a daemon that speaks these versions."""
+    told = run(where, of_version(oldest, newest, "serve", "--detach"))
+    assert told.returncode == 0, told.stderr
+    assert read_endpoint(where)["protocol"] == [oldest, newest]
+
+
+def test_a_daemon_that_is_started_anew_is_another_one_with_the_same_sessions() -> None:
+    with a_home() as where:
+        with connect_blocking(where=where) as daemon:
+            daemon.call("session/create", {"cwd": "/w", "id": "atlas-one"})
+            before = daemon.call("server/status")
+        told = restart(where)
+        assert told is not None
+        assert told["epoch"] == before["epoch"]
+        with connect_blocking(where=where) as daemon:
+            after = daemon.call("server/status")
+            assert after["epoch"] != before["epoch"]
+            assert (
+                daemon.call("session/info", {"sessionId": "atlas-one"})["session"]["sessionId"] == "atlas-one"
+            )
+
+
+def test_a_restart_of_a_daemon_that_does_not_run_starts_it() -> None:
+    with a_home() as where:
+        assert restart(where) is None
+        assert read_endpoint(where)["build"] == sessiond.__version__
+
+
+def test_restarts_at_the_same_time_leave_one_daemon() -> None:
+    with a_home() as where:
+        restart(where)
+        threads = [threading.Thread(target=restart, args=(where,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(BOUND)
+        assert not any(thread.is_alive() for thread in threads)
+        with dial(where, autostart=False):
+            pass
+
+
+def test_the_command_restart_says_which_daemon_stands_in_place_of_which() -> None:
+    with a_home() as where:
+        first = run(where, command("restart"))
+        pid = read_endpoint(where)["pid"]
+        assert (first.returncode, str(pid) in first.stdout) == (0, True)
+        second = run(where, command("restart", "--now", "--json"))
+        told = json.loads(second.stdout)
+        assert told["before"]["pid"] == pid
+        assert told["after"] == read_endpoint(where)
+
+
+def test_a_newer_client_has_an_older_daemon_make_room_and_starts_its_own() -> None:
+    with a_home() as where:
+        with connect_blocking(where=where) as daemon:
+            daemon.call("session/create", {"cwd": "/w", "id": "atlas-one"})
+        told = run(where, of_version(2, 3, "show", "atlas-one", "--json"))
+        assert told.returncode == 0, told.stderr
+        assert (read_endpoint(where)["build"], read_endpoint(where)["protocol"]) == (build(3), [2, 3])
+        run(where, command("stop"))
+
+
+def test_an_older_client_says_what_both_sides_speak_and_leaves_the_daemon_alone() -> None:
+    with a_home() as where:
+        start(where, 2, 3)
+        there = read_endpoint(where)
+        told = run(where, command("list"))
+        assert told.returncode == 69
+        assert "versions 2 to 3" in told.stderr
+        assert "version 1." in told.stderr
+        assert read_endpoint(where) == there
+        with pytest.raises(VersionMismatch):
+            replaced_if_older(where)
+        run(where, command("stop"))
+
+
+@pytest.mark.parametrize(("oldest", "newest"), [(1, 2), (1, 1)])
+def test_a_daemon_that_shares_a_version_is_used_as_it_is(oldest: int, newest: int) -> None:
+    with a_home() as where:
+        start(where, oldest, newest)
+        there = read_endpoint(where)
+        assert run(where, command("list")).returncode == 0
+        assert run(where, of_version(1, 2, "list")).returncode == 0
+        assert read_endpoint(where) == there
+        run(where, command("stop"))
+
+
+def test_whoever_may_not_start_a_daemon_is_told_to_have_it_started_anew() -> None:
+    with a_home() as where:
+        restart(where)
+        there = read_endpoint(where)
+        told = subprocess.run(
+            of_version(2, 2, "list"), env=environment(where, SESSIOND_NO_AUTOSTART="1"),
+            capture_output=True, encoding="utf-8", timeout=BOUND, check=False,
+        )  # fmt: skip
+        assert told.returncode == 69
+        assert "sessiond restart" in told.stderr
+        assert read_endpoint(where) == there
+
+
+def test_what_the_endpoint_says_of_versions_is_not_believed_before_a_daemon_is_ended() -> None:
+    """A daemon that died may have left it, while its successor is about to write its own."""
+    with a_home() as where:
+        restart(where)
+        there = read_endpoint(where)
+        Path(where.endpoint).write_text(json.dumps({**there, "protocol": [0, 0]}), encoding="utf-8")
+        with replaced_if_older(where):
+            pass
+        os.kill(there["pid"], 0)
+        with connect_blocking(where=where) as daemon:
+            assert daemon.call("server/status")["epoch"] == there["epoch"]
+
+
+def test_status_and_stop_reach_a_daemon_of_any_version() -> None:
+    with a_home() as where:
+        start(where, 7, 9)
+        assert run(where, command("status")).returncode == 0
+        assert run(where, command("stop")).returncode == 0
+        with pytest.raises(DaemonNotRunning):
+            dial(where, autostart=False)
+
+
+async def test_writes_and_subscriptions_of_an_attached_client_go_on_over_a_restart() -> None:
+    with a_home() as where:
+        async with connect(where=where) as daemon, connect(where=where) as writer:
+            session = (await daemon.create("/w", id="atlas-one")).session.session_id
+            seen: list[int] = []
+
+            async def write() -> None:
+                for n in range(60):
+                    await writer.append(session, [{"type": "custom", "customType": "n", "data": n}])
+                    if n in (10, 40):
+                        await asyncio.to_thread(restart, where)
+                    await writer.rename(session, f"{n}")
+
+            async with daemon.subscribe(session, after=0) as news, asyncio.timeout(BOUND):
+                writing = asyncio.create_task(write())
+                async for entry in news:
+                    if entry["type"] == "custom":
+                        seen.append(entry["data"])
+                    if len(seen) == 60:
+                        break
+                await writing
+            assert seen == list(range(60))
+
+
+async def test_a_subscription_ends_in_a_clear_error_when_the_next_daemon_is_too_new() -> None:
+    with a_home() as where:
+        async with connect(where=where) as daemon:
+            await daemon.create("/w", id="atlas-one")
+            async with daemon.subscribe("atlas-one", after=0) as news, asyncio.timeout(BOUND):
+                await asyncio.to_thread(run, where, of_version(2, 2, "list"))
+                with pytest.raises((VersionMismatch, RpcError)) as refused:
+                    await anext(news)
+                assert "version 2" in str(refused.value)
+        run(where, command("stop"))
+
+
+def test_a_write_that_a_leaving_daemon_refuses_is_done_by_the_next_one() -> None:
+    with a_home() as where, connect_blocking(where=where) as daemon:
+        daemon.call("session/create", {"cwd": "/w", "id": "atlas-one"})
+        with connect_blocking(where=where) as another:
+            # While this request waits for room, the daemon takes no writes but has not ended.
+            another.call("server/drain", {"within": 0.3})
+            entry = {"type": "custom", "customType": "n", "data": 1}
+            assert daemon.call("session/append", {"sessionId": "atlas-one", "entries": [entry]})["seq"] == 1
+        assert daemon.call("server/status")["draining"] is False
