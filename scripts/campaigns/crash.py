@@ -17,8 +17,8 @@ _LOAD = Load(
 CAMPAIGN = Campaign(
     name="crash",
     promise="No acknowledged entry is lost, doubled or out of order, whenever the daemon is killed.",
-    how="clients append to several sessions, `synced` and `written`; kill -9 at a random moment, often during the "
-    "start; autostart; batches without an answer are sent again; followers go on by seq; the files are read "
-    "with a reader of the campaign's own",
+    how="clients append to several sessions, `synced` and `written`; kill -9 at a random moment, of the start, too; "
+    "clients start the next one, and batches without an answer are sent again; followers go on by seq; the files "
+    "are read with a reader of the campaign's own",
     run=lambda ground: wage(ground, _LOAD, short=200, long=10_000),
 )

@@ -58,10 +58,11 @@ class Home:
     def pid(self) -> int | None:
         """The daemon that is ready here; None when there is none, or it is only just starting."""
         try:
-            pid = int(json.loads(Path(self.places.endpoint).read_bytes())["pid"])
+            told = json.loads(Path(self.places.endpoint).read_bytes())
+            pid = int(told["pid"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return pid if runs(pid) and _home_of(pid) == str(self.folder) else None
+        return pid if runs(pid) and _start_time(pid) == told.get("startTime") else None
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
         """Send the daemon a signal, and wait until it has ended."""
@@ -110,12 +111,24 @@ class Home:
 
 
 def runs(pid: int) -> bool:
-    """Whether a process has not ended. One that nobody has buried yet has."""
+    """Whether a process has not ended. One that nobody has buried yet has, unless a thread of it still works:
+    a thread that was killed in a sync holds the locks of its process until the disk has answered."""
+    fields = _stat(pid)
+    return fields is not None and (fields[0] not in (b"Z", b"X") or int(fields[17]) > 1)
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    """The fields of a process behind its name: state first, then from 4 on as proc(5) counts them."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        return None
+    return stat.rpartition(b")")[2].split()
+
+
+def _start_time(pid: int) -> int | None:
+    fields = _stat(pid)
+    return None if fields is None else int(fields[19])
 
 
 def wait_gone(pid: int) -> None:

@@ -10,9 +10,13 @@ from itertools import islice
 from scripts.campaigns.campaign import Figures, Ground, hold
 from scripts.campaigns.daemons import PATIENCE, Home, end_all_in, processes_in, until
 from scripts.campaigns.log_on_disk import LogOnDisk, log_of, read_log
+from scripts.campaigns.nursery import Nursery, nursery
 from scripts.campaigns.writers import Follower, Ledger, Load, Writer
 
 from sessiond.client.daemon import Daemon
+
+_BY_AUTOSTART = 0.25
+"""The part of the lives that begin as a client begins one. The others come out of the nursery, which is quicker."""
 
 
 @dataclass
@@ -20,23 +24,25 @@ class Tally:
     tried: int = 0
     acknowledged: int = 0
     delivered: int = 0
+    autostarts: int = 0
     deaths_at_start: int = 0
     torn: int = 0
 
 
 def wage(ground: Ground, load: Load, *, short: int, long: int) -> Figures:
     """Rounds until the scale is reached; raises `Broken`."""
-    return asyncio.run(_wage(ground, load, short, long))
+    with nursery() as nurse:
+        return asyncio.run(_wage(ground, load, nurse, short, long))
 
 
-async def _wage(ground: Ground, load: Load, short: int, long: int) -> Figures:
+async def _wage(ground: Ground, load: Load, nurse: Nursery, short: int, long: int) -> Figures:
     rounds = ground.each_round(short=short, long=long)
     tally = Tally()
     done = 0
     for first in rounds:
         home = Home(ground.folder / f"{first}")
         async with contextlib.AsyncExitStack() as stack:
-            season = await Season.begin(home, load, stack)
+            season = await Season.begin(home, load, nurse, stack)
             await season.live(ground.chance(first), tally)
             done += 1
             for number in islice(rounds, load.season - 1):
@@ -51,8 +57,9 @@ async def _wage(ground: Ground, load: Load, short: int, long: int) -> Figures:
         faults=done,
         tried=tally.tried,
         checked=tally.acknowledged + tally.delivered,
-        more=f"{tally.acknowledged:,} acknowledgements, {tally.delivered:,} deliveries; "
-        f"{tally.deaths_at_start:,} deaths during the start, {tally.torn:,} torn or cut-off tails",
+        more=f"{tally.acknowledged:,} acknowledgements, {tally.delivered:,} deliveries, "
+        f"{tally.autostarts + tally.deaths_at_start:,} autostarts, {tally.deaths_at_start:,} deaths during one, "
+        f"{tally.torn:,} torn or cut-off tails",
     )
 
 
@@ -60,9 +67,16 @@ class Season:
     """Some sessions, those who write to them and those who follow them, over several lives of the daemon."""
 
     def __init__(
-        self, home: Home, load: Load, reader: Daemon, ledgers: list[Ledger], writers: list[Writer]
+        self,
+        home: Home,
+        load: Load,
+        nurse: Nursery,
+        reader: Daemon,
+        ledgers: list[Ledger],
+        writers: list[Writer],
     ) -> None:
         self._home = home
+        self._nurse = nurse
         self._load = load
         self._reader = reader
         self._ledgers = ledgers
@@ -70,7 +84,9 @@ class Season:
         self._followers: list[tuple[Follower, Ledger]] = []
 
     @classmethod
-    async def begin(cls, home: Home, load: Load, stack: contextlib.AsyncExitStack) -> "Season":
+    async def begin(
+        cls, home: Home, load: Load, nurse: Nursery, stack: contextlib.AsyncExitStack
+    ) -> "Season":
         reader = await stack.enter_async_context(home.connect())
         ledgers = []
         for number in range(load.sessions):
@@ -80,7 +96,7 @@ class Season:
             Writer(f"w{number}", await stack.enter_async_context(home.connect()), ledgers)
             for number in range(load.writers)
         ]
-        season = cls(home, load, reader, ledgers, writers)
+        season = cls(home, load, nurse, reader, ledgers, writers)
         for _ in range(load.followers):
             daemon = await stack.enter_async_context(home.connect())
             for ledger in ledgers:
@@ -92,7 +108,10 @@ class Season:
 
     async def live(self, chance: random.Random, tally: Tally) -> None:
         """One life: the writers bring the daemon up if it is not there, and it is killed."""
-        dies_at_start = chance.random() < 0.15
+        by_autostart = chance.random() < _BY_AUTOSTART
+        dies_at_start = by_autostart and chance.random() < 0.4
+        if not by_autostart and self._home.pid() is None:
+            await asyncio.to_thread(self._nurse.start, self._home)
         working = [
             asyncio.create_task(writer.work(random.Random(chance.random()), self._load))
             for writer in self._writers
@@ -100,6 +119,7 @@ class Season:
         if dies_at_start and self._home.pid() is None:
             tally.deaths_at_start += await self._die_at_start(chance.random() * 0.3)
         else:
+            tally.autostarts += by_autostart
             await asyncio.to_thread(until, lambda: self._home.pid() is not None, "no daemon is ready")
             await asyncio.sleep(chance.random() ** 2 * self._load.longest_life)
         await self._end(working)
@@ -109,6 +129,7 @@ class Season:
         """Kill the daemon, and again whichever one a writer was about to start, until none is to come."""
         async with asyncio.timeout(PATIENCE):
             while True:
+                await asyncio.to_thread(self._home.kill)
                 await asyncio.to_thread(end_all_in, self._home.folder)
                 if all(task.done() for task in working):
                     break

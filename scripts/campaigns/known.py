@@ -9,6 +9,8 @@ from scripts.campaigns.campaign import Campaign
 
 NAMES = (
     "crash",
+    "crash-large",
+    "syscalls",
 )  # fmt: skip
 
 

@@ -1,0 +1,10 @@
+"""Faults that are put into a daemon of the campaigns' own making, by name. The product has no hook for them."""
+
+from collections.abc import Callable
+
+FAULTS: dict[str, Callable[[], None]] = {}
+
+
+def put_in(name: str) -> None:
+    """Put a fault into the product as it is loaded in this process."""
+    FAULTS[name]()
