@@ -81,13 +81,14 @@ class Ground:
         limit = seconds if not self.long and self.rounds is None else float("inf")
         if self.minutes is not None:
             limit = self.minutes * 60
-        start = time.monotonic()
+        start = told = time.monotonic()
         for number in range(wanted):
             if number and time.monotonic() - start > limit:
                 self.progress(f"{number} of {wanted} rounds: the time is up")
                 return
             yield number
-            if (number + 1) % max(1, wanted // 20) == 0:
+            if time.monotonic() - told > (60 if self.long else 10):
+                told = time.monotonic()
                 self.progress(f"{number + 1} of {wanted} rounds")
 
     def chance(self, number: int) -> random.Random:

@@ -10,6 +10,7 @@ from scripts.campaigns.campaign import Campaign
 NAMES = (
     "crash",
     "crash-large",
+    "crash-others",
     "syscalls",
 )  # fmt: skip
 

@@ -4,15 +4,14 @@ import contextlib
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import count, product
 from pathlib import Path
 
 from scripts.campaigns.campaign import Campaign, Figures, Ground, hold
-from scripts.campaigns.daemons import Home, end_all_in, runs, until
+from scripts.campaigns.daemons import Home, until
 from scripts.campaigns.nursery import Nursery, nursery
-from scripts.campaigns.victims import VICTIMS, Stage, Victim
-
-from sessiond.client.dial import CannotConnect
-from sessiond.client.wire import Disconnected
+from scripts.campaigns.rehearsal import Rehearsal, died
+from scripts.campaigns.victims import VICTIMS, Victim
 
 CALLS = (
     "write", "fdatasync", "fsync", "rename", "openat", "ftruncate", "unlink", "mkdir", "link", "dup2,dup3",
@@ -20,113 +19,49 @@ CALLS = (
 )  # fmt: skip
 """What changes a file or a name, or tells somebody; each kind is counted by itself. `sendto` is an answer."""
 
-_FIRST = ("append", "create", "promotion", "fork", "trash", "migration of version 2", "repair of half a line")
-"""Before the others, since a short run may not come to an end."""
-
 
 def run(ground: Ground) -> Figures:
     strace = shutil.which("strace")
     if strace is None:
         ground.leave_out("strace")
-    order = sorted(VICTIMS, key=lambda it: _FIRST.index(it.name) if it.name in _FIRST else len(_FIRST))
     deaths = 0
     acted = set()
     with nursery() as nurse:
-        points = _Points(ground, nurse, strace)
-        points.try_tracing()
-        turns = ((victim, call) for victim in order for call in CALLS)
-        for _, (victim, call) in zip(
-            ground.each_round(short=len(order) * len(CALLS), long=len(order) * len(CALLS), seconds=35),
-            turns,
-            strict=False,
-        ):
-            died = points.walk(victim, call)
-            deaths += died
+        _try_tracing(ground, nurse, strace)
+        rehearsal = Rehearsal(ground.folder, nurse)
+        pairs = list(product(VICTIMS, CALLS))
+        for number in ground.each_round(short=len(pairs), long=len(pairs)):
+            victim, call = pairs[number % len(pairs)]
+            deaths += _walk(rehearsal, strace, victim, call)
             acted.add(victim.name)
     hold(deaths > 0, "nothing was killed at all")
     return Figures(
-        rounds=deaths, faults=deaths, checked=deaths, more=f"{len(acted)} of {len(order)} kinds of change"
+        deaths, faults=deaths, checked=deaths, more=f"{len(acted)} of {len(VICTIMS)} kinds of change"
     )
 
 
-class _Points:
-    """Goes through the points of death of a victim, each from the same beginning."""
+def _try_tracing(ground: Ground, nurse: Nursery, strace: str) -> None:
+    home = Home(ground.folder / "t")
+    pid = nurse.start(home)
+    with _traced(strace, pid, "getppid", 1, ground.folder) as attached:
+        if not attached:
+            told = (ground.folder / "strace").read_text(encoding="utf-8", errors="replace")
+            ground.cannot(f"strace may not trace a process of ours: {told.strip()}")
+    home.kill()
 
-    def __init__(self, ground: Ground, nurse: Nursery, strace: str) -> None:
-        self._ground = ground
-        self._nurse = nurse
-        self._strace = strace
-        self._home = Home(ground.folder / "h")
-        self._saved = ground.folder / "saved"
-        self._prepared: Victim | None = None
-        self._before: dict[str, object] = {}
 
-    def try_tracing(self) -> None:
-        pid = self._nurse.start(self._home)
-        try:
-            with _traced(self._strace, pid, "getppid", 1, self._ground.folder) as attached:
-                if not attached:
-                    told = (self._ground.folder / "strace").read_text(encoding="utf-8", errors="replace")
-                    self._ground.cannot(f"strace may not trace a process of ours: {told.strip()}")
-        finally:
-            self._end()
-
-    def walk(self, victim: Victim, call: str) -> int:
-        """Kill at the first call of this kind, at the second and so on, until the victim is done before."""
-        self._prepare(victim)
-        number = 1
-        while self._dies(victim, call, number):
-            number += 1
-        return number - 1
-
-    def _prepare(self, victim: Victim) -> None:
-        if self._prepared is victim:
-            return
-        self._end()
-        shutil.rmtree(self._home.folder, ignore_errors=True)
-        shutil.rmtree(self._saved, ignore_errors=True)
-        self._nurse.start(self._home)
-        with self._home.connect_blocking(autostart=False) as daemon:
-            stage = Stage(self._home, daemon)
-            victim.prepare(stage)
-            self._before = stage.before
-        self._end()
-        shutil.copytree(self._home.folder, self._saved, ignore=shutil.ignore_patterns("*.sock"))
-        self._prepared = victim
-
-    def _dies(self, victim: Victim, call: str, number: int) -> bool:
-        """One death, and what must hold afterwards. False when the victim was done before it."""
-        shutil.rmtree(self._home.folder)
-        shutil.copytree(self._saved, self._home.folder)
-        pid = self._nurse.start(self._home)
-        acknowledged = False
-        with _traced(self._strace, pid, call, number, self._ground.folder) as attached:
+def _walk(rehearsal: Rehearsal, strace: str, victim: Victim, call: str) -> int:
+    """Kill at the first call of this kind, at the second and so on, until the victim is done before."""
+    for number in count(1):
+        pid = rehearsal.begin(victim)
+        with _traced(strace, pid, call, number, rehearsal.home.folder.parent) as attached:
             hold(attached, "strace does not attach any more")
-            with (
-                contextlib.suppress(Disconnected, CannotConnect, ConnectionError),
-                self._home.connect_blocking(autostart=False) as daemon,
-            ):
-                victim.act(Stage(self._home, daemon, dict(self._before)))
-                acknowledged = True
-            if not acknowledged:
-                until(lambda: not runs(pid), "a daemon that ended a connection does not end")
-        died = not runs(pid)
-        hold(died or acknowledged, f"{victim.name}: the connection ended without a death")
-        self._end()
-        self._nurse.start(self._home)
-        try:
-            with self._home.connect_blocking(autostart=False) as daemon:
-                victim.check(Stage(self._home, daemon, dict(self._before)), acknowledged)
-        except Exception as error:
-            error.add_note(f"after a death in {victim.name} at {call} number {number}")
-            raise
-        finally:
-            self._end()
-        return died
-
-    def _end(self) -> None:
-        self._home.kill()
-        end_all_in(self._home.folder)
+            acknowledged = rehearsal.act(victim, pid)
+        dead = died(victim, pid, acknowledged)
+        rehearsal.check(victim, acknowledged, f"at {call} number {number}")
+        if not dead:
+            return number - 1
+    raise AssertionError("there are infinitely many numbers")
 
 
 @contextlib.contextmanager
