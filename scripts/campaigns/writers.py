@@ -166,7 +166,7 @@ class Follower:
     async def has_seen(self, seq: int, within: float) -> None:
         """Wait until it was shown line `seq`."""
         async with asyncio.timeout(within):
-            while (not self.seen or self.seen[-1][0] < seq) and not self._task.done():
+            while (self.seen[-1][0] if self.seen else self._start) < seq and not self._task.done():
                 self._shown.clear()
                 await asyncio.wait(
                     (self._task, shown := asyncio.create_task(self._shown.wait())),
