@@ -21,7 +21,8 @@ NOT_TO_BE_HAD = {44, 233, "session/lagged"}
 """A disk that is full, and a client that reads too slowly: other tests have them."""
 VARYING = {
     "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptime",
-    "rssBytes", "modifiedAt", "trashedAt", "pid", "epoch", "home", "socket", "version", "trashed", "parentSession",
+    "rssBytes", "freeBytes", "since", "modifiedAt", "trashedAt", "pid", "epoch", "home", "socket", "version", "trashed",
+    "parentSession",
     "queuedBytes", "lastUpdated", "lastPrunedAt", "firstAt", "lastAt", "prompt",
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""

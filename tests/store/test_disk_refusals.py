@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sessiond.store.base import Durability, LogReplaced, StorageFailed, StorageFull
+from sessiond.store.base import Durability, LogReplaced, StorageFailed, StorageFull, SyncFailed
 from support.disk import Disk
 from support.stores import (
     HEADER,
@@ -223,8 +223,8 @@ async def test_a_failed_sync_is_never_tried_again_on_the_same_file(tmp_path: Pat
     async with file_log(tmp_path, disk.calls) as log:
         disk.refuse("fdatasync", 1)
         disk.refuse("rename")
-        assert await outcomes(log.append(b"1\n", "synced")) == [StorageFailed]
-        assert await outcomes(log.append(b"2\n", "synced")) == [StorageFailed]
+        assert await outcomes(log.append(b"1\n", "synced")) == [SyncFailed]
+        assert await outcomes(log.append(b"2\n", "synced")) == [SyncFailed]
         assert disk.called["fdatasync"] == 1
         disk.allow("rename")
         assert await append(log, b"3\n") == [False]
@@ -240,7 +240,7 @@ async def test_when_the_recovery_fails_too_the_unsynced_are_cut_away_and_the_log
         disk.refuse("fdatasync", 1)
         disk.refuse("fsync")
         futures = [log.append(b"1\n", "synced"), log.append(b"2\n", "synced")]
-        assert await outcomes(*futures) == [StorageFailed, StorageFailed]
+        assert await outcomes(*futures) == [SyncFailed, SyncFailed]
         assert content(log) == on_disk(log) == HEADER + b"durable\n"
         disk.allow("fsync")
         assert await append(log, b"3\n") == [False]
@@ -259,7 +259,7 @@ async def test_a_recovery_that_fails_takes_a_write_down_that_failed_before_it(tm
             await asyncio.sleep(0)
             disk.refuse("fdatasync", 1)
             disk.refuse("fsync", 1)
-        assert await outcomes(before, failing, behind) == [StorageFailed] * 3
+        assert await outcomes(before, failing, behind) == [SyncFailed] * 3
         assert await append(log, b"4\n") == [False]
         assert on_disk(log) == HEADER + b"4\n"
 
@@ -273,7 +273,7 @@ async def test_what_was_acknowledged_as_written_survives_a_failed_sync_and_a_fai
         disk.refuse("fsync")
         await log.append(b"acknowledged\n", "written")
         both = [log.append(b"also\n", "written"), log.append(b"failing\n", "synced")]
-        assert await outcomes(*both) == [False, StorageFailed]
+        assert await outcomes(*both) == [False, SyncFailed]
         disk.allow("fdatasync")
         disk.allow("fsync")
         assert await append(log, b"later\n") == [False]
@@ -333,7 +333,7 @@ async def test_foreign_lines_behind_failed_ones_are_not_cut_away(tmp_path: Path)
                 file.write(b"theirs\n")
 
         disk.before_next("fdatasync", interfere)
-        assert await outcomes(log.append(b"failed\n", "synced")) == [StorageFailed]
+        assert await outcomes(log.append(b"failed\n", "synced")) == [SyncFailed]
         assert on_disk(log) == HEADER + b"failed\ntheirs\n"
         assert (log.size, log.foreign_bytes()) == (len(HEADER), 14)
         disk.allow("fdatasync")
@@ -356,7 +356,7 @@ async def test_accepted_foreign_lines_behind_failed_ones_are_not_cut_away(tmp_pa
             with file_of(log).open("ab") as file:
                 file.write(b"theirs\n")
             log.accept(log.size + log.foreign_bytes())
-        assert await outcomes(future) == [StorageFailed]
+        assert await outcomes(future) == [SyncFailed]
         assert on_disk(log) == HEADER + b"failed\ntheirs\n"
         disk.allow("fdatasync")
         disk.allow("fsync")
@@ -412,7 +412,7 @@ async def test_close_lets_go_also_when_the_last_sync_fails(tmp_path: Path) -> No
         future = log.append(b"1\n", "synced")
         with pytest.raises(StorageFailed):
             await log.close()
-        assert await outcomes(future) == [StorageFailed]
+        assert await outcomes(future) == [SyncFailed]
         assert len(names_in(Path("/dev/fd"))) == open_before - 1
 
 

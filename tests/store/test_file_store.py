@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.store.base import LogExists, LogNotFound, LogReadOnly, LogReplaced, StorageFailed
+from sessiond.store.base import LogExists, LogNotFound, LogReadOnly, LogReplaced, StorageFailed, SyncFailed
 from support.disk import Disk
 from support.stores import (
     CWD,
@@ -277,8 +277,11 @@ async def test_what_another_process_left_unsynced_is_synced_before_it_is_shown(t
         await again.close()
         disk.refuse("fdatasync", 1)
         broken = await store.open("abc")
-        assert broken.read_only is not None
+        assert isinstance(broken.trouble, SyncFailed)
         assert content(broken) == HEADER
+        inode = file_of(broken).stat().st_ino
+        await append(broken, b"on\n")
+        assert file_of(broken).stat().st_ino != inode, "that file is never synced again"
         await broken.close()
 
 

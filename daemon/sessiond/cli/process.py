@@ -9,6 +9,8 @@ from sessiond.client.blocking import connect, connect_to_any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from sessiond.cli.arguments import Given
 
 
@@ -31,7 +33,23 @@ def status(given: Given) -> int:
     print(f"  {human.size(told['rssBytes'])} of memory, {loaded} the LSP side")
     print(f"  home    {told['home']}")
     print(f"  socket  {told.get('socket') or 'none'}")
+    if told.get("lowSpace"):
+        print(f"  only {human.size(told['freeBytes'])} are free where sessions lie: free some space")
+    _tell_of_refusing(told.get("refusing", []))
     return 0
+
+
+def _tell_of_refusing(sessions: list[dict[str, Any]]) -> None:
+    """Say which open sessions take no writes, and why."""
+    if not sessions:
+        return
+    from sessiond.cli.text import one_line
+
+    takes = "takes" if len(sessions) == 1 else "take"
+    print(f"  {human.count(len(sessions), 'session')} {takes} no writes:")
+    for it in sessions:
+        refuses = it["refuses"]
+        print(f"    {one_line(it['sessionId'])}  {refuses['reason']}: {one_line(refuses['message'])}")
 
 
 def clients(given: Given) -> int:

@@ -8,7 +8,7 @@ from sessiond.protocol import types as t
 if TYPE_CHECKING:
     from sessiond.hub.live import LiveSession
 
-Aspect: TypeAlias = Literal["title", "tags", "labels", "path", "cwd", "readOnly"]
+Aspect: TypeAlias = Literal["title", "tags", "labels", "path", "cwd", "readOnly", "refuses"]
 """What of a session may change; the words of `session/changed`."""
 
 

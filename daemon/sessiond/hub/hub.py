@@ -28,6 +28,7 @@ from sessiond.hub.lineage import Lineage
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.opened import OpenSessions
+from sessiond.hub.room import Room
 from sessiond.hub.summarizing import Summarizers
 from sessiond.hub.trash import Trash
 from sessiond.protocol import types as t
@@ -67,6 +68,7 @@ class Hub:
         self.index = Index(files, index_path, self._open_and_listed)
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
+        self.room = Room(files)
         self.keeping = Keeping(self, self._open, trash, files, memory)
         self.continuing = Continuing(self, files, self.index, self.terminals)
         self.cleaning = Cleaning(files, self.index, self._open, self.keeping, self.terminals)
@@ -196,7 +198,7 @@ class Hub:
     def info(self, live: LiveSession) -> t.SessionInfo:
         """What the wire says of an open session."""
         tree = live.tree
-        key = (id(tree), tree.committed, tree.leaf, tree.end, live.log.draft)
+        key = (id(tree), tree.committed, tree.leaf, tree.end, live.log.draft, live.refuses)
         if live.known_info is None or live.known_info[0] != key:
             live.known_info = key, self._info(live)
         return live.known_info[1]
@@ -205,7 +207,7 @@ class Hub:
         return catalogue.session_info(
             live.tree, live.read_rows, session_id=live.session_id, path=live.log.path,
             draft=live.is_draft, size=live.tree.end,
-            ephemeral=live.ephemeral, read_only=live.read_only is not None,
+            ephemeral=live.ephemeral, read_only=live.read_only is not None, refuses=live.refuses,
         )  # fmt: skip
 
     # --- blobs -----------------------------------------------------------------------------------------
@@ -250,7 +252,10 @@ class Hub:
 
     async def sweep(self) -> None:
         """Take in what other programs wrote to open sessions, and let go of sessions that nobody uses."""
+        await self.room.look()
         for live in self.open_sessions():
+            if live.refuses is not None or live.log.trouble is not None:
+                await live.retry()
             if await self._take_in(live):
                 live.drop_unused()
                 if time.monotonic() - live.used_at > IDLE_SECONDS and not live.wanted:

@@ -6,6 +6,7 @@ first come first served, and only then choose.
 """
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.loaded import LoadedSession, read_into
 from sessiond.hub.migration import migrated, with_cwd
 from sessiond.hub.placing import Placement, Prepared
+from sessiond.hub.refusing import refusal_of
 from sessiond.hub.telling import tell_of_lines, tell_of_meaning
 from sessiond.hub.watch import Watchers
 from sessiond.protocol import types as t
@@ -29,6 +31,8 @@ from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
 from sessiond.store.base import Durability, Log, LogReplaced, StorageFailed
 
+log = logging.getLogger(__name__)
+
 Done = Callable[["Outcome | Exception"], None]
 
 FOREIGN_SLICE: Final = 256 * 1024
@@ -36,6 +40,9 @@ SETTLE_AT_ONCE: Final = 100
 """Batches taken, or answered, in one turn of the loop."""
 SETTLE_SECONDS: Final = 0.3
 """How long a foreign program's half line must have stood still before it counts as torn."""
+RETRY_SECONDS: Final = 5.0
+"""How often it is looked whether a session that takes no writes can be written again (facts: daemons C7)."""
+_BY_ITSELF: Final = t.Origin(kind="daemon")
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -93,6 +100,9 @@ class LiveSession(LoadedSession):
         self._waiting: deque[_Waiting] = deque()
         self._serving: asyncio.Task[None] | None = None
         self._writable = False  # tail, version and place have been seen to
+        self.refuses: t.Refuses | None = None
+        """Why it takes no writes, as it was last told."""
+        self._retried_at = time.monotonic()
         self.just_promoted = False  # the draft has moved, and nobody has been told yet
         self._drifted = False
         self._watched: asyncio.Future[bool] | None = None
@@ -105,6 +115,7 @@ class LiveSession(LoadedSession):
         await super().load()
         if self.tree.header is not None:
             self.name(self.tree.header.id)
+        self.refuses = refusal_of(self, time.time_ns())
 
     def name(self, session_id: str) -> None:
         """Go by this id: the header's, or one made for a file that has none."""
@@ -133,6 +144,26 @@ class LiveSession(LoadedSession):
         if self.log.read_only is not None:
             return ReadOnly(self.log.read_only, path=self.log.path)
         return None
+
+    def note_refusal(self) -> None:
+        """See whether the session takes writes, and say so once when that has changed."""
+        before, now = self.refuses, refusal_of(self, time.time_ns())
+        if (before and before.reason) == (now and now.reason):
+            return
+        self.refuses = now
+        if now is not None:
+            log.warning("session %s takes no writes: %s", self.session_id, now.message)
+        else:
+            log.info("session %s takes writes again", self.session_id)
+        self.listener.changed(self, ["refuses"], _BY_ITSELF)
+
+    async def retry(self) -> None:
+        """Now and then see whether a session that takes no writes can be written again."""
+        if not self.pending and time.monotonic() - self._retried_at > RETRY_SECONDS:
+            self._retried_at = time.monotonic()
+            async with self._lock:
+                await self.log.retry()
+        self.note_refusal()
 
     # --- writing ---------------------------------------------------------------------------------------
 
@@ -172,6 +203,7 @@ class LiveSession(LoadedSession):
             if self._promotes(prepared):
                 return False
         except Exception as refusal:  # noqa: BLE001 - the caller answers; nobody behind it may be held up
+            self.note_refusal()
             done(refusal)
         else:
             self._submit(prepared, durability, origin, done)
@@ -187,6 +219,7 @@ class LiveSession(LoadedSession):
                         await self._see_to(first)
                     except Exception as refusal:  # noqa: BLE001 - the caller answers; a task has nobody to tell
                         self._waiting.popleft()
+                        self.note_refusal()
                         first.done(refusal)
                         continue
                     self._take_waiting()
@@ -235,6 +268,8 @@ class LiveSession(LoadedSession):
 
     async def _make_writable(self) -> None:
         await self._until_idle()
+        if self.log.read_only is not None:
+            await self.log.retry()
         await self._ingest()
         refusal = self.read_only
         if refusal is not None:
@@ -366,6 +401,8 @@ class LiveSession(LoadedSession):
         tells_more = bool(rows) and (self.just_promoted or not prepared.is_turn)
         before = meaning.facts(tree) if tells_more else None
         tree.commit(len(rows), leaf=prepared.leaf)
+        if self.refuses is not None:
+            self.note_refusal()
         batch.done(
             Outcome(prepared, [first], prepared.leaf, first) if prepared.is_turn else self._outcome(prepared)
         )
@@ -403,6 +440,7 @@ class LiveSession(LoadedSession):
                 refusal = error
             batch.done(refusal)
         self._idle.set()
+        self.note_refusal()
 
     def _resync(self) -> None:
         """Another program's lines got between ours: read what really stands there, then answer."""

@@ -110,12 +110,13 @@ ADVICE: Final[dict[str, Advice]] = {
         "Mend the draft; `path` says where.",
     ),
     "foreignWriter": Advice(
-        "Another program cut short or replaced the file while it was open. The file is left as it is.",
-        "Open the session again and read what is there.",
+        "Another program cut short, replaced or removed the file while it was open. What is there is left as it is.",
+        "Open the session again and read what is there; or put the file back and send the same request again.",
     ),
     "readOnly": Advice(
-        "The session cannot be written: its file is damaged, of a newer version, or you have no right to.",
-        "Read it, or fork it into a session that can be written.",
+        "The session cannot be written: its file is damaged, or may not be written; `refuses` of the session says "
+        "which.",
+        "Read it, or fork it into a session that can be written. A right that comes back is noticed.",
     ),
     "unsupportedVersion": Advice(
         "Client and daemon share no version of the protocol, or a file has a version that this daemon cannot "

@@ -10,7 +10,7 @@ Every method that touches the disk may raise `StorageFailed` (`StorageFull` when
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import ClassVar, Final, Literal, NamedTuple, Protocol
 
 from sessiond.store.blobs import Blobs, BlobSource
 
@@ -20,16 +20,33 @@ Durability = Literal["synced", "written"]
 class StorageFailed(Exception):
     """The disk refused: {reason}. Nothing of this request was kept; it may be sent again."""
 
+    _TOLD: ClassVar = "The disk refused: {reason}. Nothing of this request was kept; it may be sent again."
+
     def __init__(self, reason: str, *, path: str | None = None, errno: int | None = None) -> None:
-        super().__init__(
-            f"The disk refused: {reason}. Nothing of this request was kept; it may be sent again."
-        )
+        super().__init__(self._TOLD.format(reason=reason))
+        self.reason = reason
         self.path = path
         self.errno = errno
 
 
 class StorageFull(StorageFailed):
-    """There is no room left where this session lives. Free some space and send the request again."""
+    """There is no room left: {reason}. Nothing of this request was kept; free some space and send it again."""
+
+    _TOLD = "There is no room left: {reason}. Nothing of this request was kept; free some space and send it again."
+
+
+class SyncFailed(StorageFailed):
+    """The disk did not take for good what was written: {reason}. Nothing of this request was kept.
+
+    What was acknowledged is kept in memory, and is written to a new file as soon as the disk takes one. Look at
+    the disk, and send the request again.
+    """
+
+    _TOLD = (
+        "The disk did not take for good what was written: {reason}. Nothing of this request was kept. What was "
+        "acknowledged is kept in memory, and is written to a new file as soon as the disk takes one. Look at the "
+        "disk, and send the request again."
+    )
 
 
 class LogNotFound(Exception):
@@ -54,12 +71,26 @@ class LogReplaced(Exception):
     It is left as it is; open it again to read it.
     """
 
+    _TOLD: ClassVar = (
+        "The file at {path} was cut short or replaced by another program. "
+        "It is left as it is; open it again to read it."
+    )
+
     def __init__(self, path: str) -> None:
-        super().__init__(
-            f"The file at {path} was cut short or replaced by another program. "
-            "It is left as it is; open it again to read it."
-        )
+        super().__init__(self._TOLD.format(path=path))
         self.path = path
+
+
+class LogGone(LogReplaced):
+    """The file at {path} is gone: another program has moved or removed it.
+
+    Put it back and send the request again. What it held can be read as long as the session is open.
+    """
+
+    _TOLD = (
+        "The file at {path} is gone: another program has moved or removed it. Put it back and send the request "
+        "again. What it held can be read as long as the session is open."
+    )
 
 
 class LogReadOnly(Exception):
@@ -180,6 +211,16 @@ class Log(Protocol):
     @property
     def read_only(self) -> str | None:
         """Why nothing can be appended (no right to write, closed …), or None."""
+
+    @property
+    def trouble(self) -> StorageFailed | LogReplaced | None:
+        """What the last write met, until one has succeeded or `retry` has found the cause gone."""
+
+    async def retry(self) -> None:
+        """Look whether the log can be written again after all, and mend what a failed sync left behind.
+
+        Nothing is appended. What is still wrong stays in `trouble` and `read_only`.
+        """
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes `[start, end)`, fewer where the log ends before; `end` may lie behind `size`.
@@ -322,6 +363,9 @@ class Store(Protocol):
 
         Raises `LogNotFound`. After a crash it is in the trash still, or gone.
         """
+
+    async def free_bytes(self) -> int | None:
+        """How much may still be written where new sessions go; None when nobody knows."""
 
     async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
         """What this terminal had last, or None."""

@@ -159,6 +159,9 @@ class MemoryStore:
             del self._kept[ref]
             self._trashed.pop(ref, None)
 
+    async def free_bytes(self) -> None:
+        return None
+
     async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
         return self._breadcrumbs.get(terminal_id)
 
@@ -215,6 +218,13 @@ class MemoryLog:
     @property
     def read_only(self) -> str | None:
         return "it is closed" if self._closed else None
+
+    @property
+    def trouble(self) -> None:
+        return None
+
+    async def retry(self) -> None:
+        """Memory does not refuse."""
 
     def read(self, start: int, end: int) -> bytes:
         return bytes(self._content.data[start:end])

@@ -67,6 +67,23 @@ export interface SessionInfo {
   ephemeral?: boolean;
   /** How many lines could not be taken as they are. Default `0`. */
   problems?: number;
+  /** Only of a session that is open. */
+  refuses?: Refuses | null;
+}
+
+/**
+ * Why a session takes no writes at present.
+ *
+ * `damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `noRight`: the file may not be
+ * written. `readOnlyDisk`, `full`, `failed`: what the disk said to the last write. `notSynced`: the disk could not
+ * make the last writes durable, nor take a new file. `replaced`: another program cut the file short, replaced or
+ * removed it. All but the first two end by themselves when the cause is gone; a write may be tried at any time.
+ */
+export interface Refuses {
+  reason: "damaged" | "failed" | "full" | "newerVersion" | "noRight" | "notSynced" | "readOnlyDisk" | "replaced";
+  message: string;
+  /** ISO 8601, UTC. */
+  since: string;
 }
 
 /** Something in a session file that could not be taken as it is. The bytes stay as they are. */
@@ -207,6 +224,7 @@ export interface ListedSession {
   ephemeral?: boolean;
   /** Default `0`. */
   problems?: number;
+  refuses?: Refuses | null;
   lifecycle: "aborted" | "complete" | "empty" | "error" | "interrupted";
   model: string | null;
 }
@@ -1436,6 +1454,19 @@ export interface StatusResult {
   rssBytes: number;
   lspLoaded: boolean;
   draining: boolean;
+  /** Default `[]`. */
+  refusing?: RefusingSession[];
+  /** That may still be written where sessions lie; null: unknown. */
+  freeBytes?: number | null;
+  /** So little that writes will soon be refused. Default `false`. */
+  lowSpace?: boolean;
+}
+
+/** An open session that takes no writes. */
+export interface RefusingSession {
+  sessionId: string;
+  path: string | null;
+  refuses: Refuses;
 }
 
 /** Who is attached. */
@@ -1549,10 +1580,10 @@ export interface LeafMovedNote {
   origin: Origin;
 }
 
-/** Title, tags, labels, path or folder of a session changed. */
+/** Title, tags, labels, path or folder of a session changed, or whether it takes writes (`refuses`). */
 export interface ChangedNote {
   session: SessionInfo;
-  changed: ("cwd" | "labels" | "path" | "readOnly" | "tags" | "title")[];
+  changed: ("cwd" | "labels" | "path" | "readOnly" | "refuses" | "tags" | "title")[];
   origin: Origin;
 }
 
@@ -2230,7 +2261,7 @@ export interface Notifications {
   "session/appended": { params: AppendedNote };
   /** The leaf went elsewhere than to a new entry, or to a summary of the branch that it left. */
   "session/leafMoved": { params: LeafMovedNote };
-  /** Title, tags, labels, path or folder of a session changed. */
+  /** Title, tags, labels, path or folder of a session changed, or whether it takes writes (`refuses`). */
   "session/changed": { params: ChangedNote };
   /** A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more. */
   "session/deleted": { params: DeletedNote };
@@ -2361,9 +2392,9 @@ export const errorCodes = {
   wouldBreakTree: 1422,
   /** A draft is no entry: not an object, without `type` or a field of its type, or with a bad id. */
   invalidEntry: 1422,
-  /** Another program cut short or replaced the file while it was open. The file is left as it is. */
+  /** Another program cut short, replaced or removed the file while it was open. What is there is left as it is. */
   foreignWriter: 1423,
-  /** The session cannot be written: its file is damaged, of a newer version, or you have no right to. */
+  /** The session cannot be written: its file is damaged, or may not be written; `refuses` of the session says which. */
   readOnly: 1423,
   /** No client declared `summarize`, and no command is configured. Nothing was written. */
   noSummarizer: 1424,

@@ -35,10 +35,10 @@ class LeafMovedNote(Wire, frozen=True):
 
 
 class ChangedNote(Wire, frozen=True):
-    """Title, tags, labels, path or folder of a session changed."""
+    """Title, tags, labels, path or folder of a session changed, or whether it takes writes (`refuses`)."""
 
     session: SessionInfo
-    changed: list[Literal["title", "tags", "labels", "path", "cwd", "readOnly"]]
+    changed: list[Literal["title", "tags", "labels", "path", "cwd", "readOnly", "refuses"]]
     origin: Origin
 
 

@@ -2,13 +2,22 @@
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import Terminal, Wire
+from sessiond.protocol.types.shared import Refuses, Terminal, Wire
 
 
 class StatusParams(Wire, frozen=True):
     """How the daemon is: version, process, sockets, sessions, memory."""
+
+
+class RefusingSession(Wire, frozen=True):
+    """An open session that takes no writes."""
+
+    session_id: str
+    path: str | None
+    refuses: Refuses
 
 
 class StatusResult(Wire, frozen=True):
@@ -26,6 +35,9 @@ class StatusResult(Wire, frozen=True):
     rss_bytes: int
     lsp_loaded: bool
     draining: bool
+    refusing: list[RefusingSession] = msgspec.field(default_factory=list)
+    free_bytes: int | None = None  # that may still be written where sessions lie; null: unknown
+    low_space: bool = False  # so little that writes will soon be refused
 
 
 class ClientsParams(Wire, frozen=True):

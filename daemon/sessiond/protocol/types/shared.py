@@ -35,6 +35,25 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     """The base of all that crosses the wire; unknown fields are ignored so that both ends may grow."""
 
 
+RefusalReason = Literal[
+    "damaged", "newerVersion", "noRight", "readOnlyDisk", "full", "failed", "notSynced", "replaced"
+]
+
+
+class Refuses(Wire, frozen=True):
+    """Why a session takes no writes at present.
+
+    `damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `noRight`: the file may not be
+    written. `readOnlyDisk`, `full`, `failed`: what the disk said to the last write. `notSynced`: the disk could not
+    make the last writes durable, nor take a new file. `replaced`: another program cut the file short, replaced or
+    removed it. All but the first two end by themselves when the cause is gone; a write may be tried at any time.
+    """
+
+    reason: RefusalReason
+    message: str
+    since: str  # ISO 8601, UTC
+
+
 class SessionInfo(Wire, frozen=True):
     """What a picker shows of a session."""
 
@@ -56,6 +75,7 @@ class SessionInfo(Wire, frozen=True):
     read_only: bool
     ephemeral: bool = False  # never touches the disk
     problems: int = 0  # how many lines could not be taken as they are
+    refuses: Refuses | None = None  # only of a session that is open
 
 
 class Problem(Wire, frozen=True):

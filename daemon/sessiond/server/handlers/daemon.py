@@ -20,6 +20,12 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
         uptime=time.monotonic() - server.started, rss_bytes=_rss(),
         open_sessions=len(client.hub.open_sessions()), clients=len(server.clients),
         lsp_loaded=server.lsp_loaded, draining=client.hub.draining,
+        refusing=[
+            t.RefusingSession(session_id=live.session_id, path=live.log.path, refuses=live.refuses)
+            for live in client.hub.open_sessions()
+            if live.refuses is not None
+        ],
+        free_bytes=client.hub.room.free_bytes, low_space=client.hub.room.is_low,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from functools import partial
 from typing import TypeVar
 
-from sessiond.store.base import Durability, LogReplaced, StorageFailed
+from sessiond.store.base import Durability, LogReplaced, StorageFailed, StorageFull, SyncFailed
 from sessiond.store.files.logfile import LogFile, Placed
 from sessiond.store.files.syscalls import refusal
 
@@ -30,7 +30,10 @@ class Commits:
     that no sync has covered, in case that one fails; `_told_size` is the end of the file as callers know it.
     """
 
-    def __init__(self, file: LogFile, pool: Executor) -> None:
+    def __init__(self, file: LogFile, pool: Executor, *, unsynced: StorageFailed | None = None) -> None:
+        """`unsynced` is what the sync of a file met that was found: like any that failed, it is not tried again."""
+        self.trouble: StorageFailed | LogReplaced | None = unsynced
+        """What the last write met; None once one has succeeded."""
         self._file = file
         self._pool = pool
         self._loop = asyncio.get_running_loop()
@@ -47,7 +50,7 @@ class Commits:
         self._generation = 0
         self._synced_generation = 0
         self._unsynced: deque[tuple[int, int, bytes]] = deque()  # generation, offset, data
-        self._sync_failed = False
+        self._sync_failed = unsynced is not None
         self._sync_is_due = False
         self._timer: asyncio.TimerHandle | None = None
         self._accepted = 0
@@ -80,6 +83,17 @@ class Commits:
         self._visitors.append(partial(self._visit, call, future))
         self._step()
         return await future
+
+    @property
+    def is_unsynced(self) -> bool:
+        """Whether a sync has failed, and no new file has taken the place of this one yet."""
+        return self._sync_failed
+
+    async def mend(self) -> None:
+        """Put a new file in the place of one whose sync failed; what comes of it is in `trouble`."""
+        if self._sync_failed and self._work is _Work.NOTHING and not self._visitors:
+            self._renew()
+            await self.alone(_nothing)
 
     @property
     def moves_file(self) -> bool:
@@ -168,11 +182,13 @@ class Commits:
                 return
             self._written.popleft()
             self._told_size = batch.told_size
+            self.trouble = None
             if not batch.future.done():
                 batch.future.set_result(batch.drifted)
         if self._doom is not None and self._doomed:
             # The pardon comes right before the callbacks of the futures: who appended until then could not
             # know of the failure and may build on what failed, who appends from then on does know.
+            self.trouble = self._doom
             self._loop.call_soon(self._pardon)
             self._fail_doomed(self._doom)
 
@@ -212,6 +228,8 @@ class Commits:
             if self._file.size != size:
                 self._resized()
             error = result.exception()
+            if isinstance(error, StorageFailed | LogReplaced):
+                self.trouble = error
             if future.done():
                 return
             if error is None:
@@ -251,12 +269,14 @@ class Commits:
         if error is None:
             self._file.set_size(self._file.size)  # its last bytes may have been among those that were dropped
             self._all_synced()
+            self.trouble = None
             return
+        refused = self.trouble = self._as_unsynced(error)
         written = list(self._written)
         self._written.clear()
         lost = [*written, *self._doomed, *self._take_queue()]
         if lost:
-            self._condemn(lost, self._as_refusal(error))
+            self._condemn(lost, refused)
         if written:
             self._give_up(written[0].offset)
 
@@ -307,12 +327,24 @@ class Commits:
             self._timer.cancel()
             self._timer = None
 
+    def _as_unsynced(self, error: BaseException) -> StorageFailed | LogReplaced:
+        """Why no new file could take the place of one whose sync failed."""
+        refused = self._as_refusal(error)
+        if isinstance(refused, StorageFull | LogReplaced):
+            return refused
+        reason = f"{self._file.path}: {(isinstance(error, OSError) and error.strerror) or error}"
+        return SyncFailed(reason, path=str(self._file.path), errno=refused.errno)
+
     def _as_refusal(self, error: BaseException) -> StorageFailed | LogReplaced:
         if isinstance(error, StorageFailed | LogReplaced):
             return error
         if isinstance(error, OSError):
             return refusal(error, self._file.path)
         return StorageFailed(f"{self._file.path}: {error!r}", path=str(self._file.path))
+
+
+def _nothing() -> None:
+    """What waits for its turn and does nothing."""
 
 
 class _Work(Enum):

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import errno
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -11,12 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from sessiond.store.base import Durability, LogExists, LogReadOnly
+from sessiond.store.base import Durability, LogExists, LogReadOnly, LogReplaced, StorageFailed
 from sessiond.store.files import paths
 from sessiond.store.files.commit import Commits
 from sessiond.store.files.folders import make_folder, move_to_free_name
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.remains import remains_of
+from sessiond.store.files.space import NEEDED, free_bytes, is_read_only
 from sessiond.store.files.syscalls import Syscalls, refusals_of
 
 _T = TypeVar("_T")
@@ -31,7 +33,8 @@ class FileLog:
         *,
         session_id: str,
         promoted: Path | None,
-        read_only: str | None,
+        lacks_right: StorageFailed | None,
+        unsynced: StorageFailed | None,
         pool: Executor,
         calls: Syscalls,
     ) -> None:
@@ -39,9 +42,9 @@ class FileLog:
         self.draft = promoted is not None
         self._file = file
         self._promoted = promoted
-        self._read_only = read_only
+        self._lacks_right = lacks_right
         self._calls = calls
-        self._commits = Commits(file, pool)
+        self._commits = Commits(file, pool, unsynced=unsynced)
         self._closed = False
 
     @property
@@ -58,7 +61,40 @@ class FileLog:
 
     @property
     def read_only(self) -> str | None:
-        return "it is closed" if self._closed else self._read_only
+        if self._closed:
+            return "it is closed"
+        return None if self._lacks_right is None else self._lacks_right.reason
+
+    @property
+    def trouble(self) -> StorageFailed | LogReplaced | None:
+        return self._lacks_right or self._commits.trouble
+
+    async def retry(self) -> None:
+        if self._closed or self._commits.moves_file:
+            return
+        if self._lacks_right is not None:
+            with suppress(OSError, LogReplaced):
+                await self._commits.alone(self._file.regain)
+                self._lacks_right = None
+        if self._commits.is_unsynced:
+            await self._commits.mend()
+            return
+        trouble = self._commits.trouble
+        if trouble is not None and await self._commits.alone(partial(self._is_over, trouble)):
+            self._commits.trouble = None
+
+    def _is_over(self, trouble: StorageFailed | LogReplaced) -> bool:
+        """Whether the cause of trouble is seen to be gone; of most causes only the next write can tell."""
+        folder = self._file.path.parent
+        if isinstance(trouble, LogReplaced):
+            with suppress(OSError, LogReplaced):
+                self._file.present()
+                return True
+        elif trouble.errno == errno.ENOSPC:
+            return (free_bytes(folder) or 0) >= NEEDED
+        elif trouble.errno == errno.EROFS:
+            return not is_read_only(folder)
+        return False
 
     def read(self, start: int, end: int) -> bytes:
         with refusals_of(self._file.path):
@@ -71,8 +107,15 @@ class FileLog:
     def foreign_bytes(self) -> int:
         if self._commits.moves_file:
             return 0
-        with refusals_of(self._file.path):
-            return self._file.present() - self._file.size
+        try:
+            with refusals_of(self._file.path):
+                foreign = self._file.present() - self._file.size
+        except (StorageFailed, LogReplaced) as refused:
+            self._commits.trouble = refused
+            raise
+        if isinstance(self._commits.trouble, LogReplaced):
+            self._commits.trouble = None
+        return foreign
 
     def accept(self, size: int) -> None:
         if not self._commits.moves_file:

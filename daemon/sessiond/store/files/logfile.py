@@ -13,13 +13,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from sessiond.store.base import LogReplaced, StorageFailed
+from sessiond.store.base import LogGone, LogReplaced, StorageFailed
 from sessiond.store.files import paths
 from sessiond.store.files.folders import move_to_free_name, new_file, sync_folder, temporary, write_all
 from sessiond.store.files.syscalls import Syscalls
 
 SLICE = 64 * 1024  # larger blocks cost a page fault for every 4 KiB: opening took a third longer
+OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not make us wait for a writer
+WRITE_FLAGS: Final = os.O_RDWR | os.O_APPEND | OPEN_FLAGS
 _KNOWN_TAIL = 64  # bytes by which we recognise our own end when another program wrote behind it
 
 
@@ -158,6 +161,17 @@ class LogFile:
         self._replace([lines], self.size)
         self.set_size(len(lines))
 
+    def regain(self) -> None:
+        """Open the file anew, to write, in the place of a descriptor that may only read."""
+        fd = os.open(self.path, WRITE_FLAGS)
+        try:
+            held, other = os.fstat(self._fd), os.fstat(fd)
+            if (held.st_dev, held.st_ino) != (other.st_dev, other.st_ino):
+                raise LogReplaced(str(self.path))
+            os.dup2(fd, self._fd, inheritable=False)
+        finally:
+            os.close(fd)
+
     def close(self) -> None:
         """Let go of the descriptor; reading fails from now on."""
         fd, self._fd = self._fd, -1
@@ -167,7 +181,7 @@ class LogFile:
         try:
             named = self.path.stat(follow_symlinks=False)
         except FileNotFoundError:
-            raise LogReplaced(str(self.path)) from None
+            raise LogGone(str(self.path)) from None
         held = os.fstat(self._fd)
         if held.st_size < self.size:
             self._cut_short = True

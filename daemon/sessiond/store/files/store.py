@@ -25,6 +25,7 @@ from sessiond.store.base import (
     LogNotFound,
     StorageFailed,
     Stored,
+    SyncFailed,
     Trashed,
 )
 from sessiond.store.blobs import BlobSource
@@ -33,8 +34,9 @@ from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.log import FileLog
-from sessiond.store.files.logfile import LogFile, slices
+from sessiond.store.files.logfile import OPEN_FLAGS, WRITE_FLAGS, LogFile, slices
 from sessiond.store.files.remains import remains
+from sessiond.store.files.space import free_bytes
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
 from sessiond.store.files.trash import (
     in_trash,
@@ -49,7 +51,6 @@ from sessiond.store.files.watch import FolderWatch
 _THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
 _NO_LOG_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}
 _MAY_NOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY}
-_OPEN_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not make us wait for a writer
 
 _T = TypeVar("_T")
 
@@ -170,6 +171,9 @@ class FileStore:
         found = await self._in_pool(partial(in_trash, self._trash, ref))
         await asyncio.shield(self._in_pool(partial(self._purge, found)))
 
+    async def free_bytes(self) -> int | None:
+        return await self._in_pool(partial(free_bytes, self._sessions))
+
     async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
         return await self._in_pool(partial(breadcrumbs.read_breadcrumb, self._terminals, terminal_id))
 
@@ -197,7 +201,8 @@ class FileStore:
             LogFile(path, opened.fd, self._calls),
             session_id=paths.session_id_of(path.name) or path.name,
             promoted=self._sessions / path.relative_to(self._drafts) if draft else None,
-            read_only=opened.read_only,
+            lacks_right=opened.lacks_right,
+            unsynced=opened.unsynced,
             pool=self._pool,
             calls=self._calls,
         )
@@ -209,7 +214,7 @@ class FileStore:
                     raise LogExists(session_id)
                 make_folder(path.parent.parent, self._calls)
                 make_folder(path.parent, self._calls)
-                return _Opened(path, self._new_log(path, lines), None)
+                return _Opened(path, self._new_log(path, lines))
         finally:
             self._being_created.discard(session_id)
 
@@ -260,21 +265,21 @@ class FileStore:
     def _open_path(self, path: Path, ref: str) -> "_Opened":
         with refusals_of(path):
             try:
-                fd = _open_regular(path, ref, os.O_RDWR | os.O_APPEND)
+                fd = _open_regular(path, ref, WRITE_FLAGS)
             except OSError as error:
                 if error.errno not in _MAY_NOT_WRITE:
                     raise
                 fd = _open_regular(path, ref, os.O_RDONLY)
-                return _Opened(path, fd, f"{path}: {error.strerror}")
-            return _Opened(path, fd, self._make_durable(path, fd))
+                return _Opened(path, fd, lacks_right=refusal(error, path))
+            return _Opened(path, fd, unsynced=self._make_durable(path, fd))
 
-    def _make_durable(self, path: Path, fd: int) -> str | None:
+    def _make_durable(self, path: Path, fd: int) -> StorageFailed | None:
         """Sync what another process left unsynced, before anybody is shown it (facts: daemons C10)."""
         try:
             self._calls.fdatasync(fd)
             sync_folder(path.parent, self._calls)
         except OSError as error:
-            return f"what {path} holds cannot be synced: {error.strerror}"
+            return SyncFailed(f"{path}: {error.strerror}", path=str(path), errno=error.errno)
         return None
 
     def _named(self, session_id: str) -> "Iterator[os.DirEntry[str]]":
@@ -288,7 +293,8 @@ class FileStore:
 class _Opened:
     path: Path
     fd: int
-    read_only: str | None
+    lacks_right: StorageFailed | None = None  # why nothing can be written to it
+    unsynced: StorageFailed | None = None  # why what it holds may not survive a power cut
 
 
 def _close_unwanted(opening: asyncio.Future[_Opened]) -> None:
@@ -343,7 +349,7 @@ def _open_regular(path: Path, ref: str, flags: int) -> int:
     try:
         if not stat.S_ISREG(path.stat(follow_symlinks=False).st_mode):
             raise LogNotFound(ref)
-        fd = os.open(path, flags | _OPEN_FLAGS)
+        fd = os.open(path, flags | OPEN_FLAGS)
     except OSError as error:
         if error.errno in _NO_LOG_THERE:
             raise LogNotFound(ref) from None

@@ -46,6 +46,18 @@
 ---@field readOnly boolean
 ---@field ephemeral? boolean Never touches the disk. Default `false`.
 ---@field problems? integer How many lines could not be taken as they are. Default `0`.
+---@field refuses? sessiond.Refuses Only of a session that is open.
+
+---Why a session takes no writes at present.
+---
+---`damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `noRight`: the file may not be
+---written. `readOnlyDisk`, `full`, `failed`: what the disk said to the last write. `notSynced`: the disk could not
+---make the last writes durable, nor take a new file. `replaced`: another program cut the file short, replaced or
+---removed it. All but the first two end by themselves when the cause is gone; a write may be tried at any time.
+---@class (exact) sessiond.Refuses
+---@field reason "damaged"|"failed"|"full"|"newerVersion"|"noRight"|"notSynced"|"readOnlyDisk"|"replaced"
+---@field message string
+---@field since string ISO 8601, UTC.
 
 ---Something in a session file that could not be taken as it is. The bytes stay as they are.
 ---@class (exact) sessiond.Problem
@@ -149,6 +161,7 @@
 ---@field readOnly boolean
 ---@field ephemeral? boolean Default `false`.
 ---@field problems? integer Default `0`.
+---@field refuses? sessiond.Refuses
 ---@field lifecycle "aborted"|"complete"|"empty"|"error"|"interrupted"
 ---@field model? string
 
@@ -1024,6 +1037,15 @@
 ---@field rssBytes integer
 ---@field lspLoaded boolean
 ---@field draining boolean
+---@field refusing? sessiond.RefusingSession[] Default `[]`.
+---@field freeBytes? integer That may still be written where sessions lie; null: unknown.
+---@field lowSpace? boolean So little that writes will soon be refused. Default `false`.
+
+---An open session that takes no writes.
+---@class (exact) sessiond.RefusingSession
+---@field sessionId string
+---@field path? string
+---@field refuses sessiond.Refuses
 
 ---Who is attached.
 ---@class (exact) sessiond.ClientsParams
@@ -1113,10 +1135,10 @@
 ---@field seq integer
 ---@field origin sessiond.Origin
 
----Title, tags, labels, path or folder of a session changed.
+---Title, tags, labels, path or folder of a session changed, or whether it takes writes (`refuses`).
 ---@class (exact) sessiond.ChangedNote
 ---@field session sessiond.SessionInfo
----@field changed ("cwd"|"labels"|"path"|"readOnly"|"tags"|"title")[]
+---@field changed ("cwd"|"labels"|"path"|"readOnly"|"refuses"|"tags"|"title")[]
 ---@field origin sessiond.Origin
 
 ---A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more.
@@ -1556,8 +1578,8 @@ M.error_codes = {
   tooLarge = 1413, -- A frame, an entry, a batch or a context has more than `limit` (it has `actual`).
   wouldBreakTree = 1422, -- The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
   invalidEntry = 1422, -- A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
-  foreignWriter = 1423, -- Another program cut short or replaced the file while it was open. The file is left as it is.
-  readOnly = 1423, -- The session cannot be written: its file is damaged, of a newer version, or you have no right to.
+  foreignWriter = 1423, -- Another program cut short, replaced or removed the file while it was open. What is there is left as it is.
+  readOnly = 1423, -- The session cannot be written: its file is damaged, or may not be written; `refuses` of the session says which.
   noSummarizer = 1424, -- No client declared `summarize`, and no command is configured. Nothing was written.
   summarizerFailed = 1424, -- Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.
   unsupportedVersion = 1426, -- Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
