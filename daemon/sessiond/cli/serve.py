@@ -33,13 +33,18 @@ def serve(*, stdio: bool, detach: bool, ready_fd: int | None) -> int:
 
 
 def attach_stdio() -> int:
-    """Run `sessiond attach --stdio`; exit status 1: the daemon went away. Raises `CannotConnect`."""
-    from sessiond.client import forward
+    """Run `sessiond attach --stdio`; exit status 1: it could not go on. Raises `CannotConnect`."""
+    from sessiond.client import attach
+    from sessiond.client.conversation import GreetingRefused
+
+    def say(words: str) -> None:
+        with contextlib.suppress(OSError):  # an editor may have closed its end of it
+            print(f"sessiond: {words}", file=sys.stderr, flush=True)
 
     try:
-        forward.attach(0, 1)
-    except forward.DaemonWentAway as error:
-        print(f"sessiond: {error}", file=sys.stderr)
+        attach.attach(0, 1, say)
+    except (attach.DaemonWentAway, attach.NotMessages, GreetingRefused) as error:
+        say(str(error))
         return 1
     return 0
 

@@ -1,7 +1,6 @@
-"""The way of bytes between standard input and output and the daemon, for editors that start their server.
+"""The way of bytes between standard input and output and a daemon in the same process, for `serve --stdio`.
 
-It reads nothing of what passes. Nothing is dropped in silence: when the daemon goes away, so does this, and
-says so.
+It reads nothing of what passes, and ends with either end: see `attach.py` for what outlives a daemon.
 """
 
 from __future__ import annotations
@@ -10,42 +9,10 @@ import contextlib
 import os
 import select
 import socket
-import time
-
-from sessiond.client.dial import CannotConnect, connect, knock, read_endpoint
-from sessiond.paths import Places, places
 
 _HELD = 1 << 20  # bytes held for one direction; above that its source is not read
 _READ = 1 << 16
 _WRITE = 4096  # PIPE_BUF: what a pipe takes without blocking once poll says that it is writable
-
-
-class DaemonWentAway(Exception):
-    """The daemon went away; {undelivered} bytes of the input did not reach it. Attach again to go on."""
-
-    def __init__(self, undelivered: int) -> None:
-        lost = (
-            f"{undelivered} bytes of the input did not reach it"
-            if undelivered
-            else "an answer may be missing"
-        )
-        super().__init__(f"The daemon went away; {lost}. Attach again to go on.")
-        self.undelivered = undelivered
-
-
-def attach(source: int, sink: int) -> None:
-    """Connect two descriptors to the daemon, started if need be, until either end is done.
-
-    Returns when nobody reads `sink` any more, or when the daemon closed this one connection (after `exit`,
-    or after the end of `source`). Raises `DaemonWentAway`, or `CannotConnect`.
-    """
-    where = places()
-    daemon = connect(where)
-    epoch = read_endpoint(where).get("epoch")
-    with daemon:
-        undelivered = pump(source, sink, daemon)
-    if undelivered is not None and (undelivered or not _still_runs(where, epoch)):
-        raise DaemonWentAway(undelivered)
 
 
 def pump(source: int, sink: int, daemon: socket.socket) -> int | None:
@@ -135,14 +102,3 @@ def _receive(daemon: socket.socket, to_sink: bytearray) -> bool:
         return False
     to_sink += piece
     return bool(piece)
-
-
-def _still_runs(where: Places, epoch: object) -> bool:
-    try:
-        found = knock(where, time.monotonic() + 1.0)
-    except CannotConnect:
-        return False
-    if found is None:
-        return False
-    found.close()
-    return bool(read_endpoint(where).get("epoch") == epoch)

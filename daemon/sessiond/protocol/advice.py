@@ -26,6 +26,8 @@ GENERAL: Final = (
     "cancelled",
     "tooLarge",
     "unsupportedVersion",
+    "outcomeUnknown",
+    "unreachable",
 )
 """Kinds that any request may be answered with, whatever its method."""
 
@@ -131,6 +133,16 @@ ADVICE: Final[dict[str, Advice]] = {
     "damaged": Advice(
         "The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.",
         "Mend the file by hand, or leave it. `session/open` by path still shows what could be read.",
+    ),
+    "outcomeUnknown": Advice(
+        "The daemon ended before it answered: what was asked may have been carried out, or not. "
+        "Only `sessiond attach` answers so.",
+        "Look before you send it again. An append whose entries bring their own ids is simply sent again.",
+    ),
+    "unreachable": Advice(
+        "The daemon went away and cannot be started; the message says why. Only `sessiond attach` answers so.",
+        "Mend that, then send the same request again.",
+        retryable=True,
     ),
     "storageFull": Advice(
         "There is no room left on the disk. Nothing of the request was kept.",

@@ -43,6 +43,8 @@ CODES: Final[dict[str, int]] = {
     "unsupportedVersion": 1426,
     "draining": 1429,
     "damaged": 1500,
+    "outcomeUnknown": 1502,
+    "unreachable": 1503,
     "storageFull": 1507,
     "storageFailed": 1507,
 }

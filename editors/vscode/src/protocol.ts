@@ -1974,7 +1974,7 @@ export interface Draft {
 }
 
 /** The stable name of an error: match this, never the message. */
-export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "sessionTrashed" | "nothingToCompact" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "damaged" | "storageFull" | "storageFailed";
+export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "sessionTrashed" | "nothingToCompact" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "damaged" | "outcomeUnknown" | "unreachable" | "storageFull" | "storageFailed";
 
 /** Every request: what it takes, answers and may fail with. */
 export interface Requests {
@@ -2406,6 +2406,10 @@ export const errorCodes = {
   draining: 1429,
   /** The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed. */
   damaged: 1500,
+  /** The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so. */
+  outcomeUnknown: 1502,
+  /** The daemon went away and cannot be started; the message says why. Only `sessiond attach` answers so. */
+  unreachable: 1503,
   /** There is no room left on the disk. Nothing of the request was kept. */
   storageFull: 1507,
   /** The disk refused (`errno`). Nothing of the request was kept. */

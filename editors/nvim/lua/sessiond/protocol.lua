@@ -1482,7 +1482,7 @@
 ---@field [string] any
 
 ---The stable name of an error: match this, never the message.
----@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"sessionTrashed"|"nothingToCompact"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"damaged"|"storageFull"|"storageFailed"
+---@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"sessionTrashed"|"nothingToCompact"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"damaged"|"outcomeUnknown"|"unreachable"|"storageFull"|"storageFailed"
 
 local M = {}
 
@@ -1585,6 +1585,8 @@ M.error_codes = {
   unsupportedVersion = 1426, -- Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
   draining = 1429, -- The daemon is about to end and takes no more writes.
   damaged = 1500, -- The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.
+  outcomeUnknown = 1502, -- The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so.
+  unreachable = 1503, -- The daemon went away and cannot be started; the message says why. Only `sessiond attach` answers so.
   storageFull = 1507, -- There is no room left on the disk. Nothing of the request was kept.
   storageFailed = 1507, -- The disk refused (`errno`). Nothing of the request was kept.
 }

@@ -1,0 +1,309 @@
+"""Standard input and output joined to the daemon, for editors that start their server: it may go and come back.
+
+Messages pass whole and unchanged, in order. When the daemon goes away, an editor that has sent `initialize` is
+kept: a new one, started as soon as the editor asks for something, is told what the editor had said
+(`conversation.py`). A client without a handshake, such as a script, is told that the daemon went away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from sessiond.client.backoff import pauses
+from sessiond.client.conversation import Conversation
+from sessiond.client.dial import CannotConnect, connect, knock, read_endpoint
+from sessiond.paths import Places, UnsafeFolder, places
+from sessiond.rpc.framing import Framer, FramingError, encode_frame
+
+_HELD: Final = 1 << 20  # bytes held for one direction; above that its source is not read
+_READ: Final = 1 << 16
+_WRITE: Final = 4096  # PIPE_BUF: what a pipe takes without blocking once poll says that it is writable
+_ANY_LENGTH: Final = 10**9  # what the daemon sends is for the editor to judge
+_LONGEST_PAUSE: Final = 2.0  # seconds between two looks for a daemon that is away
+_IN_VAIN: Final = 10  # daemons in a row that ended before they had said anything of use
+
+Say = Callable[[str], object]
+
+
+class DaemonWentAway(Exception):
+    """The daemon went away; {undelivered} bytes of the input did not reach it. Attach again to go on."""
+
+    def __init__(self, undelivered: int) -> None:
+        lost = (
+            f"{undelivered} bytes of the input did not reach it"
+            if undelivered
+            else "an answer may be missing"
+        )
+        super().__init__(f"The daemon went away; {lost}. Attach again to go on.")
+        self.undelivered = undelivered
+
+
+class NotMessages(Exception):
+    """What came on standard input is not framed as messages: {reason}."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"What came on standard input is not framed as messages: {reason}")
+
+
+def attach(source: int, sink: int, say: Say) -> None:
+    """Connect two descriptors to the daemon, started if need be, until either end is done.
+
+    Returns when nobody reads `sink` any more, or when the daemon closed this one connection (after `exit`,
+    or after the end of `source`). Raises `DaemonWentAway`, `GreetingRefused`, `NotMessages`, or
+    `CannotConnect`. `say` is told when a daemon was lost and found. Neither descriptor is made non-blocking,
+    since other processes may share it.
+    """
+    where = places()
+    _Attached(source, sink, where, connect(where), say).run()
+
+
+class _Attached:
+    """The loop between an editor and the daemon of the moment."""
+
+    def __init__(self, source: int, sink: int, where: Places, daemon: socket.socket, say: Say) -> None:
+        self._source = source
+        self._sink = sink
+        self._where = where
+        self._say = say
+        self._talk = Conversation()
+        self._from_editor = Framer()
+        self._source_open = True
+        self._waiting: deque[bytes] = deque()  # bodies that no daemon has been given
+        self._waiting_bytes = 0
+        self._to_sink = bytearray()
+        self._in_vain = 0
+        self._pauses = pauses(longest=_LONGEST_PAUSE)
+        self._daemon: socket.socket | None = None
+        self._meet(daemon)
+
+    def _meet(self, daemon: socket.socket) -> None:
+        daemon.setblocking(False)
+        self._daemon = daemon
+        self._epoch = read_endpoint(self._where).get("epoch")
+        self._from_daemon = Framer(max_frame=_ANY_LENGTH)
+        self._outgoing = bytearray()  # what is under way to the daemon, as far as it has not taken it
+        self._under_way: bytes | None = None  # the body of that, if it is the editor's
+        self._daemon_listens = True
+
+    def run(self) -> None:
+        try:
+            while self._step():
+                pass
+        finally:
+            if self._daemon is not None:
+                self._daemon.close()
+
+    def _step(self) -> bool:
+        """Wait for something and do it. False: this is done."""
+        if self._daemon is None:
+            done = self._talk.is_over or not self._source_open
+            if done and not self._to_sink:
+                return False
+            if not done:
+                self._look()
+        happened = self._wait()
+        if happened.get(self._sink, 0) & (select.POLLERR | select.POLLNVAL):
+            return False
+        if self._sink in happened and self._to_sink and not self._write():
+            return False
+        if self._source in happened:
+            self._read()
+        if self._daemon is None:
+            return True
+        events = happened.get(self._daemon.fileno(), 0)
+        if events & ~select.POLLIN:
+            self._send()
+        if events & ~select.POLLOUT and not self._receive():
+            return self._part()
+        return True
+
+    def _wait(self) -> dict[int, int]:
+        watched = select.poll()
+        held = self._waiting_bytes + len(self._outgoing)
+        if self._source_open and held < _HELD:
+            watched.register(self._source, select.POLLIN)
+        # The end of the sink is heard of without being asked for.
+        watched.register(self._sink, select.POLLOUT * bool(self._to_sink))
+        if self._daemon is None:
+            return dict(watched.poll(1000 * next(self._pauses)))
+        self._next_frame()
+        events = select.POLLIN * (len(self._to_sink) < _HELD) | select.POLLOUT * bool(self._outgoing)
+        if events:
+            watched.register(self._daemon, events)
+        return dict(watched.poll())
+
+    # --- the editor ------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        try:
+            piece = os.read(self._source, _READ)
+        except BlockingIOError:
+            return
+        try:
+            bodies = self._from_editor.feed(piece) if piece else self._from_editor.eof()
+        except FramingError as error:
+            self._tell([self._talk.unframed(error)])
+            self._flush()
+            raise NotMessages(str(error)) from None
+        self._source_open = bool(piece)
+        for body in bodies:
+            self._hear(body)
+
+    def _hear(self, body: bytes) -> None:
+        passing = self._talk.to_daemon(body)
+        if passing is None:
+            return
+        if self._daemon is None:
+            answer, needs_daemon = self._talk.without_daemon(passing)
+            if answer is not None:
+                self._tell([answer])
+                return
+            self._wait_for(passing)
+            if needs_daemon:
+                self._start()
+        else:
+            self._wait_for(passing)
+
+    def _wait_for(self, body: bytes) -> None:
+        self._waiting.append(body)
+        self._waiting_bytes += len(body)
+
+    def _tell(self, bodies: Iterable[bytes]) -> None:
+        for body in bodies:
+            self._to_sink += encode_frame(body, self._from_editor.mode or "content-length")
+
+    def _write(self) -> bool:
+        try:
+            del self._to_sink[: os.write(self._sink, self._to_sink[:_WRITE])]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            return False
+        return True
+
+    # --- the daemon ------------------------------------------------------------------------------------
+
+    def _next_frame(self) -> None:
+        """Put the next message under way, if none is and the daemon knows whom it comes from."""
+        if self._outgoing or not self._talk.greeted or not self._daemon_listens or self._daemon is None:
+            return
+        if self._waiting:
+            self._under_way = self._waiting.popleft()
+            self._waiting_bytes -= len(self._under_way)
+            self._outgoing += encode_frame(self._under_way, self._from_editor.mode or "content-length")
+        elif not self._source_open:
+            self._daemon_listens = False
+            with contextlib.suppress(OSError):  # it has closed already, which the next read tells
+                self._daemon.shutdown(socket.SHUT_WR)
+
+    def _say_first(self, bodies: Iterable[bytes]) -> None:
+        for body in bodies:
+            self._outgoing += encode_frame(body, self._from_editor.mode or "content-length")
+
+    def _send(self) -> None:
+        assert self._daemon is not None
+        try:
+            del self._outgoing[: self._daemon.send(self._outgoing[:_READ])]
+        except (BlockingIOError, ConnectionError):
+            return  # what it sent before it closed can still be read
+        if not self._outgoing and self._under_way is not None:
+            body, self._under_way = self._under_way, None
+            self._talk.sent(body)
+
+    def _receive(self) -> bool:
+        """Take what the daemon has sent. False: it has closed."""
+        assert self._daemon is not None
+        try:
+            piece = self._daemon.recv(_READ)
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            return False
+        greeted = self._talk.greeted
+        for body in self._from_daemon.feed(piece):
+            passing = self._talk.to_editor(body)
+            if passing is not None:
+                self._tell([passing])
+        if self._talk.greeted and not greeted:
+            self._say_first(self._talk.catching_up())
+            self._tell(self._talk.news())
+            self._say("connected again")
+        return bool(piece)
+
+    def _part(self) -> bool:
+        """The daemon closed the connection. False: as it should, and this is done."""
+        assert self._daemon is not None
+        self._daemon.close()
+        self._daemon = None
+        if self._talk.is_over:
+            return bool(self._to_sink)
+        if not self._talk.may_go_on or not self._source_open:
+            undelivered = self._waiting_bytes + len(self._outgoing)
+            self._flush()
+            if undelivered or not self._still_runs():
+                raise DaemonWentAway(undelivered)
+            return False
+        self._in_vain = 0 if self._talk.answers else self._in_vain + 1
+        if self._in_vain > _IN_VAIN:
+            self._flush()
+            raise DaemonWentAway(self._waiting_bytes)
+        if not self._in_vain:
+            self._say("the daemon went away; it is started again when it is asked for something")
+        if self._under_way is not None:  # it has not got all of it, so it has not done it
+            self._waiting.appendleft(self._under_way)
+        self._tell(self._talk.lost())
+        self._keep(body for body in self._waiting if self._talk.outlasts(body))
+        if self._in_vain:
+            time.sleep(next(self._pauses))  # a daemon that is leaving needs a moment
+        else:
+            self._pauses = pauses(longest=_LONGEST_PAUSE)
+        if self._talk.waits or any(self._talk.asks(body) for body in self._waiting):
+            self._start()
+        return True
+
+    def _start(self) -> None:
+        """Get a daemon, whatever it takes; if there is none to be had, nobody waits for it any longer."""
+        try:
+            self._greet(connect(self._where))
+        except (CannotConnect, UnsafeFolder) as error:
+            kept, told = self._talk.unreachable(self._waiting, str(error))
+            self._keep(kept)
+            self._tell(told)
+            self._say(str(error))
+
+    def _look(self) -> None:
+        """Connect if there is a daemon again. It is not started: somebody may have stopped it."""
+        with contextlib.suppress(CannotConnect):
+            found = knock(self._where, time.monotonic())
+            if found is not None:
+                self._greet(found)
+
+    def _greet(self, daemon: socket.socket) -> None:
+        self._meet(daemon)
+        self._say_first(self._talk.greeting())
+
+    def _keep(self, bodies: Iterable[bytes]) -> None:
+        self._waiting = deque(bodies)
+        self._waiting_bytes = sum(map(len, self._waiting))
+
+    def _flush(self) -> None:
+        while self._to_sink and self._write():
+            pass
+
+    def _still_runs(self) -> bool:
+        """Whether the daemon closed only this connection."""
+        try:
+            found = knock(self._where, time.monotonic() + 1.0)
+        except CannotConnect:
+            return False
+        if found is None:
+            return False
+        found.close()
+        return bool(read_endpoint(self._where).get("epoch") == self._epoch)

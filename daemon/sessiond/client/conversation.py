@@ -1,0 +1,377 @@
+"""What an editor has said that a new daemon must hear, and what both still wait for. Sans I/O.
+
+A daemon that comes after another knows nothing of an editor that was attached to the first. This remembers the
+handshake, the documents that are open and what was asked, so that the editor need not notice. It never looks
+into what a request asks for; what a lost daemon may or may not have carried out it does not ask again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from sessiond.protocol import methods as m, types as t
+from sessiond.protocol.advice import ADVICE
+from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.rpc.framing import FrameTooLarge, FramingError
+from sessiond.rpc.message import (
+    BadMessage,
+    Head,
+    RequestId,
+    decode_head,
+    encode_error,
+    encode_notification,
+    encode_result,
+)
+
+_HARMLESS: Final = frozenset(
+    name
+    for name, method in m.METHODS.items()
+    if "draining" not in method.errors and name not in (m.STOP.name, m.DRAIN.name)
+)
+"""Methods of ours that write nothing: only what writes is refused by a daemon that is about to end."""
+
+_HARMLESS_LSP: Final = (
+    "textDocument/", "workspace/symbol", "workspace/diagnostic", "workspace/textDocumentContent", "workspaceSymbol/",
+    "completionItem/", "codeAction/", "codeLens/", "documentLink/", "inlayHint/",
+    "callHierarchy/", "typeHierarchy/", "initialize",
+)  # fmt: skip
+_LATEST: Final = ("workspace/didChangeConfiguration", "$/setTrace")
+_FOLLOWING: Final = frozenset({m.CREATE.name, m.OPEN.name, m.CONTINUE.name, m.FORK.name, m.SUBSCRIBE.name})
+_LEAVING: Final = frozenset({m.CLOSE.name, m.UNSUBSCRIBE.name, m.DELETE.name})
+
+
+class GreetingRefused(Exception):
+    """The new daemon refused the handshake that the one before it took: {reason}."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The new daemon refused the handshake that the one before it took: {reason}")
+
+
+@dataclass
+class _Asked:
+    """A request of the editor that has no answer yet; `again` is its body if it may be asked a second time."""
+
+    method: str
+    again: bytes | None
+    session_id: str | None = None
+
+
+@dataclass
+class Conversation:
+    """One editor with one daemon after the other."""
+
+    greeted: bool = True
+    """Whether the present daemon knows the editor: until then it is told only `greeting()`."""
+    answers: int = 0
+    """How many messages of use the present daemon has sent."""
+    is_over: bool = False
+    """Whether the editor has said `exit`."""
+    _initialize: bytes | None = None
+    _initialize_id: RequestId | None = None
+    _initialized: bytes | None = None
+    _greeting_id: RequestId | None = None
+    _generation: int = 0
+    _asked: dict[RequestId, _Asked] = field(default_factory=dict)
+    _questions: dict[RequestId, RequestId | None] = field(default_factory=dict)
+    """Requests of daemons that the editor has not answered: its id for each, and the daemon's; None: it is gone."""
+    _followed: dict[str, int] = field(default_factory=dict)
+    """The sessions that the editor is told of, and up to which line it was."""
+    _documents: dict[str, list[bytes]] = field(default_factory=dict)
+    _folders: list[bytes] = field(default_factory=list)
+    _latest: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether a new daemon can be told enough: a client that never sent `initialize` has to see to itself."""
+        return self._initialize is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the editor waits for an answer."""
+        return bool(self._asked)
+
+    # --- what passes -----------------------------------------------------------------------------------
+
+    def to_daemon(self, body: bytes) -> bytes | None:
+        """What of a message of the editor is for the daemon: None if the question it answers went with another."""
+        head = _head(body)
+        if head is None or head.method is not UNSET or head.id is UNSET or head.id not in self._questions:
+            return body
+        theirs = self._questions.pop(head.id)
+        if theirs is None:
+            return None
+        return body if theirs == head.id else _with_id(body, theirs)
+
+    def sent(self, body: bytes) -> None:
+        """The daemon has been given a message of the editor, to its last byte."""
+        head = _head(body)
+        if head is None or head.method is UNSET:
+            return
+        method = str(head.method)
+        if head.id is not UNSET:
+            self._ask(head.id, method, head, body)  # type: ignore[arg-type]
+        elif method == "initialized":
+            self._initialized = body
+        elif method == "exit":
+            self.is_over = True
+        elif method in _LATEST:
+            self._latest[method] = body
+        elif method == "workspace/didChangeWorkspaceFolders":
+            self._folders.append(body)
+        elif method.startswith("textDocument/"):
+            self._remember(method, head, body)
+
+    def to_editor(self, body: bytes) -> bytes | None:
+        """What of a message of the daemon is for the editor: None if it answers what we said ourselves.
+
+        Raises `GreetingRefused`.
+        """
+        head = _head(body)
+        if head is None:
+            return body
+        if head.method is not UNSET:
+            self.answers += 1
+            if head.id is not UNSET:
+                return self._asked_by_daemon(head.id, body)  # type: ignore[arg-type]
+            self._note(str(head.method), head)
+            return body
+        if head.id == self._greeting_id:
+            self._greeting_id = None
+            self._take_greeting(head)
+            return None
+        self.answers += 1
+        if head.id is not None:
+            self._answered(head)
+        return body
+
+    # --- when a daemon has gone ------------------------------------------------------------------------
+
+    def lost(self) -> list[bytes]:
+        """What the editor is told at once when the daemon has gone: what it need not wait for any more."""
+        told = [self.unknown(id) for id, asked in self._asked.items() if asked.again is None]
+        self._asked = {id: asked for id, asked in self._asked.items() if asked.again is not None}
+        for id, theirs in self._questions.items():
+            if theirs is not None:
+                told.append(encode_notification("$/cancelRequest", {"id": id}))
+                self._questions[id] = None
+        self.greeted = False
+        self.answers = 0
+        return told
+
+    def greeting(self) -> list[bytes]:
+        """What a new daemon is told first; the rest waits until it has answered."""
+        assert self._initialize is not None
+        self._generation += 1
+        if self._initialize_id in self._asked:
+            return [self._initialize]  # the editor itself waits for the answer
+        self._greeting_id = f"sessiond:initialize:{self._generation}"
+        return [_with_id(self._initialize, self._greeting_id)]
+
+    def catching_up(self) -> list[bytes]:
+        """What a daemon that took the greeting is told next: what is as the editor said, then what it asked."""
+        told = [] if self._initialized is None else [self._initialized]
+        told += [*self._latest.values(), *self._folders]
+        for document in self._documents.values():
+            told += document
+        for id, asked in self._asked.items():
+            if asked.again is not None and id != self._initialize_id:
+                told.append(asked.again)
+                asked.again = None  # not a third time: it may be what daemons die of
+        return told
+
+    def news(self) -> list[bytes]:
+        """What the editor is told then: of each session where to subscribe again, as after any gap."""
+        told = [
+            encode_notification(m.LAGGED.name, t.LaggedNote(session_id=session_id, last_seq=seq))
+            for session_id, seq in self._followed.items()
+        ]
+        self._followed.clear()
+        return told
+
+    def unknown(self, id: RequestId) -> bytes:
+        """The answer to a request that a lost daemon may have carried out, or not."""
+        return _error(
+            id,
+            "outcomeUnknown",
+            "The daemon ended before it answered, so it is not known whether this was carried out. "
+            "Look before you do it again.",
+        )
+
+    def unreachable(self, waiting: Iterable[bytes], reason: str) -> tuple[list[bytes], list[bytes]]:
+        """Of what waits for a daemon: what goes on waiting, and the answers to the requests, which do not."""
+        kept, told = [], []
+        for body in waiting:
+            head = _head(body)
+            if head is None or head.method is UNSET or head.id is UNSET:
+                kept.append(body)
+            else:
+                told.append(_error(head.id, "unreachable", reason))
+        told += [_error(id, "unreachable", reason) for id in self._asked]
+        self._asked.clear()
+        return kept, told
+
+    def outlasts(self, body: bytes) -> bool:
+        """Whether a message that no daemon was given is for the next one: an answer to the last one is not."""
+        head = _head(body)
+        return head is not None and head.method is not UNSET
+
+    def asks(self, body: bytes) -> bool:
+        """Whether a message waits for an answer."""
+        head = _head(body)
+        return head is not None and head.method is not UNSET and head.id is not UNSET
+
+    def unframed(self, error: FramingError) -> bytes:
+        """The answer to bytes that are no messages, as a daemon would give it."""
+        return _error(None, "tooLarge" if isinstance(error, FrameTooLarge) else "parse", str(error))
+
+    def without_daemon(self, body: bytes) -> tuple[bytes | None, bool]:
+        """Take a message while there is no daemon: an answer of our own to it, and whether it needs a daemon."""
+        head = _head(body)
+        if head is None or head.method is UNSET:
+            return None, False
+        if head.method == "exit":
+            self.is_over = True
+        if head.id is UNSET:
+            return None, False
+        if head.method == "shutdown":
+            return encode_result(head.id, None), False  # type: ignore[arg-type]
+        return None, True
+
+    # --- details ---------------------------------------------------------------------------------------
+
+    def _ask(self, id: RequestId, method: str, head: Head, body: bytes) -> None:
+        if method == "initialize" and self._initialize is None:
+            self._initialize, self._initialize_id = body, id
+        harmless = method in _HARMLESS or method.startswith(_HARMLESS_LSP)
+        session_id = _session_id(head) if method in _LEAVING else None
+        self._asked[id] = _Asked(method, body if harmless else None, session_id)
+
+    def _remember(self, method: str, head: Head, body: bytes) -> None:
+        uri = _uri(head)
+        if uri is None:
+            return
+        if method == "textDocument/didOpen":
+            self._documents[uri] = [body]
+        elif method == "textDocument/didChange" and uri in self._documents:
+            self._documents[uri].append(body)
+        elif method == "textDocument/didClose":
+            self._documents.pop(uri, None)
+
+    def _asked_by_daemon(self, id: RequestId, body: bytes) -> bytes:
+        if id not in self._questions:
+            self._questions[id] = id
+            return body
+        ours = f"{id}:{self._generation}"  # the editor still has the question of another daemon under this id
+        self._questions[ours] = id
+        return _with_id(body, ours)
+
+    def _take_greeting(self, head: Head) -> None:
+        if head.error is not UNSET:
+            raise GreetingRefused(_message(head.error))
+        self.greeted = True
+
+    def _answered(self, head: Head) -> None:
+        asked = self._asked.pop(head.id, None)  # type: ignore[arg-type]
+        if asked is None or head.result is UNSET:
+            return
+        if asked.method == "initialize":
+            self.greeted = True
+        elif asked.method in _FOLLOWING:
+            self._follow(head.result)
+        elif asked.session_id is not None:
+            self._followed.pop(asked.session_id, None)
+
+    def _follow(self, result: Raw) -> None:
+        try:
+            opened = _decode_opened(result)
+        except msgspec.DecodeError:
+            return
+        seq = opened.to_seq if opened.to_seq is not None else opened.session.seq
+        self._followed[opened.session.session_id] = seq
+
+    def _note(self, method: str, head: Head) -> None:
+        if method not in (m.APPENDED.name, m.LAGGED.name, m.DELETED.name) or head.params is UNSET:
+            return
+        try:
+            note = _decode_note(head.params)
+        except msgspec.DecodeError:
+            return
+        if method == m.APPENDED.name and note.session_id in self._followed:
+            self._followed[note.session_id] = max(note.seq, self._followed[note.session_id])
+        elif method != m.APPENDED.name:
+            self._followed.pop(note.session_id, None)
+
+
+class _Session(msgspec.Struct, rename="camel"):
+    session_id: str
+    seq: int
+
+
+class _Opened(msgspec.Struct, rename="camel"):
+    session: _Session
+    to_seq: int | None = None
+
+
+class _Note(msgspec.Struct, rename="camel"):
+    session_id: str
+    seq: int = 0
+
+
+class _Document(msgspec.Struct):
+    uri: str
+
+
+class _OfDocument(msgspec.Struct, rename="camel"):
+    text_document: _Document
+
+
+class _Reason(msgspec.Struct):
+    message: str = ""
+
+
+_decode_opened = msgspec.json.Decoder(_Opened).decode
+_decode_note = msgspec.json.Decoder(_Note).decode
+_decode_document = msgspec.json.Decoder(_OfDocument).decode
+_decode_reason = msgspec.json.Decoder(_Reason).decode
+
+
+def _head(body: bytes) -> Head | None:
+    try:
+        return decode_head(body)
+    except BadMessage:
+        return None  # it passes as it is; who gets it says what is wrong with it
+
+
+def _with_id(body: bytes, id: RequestId) -> bytes:
+    members = msgspec.json.decode(body, type=dict[str, Raw])
+    return msgspec.json.encode({**members, "id": id})
+
+
+def _error(id: RequestId | None, kind: str, message: str) -> bytes:
+    return encode_error(id, CODES[kind], message, ErrorData(kind=kind, retryable=ADVICE[kind].retryable))
+
+
+def _uri(head: Head) -> str | None:
+    try:
+        return _decode_document(b"{}" if head.params is UNSET else head.params).text_document.uri
+    except msgspec.DecodeError:
+        return None
+
+
+def _session_id(head: Head) -> str | None:
+    try:
+        return _decode_note(b"{}" if head.params is UNSET else head.params).session_id
+    except msgspec.DecodeError:
+        return None
+
+
+def _message(error: Raw) -> str:
+    try:
+        return _decode_reason(error).message
+    except msgspec.DecodeError:
+        return "it gave no reason"

@@ -1,0 +1,202 @@
+"""What a new daemon is told about an editor that was attached to another one."""
+
+import json  # noqa: TID251 - messages are read as an editor reads them
+from typing import Any
+
+import pytest
+
+from sessiond.client.conversation import Conversation, GreetingRefused
+
+
+def message(**members: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **members}).encode()
+
+
+def request(id: int | str, method: str, **params: Any) -> bytes:
+    return message(id=id, method=method, params=params)
+
+
+def notification(method: str, **params: Any) -> bytes:
+    return message(method=method, params=params)
+
+
+def result(id: int | str, value: Any = None) -> bytes:
+    return message(id=id, result=value)
+
+
+def read(bodies: list[bytes]) -> list[Any]:
+    return [json.loads(body) for body in bodies]
+
+
+def did(what: str, uri: str, **more: Any) -> bytes:
+    return notification(f"textDocument/did{what}", textDocument={"uri": uri}, **more)
+
+
+def attached(*bodies: bytes) -> Conversation:
+    """An editor that has been greeted and said all this."""
+    talk = Conversation()
+    talk.sent(request(0, "initialize", rootUri=None))
+    assert talk.to_editor(result(0, {"capabilities": {}}))
+    talk.sent(notification("initialized"))
+    for body in bodies:
+        talk.sent(body)
+    return talk
+
+
+def met_again(talk: Conversation) -> list[Any]:
+    """What the next daemon hears after the greeting, which it takes."""
+    (greeting,) = read(talk.greeting())
+    assert talk.to_editor(result(greeting["id"], {"capabilities": {}})) is None
+    return read(talk.catching_up())
+
+
+def test_the_handshake_is_repeated_under_an_id_of_our_own_and_its_answer_kept_from_the_editor() -> None:
+    talk = attached()
+    assert talk.greeted
+    talk.lost()
+    (greeting,) = read(talk.greeting())
+    assert greeting["params"] == {"rootUri": None}
+    assert greeting["id"] != 0
+    assert talk.to_editor(result(greeting["id"], {})) is None
+    assert [told["method"] for told in read(talk.catching_up())] == ["initialized"]
+
+
+def test_an_editor_that_waits_for_its_own_handshake_gets_it_from_the_next_daemon() -> None:
+    talk = Conversation()
+    talk.sent(request("first", "initialize"))
+    assert talk.lost() == []
+    assert read(talk.greeting())[0]["id"] == "first"
+    answer = result("first", {"capabilities": {}})
+    assert talk.to_editor(answer) == answer
+    assert talk.greeted
+    assert talk.catching_up() == []
+
+
+def test_documents_are_as_the_editor_has_them() -> None:
+    talk = attached(
+        did("Open", "file:///a", text="1"),
+        did("Open", "file:///b"),
+        did("Change", "file:///a", contentChanges=[{"text": "2"}]),
+        did("Close", "file:///b"),
+        did("Save", "file:///a"),
+    )
+    talk.lost()
+    told = met_again(talk)
+    assert [it["method"] for it in told] == ["initialized", "textDocument/didOpen", "textDocument/didChange"]
+    assert {it["params"]["textDocument"]["uri"] for it in told[1:]} == {"file:///a"}
+
+
+def test_of_settings_the_latest_are_told() -> None:
+    talk = attached(
+        notification("workspace/didChangeConfiguration", settings=1),
+        notification("workspace/didChangeConfiguration", settings=2),
+    )
+    talk.lost()
+    assert [it["params"] for it in met_again(talk)[1:]] == [{"settings": 2}]
+
+
+def test_what_only_reads_is_asked_again_once() -> None:
+    talk = attached(request(7, "textDocument/hover"), request(8, "session/tree", sessionId="s"))
+    assert talk.lost() == []
+    assert [it["id"] for it in met_again(talk)[1:]] == [7, 8]
+    assert [it["error"]["data"]["kind"] for it in read(talk.lost())] == ["outcomeUnknown"] * 2
+    assert [it["method"] for it in met_again(talk)] == ["initialized"]
+
+
+@pytest.mark.parametrize(
+    "method", ["session/append", "workspace/executeCommand", "server/stop", "foreign/method"]
+)
+def test_of_what_may_have_been_done_the_editor_is_told_so(method: str) -> None:
+    talk = attached(request(7, method))
+    (told,) = read(talk.lost())
+    assert told["id"] == 7
+    assert told["error"]["data"] == {"kind": "outcomeUnknown", "retryable": False}
+    assert not talk.waits
+
+
+def test_what_was_answered_is_over() -> None:
+    talk = attached(request(7, "session/append"), request(8, "textDocument/hover"))
+    talk.to_editor(result(7))
+    talk.to_editor(message(id=8, error={"code": 1, "message": "no"}))
+    assert talk.lost() == []
+    assert [it["method"] for it in met_again(talk)] == ["initialized"]
+
+
+def test_an_answer_to_a_daemon_that_is_gone_goes_nowhere() -> None:
+    talk = attached()
+    talk.to_editor(request(1, "client/summarize"))
+    assert [(it["method"], it["params"]) for it in read(talk.lost())] == [("$/cancelRequest", {"id": 1})]
+    met_again(talk)
+    assert talk.to_daemon(result(1, "old")) is None
+
+
+def test_questions_of_two_daemons_under_one_id_are_kept_apart() -> None:
+    talk = attached()
+    talk.to_editor(request(1, "client/summarize"))
+    talk.lost()
+    met_again(talk)
+    passed = talk.to_editor(request(1, "client/summarize"))
+    assert passed is not None
+    id = json.loads(passed)["id"]
+    assert id != 1
+    assert talk.to_daemon(result(1, "old")) is None
+    answer = talk.to_daemon(result(id, "new"))
+    assert answer is not None
+    assert json.loads(answer) == {"jsonrpc": "2.0", "id": 1, "result": "new"}
+
+
+def test_a_session_that_the_editor_follows_is_to_be_subscribed_again_after_the_last_line_it_saw() -> None:
+    talk = attached(
+        request(1, "session/open", sessionId="a"),
+        request(2, "session/open", sessionId="b"),
+        request(3, "session/open", sessionId="c"),
+    )
+    for number, name in enumerate("abc", start=1):
+        talk.to_editor(result(number, {"session": {"sessionId": name, "seq": 3}}))
+    talk.to_editor(notification("session/appended", sessionId="a", seq=5, entries=[]))
+    talk.sent(request(4, "session/unsubscribe", sessionId="b"))
+    talk.to_editor(result(4, {"wasSubscribed": True}))
+    talk.lost()
+    met_again(talk)
+    assert [it["params"] for it in read(talk.news())] == [
+        {"sessionId": "a", "lastSeq": 5},
+        {"sessionId": "c", "lastSeq": 3},
+    ]
+    assert talk.news() == []
+
+
+def test_a_daemon_that_refuses_the_handshake_ends_it() -> None:
+    talk = attached()
+    talk.lost()
+    (greeting,) = read(talk.greeting())
+    with pytest.raises(GreetingRefused):
+        talk.to_editor(message(id=greeting["id"], error={"code": 1426, "message": "too old"}))
+
+
+def test_without_a_daemon_an_editor_may_leave() -> None:
+    talk = attached()
+    talk.lost()
+    answer, needs_daemon = talk.without_daemon(request(9, "shutdown"))
+    assert answer is not None
+    assert json.loads(answer) == {"jsonrpc": "2.0", "id": 9, "result": None}
+    assert not needs_daemon
+    talk.without_daemon(notification("exit"))
+    assert talk.is_over
+
+
+def test_a_daemon_that_cannot_be_had_answers_nothing_but_loses_no_notification() -> None:
+    talk = attached(request(7, "textDocument/hover"))
+    talk.lost()
+    opening = did("Open", "file:///a")
+    kept, told = talk.unreachable([opening, request(8, "textDocument/hover")], "no room")
+    assert kept == [opening]
+    assert sorted(it["id"] for it in read(told)) == [7, 8]
+    assert {it["error"]["data"]["kind"] for it in read(told)} == {"unreachable"}
+    assert not talk.waits
+
+
+def test_what_is_no_message_passes_as_it_is() -> None:
+    talk = attached()
+    assert talk.to_daemon(b"[]") == b"[]"
+    talk.sent(b"[]")
+    assert talk.to_editor(b"{") == b"{"
