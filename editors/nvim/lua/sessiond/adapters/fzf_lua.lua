@@ -1,0 +1,25 @@
+---Choices in fzf-lua. A line is `<number>\t<text>`; the number is not shown, and tells which choice it was.
+local M = {}
+
+---@param question sessiond.Question
+---@param chosen fun(value: any)
+function M.pick(question, chosen)
+  local lines = {}
+  for index, choice in ipairs(question.choices) do
+    lines[index] = ('%d\t%s'):format(index, choice.text)
+  end
+  require('fzf-lua').fzf_exec(lines, {
+    prompt = question.prompt .. '> ',
+    fzf_opts = { ['--delimiter'] = '\t', ['--with-nth'] = '2..' },
+    actions = {
+      ['default'] = function(selected)
+        local choice = question.choices[tonumber((selected[1] or ''):match('^(%d+)\t'))]
+        if choice then
+          chosen(choice.value)
+        end
+      end,
+    },
+  })
+end
+
+return M

@@ -1,0 +1,266 @@
+---Asking the daemon, and following sessions: each by the seq of the last line that is known here, so that
+---after an outage exactly what was missed comes in.
+local M = {}
+
+local connect = require('sessiond.connect')
+
+---@class sessiond.Follower what hears of a session
+---@field appended? fun(note: sessiond.AppendedNote)
+---@field moved? fun(note: sessiond.LeafMovedNote)
+---@field changed? fun(session: sessiond.SessionInfo)
+---@field anew? fun() what is shown has to be read anew
+---@field gone? fun(why: string) the session is no more: deleted, or lost with the daemon
+---@field away? fun() the connection was lost
+---@field back? fun(session: sessiond.SessionInfo) following (again)
+
+---@class sessiond.Followed
+---@field seq integer? of the last line that is known
+---@field followers table<sessiond.Follower, true>
+
+---@type table<string, sessiond.Followed>
+local followed = {}
+
+---Sessions that this Neovim has open: a draft would go to the trash without it, so they are opened again.
+---@type table<string, true>
+local keeps_open = {}
+
+---@param value any
+---@return any params as the wire wants them: an object
+local function object(value)
+  return value == nil and vim.empty_dict() or next(value) == nil and vim.empty_dict() or value
+end
+
+---Ask the daemon, which is found or started first. A request whose connection ends before the reply is not
+---sent again: `err.data.kind` is then `disconnected`.
+---@param method string
+---@param params? table
+---@param callback? fun(err: sessiond.RpcError?, result: any)
+function M.request(method, params, callback)
+  callback = callback or function() end
+  connect.ensure(function(err, rpc)
+    if not rpc then
+      callback(err or { code = -32000, message = 'no connection', data = { kind = 'disconnected' } })
+      return
+    end
+    local sent = rpc:request(method, object(params), function(refused, result)
+      if result and result.session and (method == 'session/create' or method == 'session/open' or method == 'session/continue' or method == 'session/fork') then
+        keeps_open[result.session.sessionId] = true
+      end
+      callback(refused, result)
+    end)
+    if not sent then
+      callback({ code = -32000, message = 'The connection to sessiond has just ended.', data = { kind = 'disconnected', retryable = true } })
+    end
+  end)
+end
+
+---The same for a request that may be carried out twice without harm: it is sent again when the connection ends
+---before the reply.
+---@param method string
+---@param params table
+---@param callback fun(err: sessiond.RpcError?, result: any)
+---@param attempts? integer 5
+function M.request_again(method, params, callback, attempts)
+  attempts = attempts or 5
+  M.request(method, params, function(err, result)
+    if err and attempts > 1 and err.data and err.data.kind == 'disconnected' then
+      vim.defer_fn(function()
+        M.request_again(method, params, callback, attempts - 1)
+      end, 200)
+    else
+      callback(err, result)
+    end
+  end)
+end
+
+---Ask the daemon and wait for the answer; events are handled meanwhile.
+---@param method string
+---@param params? table
+---@param timeout? integer milliseconds
+---@return any result or nil
+---@return sessiond.RpcError? err
+function M.call(method, params, timeout)
+  local done, err, result = false, nil, nil
+  M.request(method, params, function(...)
+    done, err, result = true, ...
+  end)
+  timeout = timeout or require('sessiond.config').get().timeout
+  if not vim.wait(timeout, function()
+    return done
+  end, 5) then
+    return nil, { code = -32000, message = ('no answer to %s within %d ms'):format(method, timeout), data = { kind = 'timeout' } }
+  end
+  return result, err
+end
+
+---@param id string
+---@param what 'appended'|'moved'|'changed'|'anew'|'gone'|'away'|'back'
+---@param ... any
+local function tell(id, what, ...)
+  local session = followed[id]
+  for _, follower in ipairs(session and vim.tbl_keys(session.followers) or {}) do
+    if follower[what] then
+      follower[what](...)
+    end
+  end
+end
+
+---@param id string
+local function subscribe(id)
+  local session = followed[id]
+  if not session then
+    return
+  end
+  M.request('session/subscribe', { sessionId = id, after = session.seq and { seq = session.seq } }, function(err, result)
+    if followed[id] ~= session then
+      return
+    end
+    if err then
+      if err.data and err.data.kind ~= 'disconnected' then
+        tell(id, 'gone', err.message)
+      end
+      return
+    end
+    if not session.seq then
+      session.seq = result.toSeq
+    elseif result.mode == 'snapshot' then
+      session.seq = result.toSeq
+      tell(id, 'anew')
+    end
+    tell(id, 'back', result.session)
+  end)
+end
+
+---Follow a session from now on.
+---@param id string whole id of the session
+---@param follower sessiond.Follower
+---@return fun() unfollow
+function M.follow(id, follower)
+  local session = followed[id]
+  if session then
+    session.followers[follower] = true
+    if session.seq and follower.back then
+      M.request('session/info', { sessionId = id }, function(err, result)
+        if not err and session.followers[follower] then
+          follower.back(result.session)
+        end
+      end)
+    end
+  else
+    followed[id] = { followers = { [follower] = true } }
+    subscribe(id)
+  end
+  return function()
+    M.unfollow(id, follower)
+  end
+end
+
+---@param id string
+---@param follower sessiond.Follower
+function M.unfollow(id, follower)
+  local session = followed[id]
+  if not session then
+    return
+  end
+  session.followers[follower] = nil
+  if next(session.followers) then
+    return
+  end
+  followed[id] = nil
+  if connect.state().status == 'online' and not keeps_open[id] then
+    M.request('session/unsubscribe', { sessionId = id })
+  end
+end
+
+---@return boolean whether anything here waits for the daemon's return
+function M.is_wanted()
+  return next(followed) ~= nil or next(keeps_open) ~= nil
+end
+
+---The seq of the last line of a followed session that is known here.
+---@param id string
+---@return integer?
+function M.seq(id)
+  return followed[id] and followed[id].seq
+end
+
+function M.connection_lost()
+  for id in pairs(followed) do
+    tell(id, 'away')
+  end
+end
+
+function M.connection_made()
+  for id in pairs(keeps_open) do
+    M.request('session/open', { sessionId = id }, function(err)
+      if err and err.data and err.data.kind ~= 'disconnected' then
+        keeps_open[id] = nil
+      end
+    end)
+  end
+  for id in pairs(followed) do
+    subscribe(id)
+  end
+end
+
+---@type table<string, fun(note: table)>
+local NOTES = {
+  ['session/appended'] = function(note)
+    local session = followed[note.sessionId]
+    if session then
+      if session.seq and note.seq <= session.seq then
+        return
+      end
+      -- What opening told already may be told again when following began meanwhile.
+      session.seq = note.seq
+      tell(note.sessionId, 'appended', note)
+    end
+  end,
+  ['session/leafMoved'] = function(note)
+    tell(note.sessionId, 'moved', note)
+  end,
+  ['session/changed'] = function(note)
+    tell(note.session.sessionId, 'changed', note.session)
+  end,
+  ['session/deleted'] = function(note)
+    keeps_open[note.sessionId] = nil
+    tell(note.sessionId, 'gone', 'The session is in the trash.')
+    followed[note.sessionId] = nil
+  end,
+  ['session/lagged'] = function(note)
+    local session = followed[note.sessionId]
+    if session then
+      session.seq = note.lastSeq
+      subscribe(note.sessionId)
+    end
+  end,
+}
+
+---Notifications of sessions, and the User autocommand that each of them is.
+---@type table<string, string>
+M.EVENTS = {
+  ['session/created'] = 'SessiondCreated',
+  ['session/appended'] = 'SessiondAppended',
+  ['session/leafMoved'] = 'SessiondLeafMoved',
+  ['session/changed'] = 'SessiondChanged',
+  ['session/deleted'] = 'SessiondDeleted',
+  ['session/restored'] = 'SessiondRestored',
+  ['session/compactionNeeded'] = 'SessiondCompactionNeeded',
+}
+
+---@param method string
+---@param note table
+function M.notified(method, note)
+  local take = NOTES[method]
+  if take then
+    local ok, err = pcall(take, note)
+    if not ok then
+      require('sessiond.log').warn(method .. ': ' .. tostring(err))
+    end
+  end
+  if M.EVENTS[method] then
+    vim.api.nvim_exec_autocmds('User', { pattern = M.EVENTS[method], data = note, modeline = false })
+  end
+end
+
+return M

@@ -1,0 +1,391 @@
+---`:Sessiond`: one command, its subcommands, and what completes their arguments.
+local M = {}
+
+local actions = require('sessiond.actions')
+
+---@class sessiond.Given
+---@field words string[] after the subcommand
+---@field rest string the same as it was typed
+---@field bang boolean
+---@field mods string
+---@field range integer how many line numbers were given
+---@field line1 integer
+---@field line2 integer
+
+---@class sessiond.Subcommand
+---@field takes string arguments, for the help
+---@field says string
+---@field run fun(given: sessiond.Given)
+---@field complete? fun(lead: string, before: string[]): string[]
+
+---@param id string? as typed, maybe a part of one
+---@param callback fun(id: string)
+local function with_session(id, callback)
+  if not id then
+    require('sessiond.current').with(callback)
+    return
+  end
+  actions.ask('session/info', { sessionId = id }, function(result)
+    callback(result.session.sessionId)
+  end)
+end
+
+---@param entry string? as typed
+---@param callback fun(id: string, entry: string)
+local function with_entry(entry, callback)
+  require('sessiond.current').with(function(id)
+    entry = entry or require('sessiond.current').entry()
+    if entry then
+      callback(id, entry)
+    else
+      actions.say('Which entry? Put the cursor on one in a tree, or name its id.')
+    end
+  end)
+end
+
+---@param lead string
+---@param candidates string[]
+---@return string[]
+local function beginning_with(lead, candidates)
+  return vim.tbl_filter(function(candidate)
+    return vim.startswith(candidate, lead)
+  end, candidates)
+end
+
+---@param lead string
+---@return string[]
+local function session_ids(lead)
+  local result = require('sessiond.client').call('session/list', { all = true, drafts = true, limit = 500 }, 2000)
+  local ids = {}
+  for _, session in ipairs(result and result.sessions or {}) do
+    ids[#ids + 1] = session.sessionId
+  end
+  return beginning_with(lead, ids)
+end
+
+---@param lead string
+---@return string[]
+local function entry_ids(lead)
+  local id = require('sessiond.current').id()
+  local result = id and require('sessiond.client').call('session/tree', { sessionId = id, filter = 'all', limit = 1000 }, 2000)
+  local ids = {}
+  for _, node in ipairs(result and result.nodes or {}) do
+    ids[#ids + 1] = node.id
+  end
+  return beginning_with(lead, ids)
+end
+
+---@param lead string
+---@return string[]
+local function trashed_ids(lead)
+  local result = require('sessiond.client').call('trash/list', {}, 2000)
+  return beginning_with(
+    lead,
+    vim.tbl_map(function(session)
+      return session.sessionId
+    end, result and result.sessions or {})
+  )
+end
+
+---@param given sessiond.Given
+local function append(given)
+  require('sessiond.current').with(function(id)
+    if given.range > 0 then
+      local lines = vim.api.nvim_buf_get_lines(0, given.line1 - 1, given.line2, false)
+      actions.append_message(id, nil, table.concat(lines, '\n'))
+    elseif given.rest ~= '' then
+      actions.append_message(id, nil, given.rest)
+    else
+      actions.append(id)
+    end
+  end)
+end
+
+---@param given sessiond.Given
+local function restart(given)
+  local connect = require('sessiond.connect')
+  local function again()
+    connect.reconnect(function(err)
+      if err then
+        actions.tell_error(err)
+      else
+        actions.say('Attached again to sessiond ' .. (connect.state().version or '') .. '.')
+      end
+    end)
+  end
+  if given.bang and connect.state().status == 'online' then
+    -- The daemon itself, too: it ends once all is on disk, and is started anew.
+    require('sessiond.client').request('server/stop', {}, function()
+      vim.defer_fn(again, 100)
+    end)
+  else
+    again()
+  end
+end
+
+local function info()
+  require('sessiond.client').request('server/status', {}, function(err, status)
+    if err then
+      actions.tell_error(err)
+      return
+    end
+    local lines = {
+      ('sessiond %s, process %d, %d clients, %d open sessions, %.0f MB'):format(status.version, status.pid, status.clients, status.openSessions, status.rssBytes / 1e6),
+      'socket  ' .. (status.socket or '?'),
+      'log     ' .. require('sessiond.places').find().log,
+      'plugin  ' .. require('sessiond.log').path(),
+      'client  ' .. require('sessiond.lsp').client_id(),
+    }
+    local id = require('sessiond.current').id()
+    if id then
+      lines[#lines + 1] = 'session ' .. id
+    end
+    vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
+  end)
+end
+
+local function doctor()
+  local command, problem = require('sessiond.connect').command()
+  if not command then
+    require('sessiond.log').tell(problem --[[@as string]], vim.log.levels.ERROR)
+    return
+  end
+  local home = require('sessiond.places').home()
+  vim.system(vim.list_extend(vim.deepcopy(command), { 'doctor' }), { text = true, env = { SESSIOND_HOME = home } }, function(done)
+    vim.schedule(function()
+      require('sessiond.buffers').scratch((done.stdout or '') .. (done.stderr or ''), 'text')
+    end)
+  end)
+end
+
+---@param given sessiond.Given
+local function export(given)
+  local format = given.words[1] or 'markdown'
+  local path = given.words[2]
+  if format:find('[./]') and not path then
+    format, path = 'markdown', format
+  end
+  require('sessiond.current').with(function(id)
+    actions.export(id, format, path, given.bang)
+  end)
+end
+
+---@type table<string, sessiond.Subcommand>
+M.SUBCOMMANDS = {
+  tree = {
+    takes = '[session] [filter]',
+    says = 'Show the tree of a session',
+    run = function(given)
+      local filters, id, filter = require('sessiond.config').FILTERS, nil, nil
+      for _, word in ipairs(given.words) do
+        if vim.tbl_contains(filters, word) then
+          filter = word
+        else
+          id = word
+        end
+      end
+      with_session(id, function(whole)
+        local view = require('sessiond.tree.view').open(whole, given.mods)
+        if view and filter then
+          view:set_filter(filter)
+        end
+      end)
+    end,
+    complete = function(lead)
+      return vim.list_extend(beginning_with(lead, require('sessiond.config').FILTERS), session_ids(lead))
+    end,
+  },
+  sessions = {
+    takes = '[words]',
+    says = 'Choose a session of this folder (!: of all)',
+    run = function(given)
+      require('sessiond.sessions').pick({ all = given.bang, query = given.rest ~= '' and given.rest or nil }, function(id)
+        require('sessiond.tree.view').open(id, given.mods)
+      end)
+    end,
+  },
+  open = {
+    takes = '{session or file}',
+    says = 'Open a session by its id, the first characters of it, or its file',
+    run = function(given)
+      local word = given.rest
+      if word == '' then
+        require('sessiond.sessions').pick({ all = given.bang }, function(id)
+          require('sessiond.tree.view').open(id, given.mods)
+        end)
+        return
+      end
+      local params = word:find('/') and { path = vim.fn.fnamemodify(word, ':p') } or { sessionId = word }
+      actions.ask('session/open', params, function(result)
+        if #result.problems > 0 then
+          require('sessiond.log').tell(('%d lines of this session cannot be taken as they are'):format(#result.problems), vim.log.levels.WARN)
+        end
+        require('sessiond.tree.view').open(result.session.sessionId, given.mods)
+      end)
+    end,
+    complete = function(lead)
+      return lead:find('/') and vim.fn.getcompletion(lead, 'file') or session_ids(lead)
+    end,
+  },
+  continue = { takes = '', says = 'Go on with the session of this terminal', run = actions.continue },
+  new = {
+    takes = '[title]',
+    says = 'Start a session in this folder',
+    run = function(given)
+      actions.new(given.rest ~= '' and given.rest or nil)
+    end,
+  },
+  append = { takes = '[message]', says = 'Append a message: as given, the lines of a range, or written in a buffer', run = append },
+  fork = {
+    takes = '[entry] [title]',
+    says = 'Cut the path to an entry into a new session',
+    run = function(given)
+      with_entry(given.words[1], function(id, entry)
+        actions.fork(id, entry, given.words[2] and table.concat(given.words, ' ', 2) or nil)
+      end)
+    end,
+    complete = entry_ids,
+  },
+  branch = {
+    takes = '[entry]',
+    says = 'Move the leaf to an entry (!: with a summary of what is left behind)',
+    run = function(given)
+      with_entry(given.words[1], given.bang and actions.branch_summary or actions.branch)
+    end,
+    complete = entry_ids,
+  },
+  label = {
+    takes = '[label]',
+    says = 'Label the entry under the cursor (!: take the label away)',
+    run = function(given)
+      with_entry(nil, function(id, entry)
+        actions.label(id, entry, given.bang and '' or (given.rest ~= '' and given.rest or nil))
+      end)
+    end,
+  },
+  search = {
+    takes = '{words}',
+    says = 'Find what was said in all sessions, into the quickfix list (!: in this one)',
+    run = function(given)
+      if given.rest == '' then
+        vim.ui.input({ prompt = 'Search: ' }, function(words)
+          if words and words ~= '' then
+            require('sessiond.search').quickfix(words)
+          end
+        end)
+      else
+        require('sessiond.search').quickfix(given.rest, { sessionId = given.bang and require('sessiond.current').id() or nil })
+      end
+    end,
+  },
+  context = {
+    takes = '[entry]',
+    says = 'Show what a model would see',
+    run = function(given)
+      require('sessiond.current').with(function(id)
+        actions.context(id, given.words[1])
+      end)
+    end,
+    complete = entry_ids,
+  },
+  export = {
+    takes = '[format] [file]',
+    says = 'Write the session as a transcript or for another program (!: overwrite)',
+    run = export,
+    complete = function(lead, before)
+      return #before == 1 and beginning_with(lead, actions.FORMATS) or vim.fn.getcompletion(lead, 'file')
+    end,
+  },
+  rename = {
+    takes = '[title]',
+    says = 'Give the session a title',
+    run = function(given)
+      require('sessiond.current').with(function(id)
+        actions.rename(id, given.rest ~= '' and given.rest or nil)
+      end)
+    end,
+  },
+  delete = {
+    takes = '[session]',
+    says = 'Move a session to the trash (!: without asking)',
+    run = function(given)
+      with_session(given.words[1], function(id)
+        actions.delete(id, given.bang)
+      end)
+    end,
+    complete = session_ids,
+  },
+  restore = {
+    takes = '{session}',
+    says = 'Put a session of the trash back',
+    run = function(given)
+      if given.words[1] then
+        actions.restore(given.words[1])
+      else
+        actions.say('Which session? :Sessiond restore {session}, with completion.')
+      end
+    end,
+    complete = trashed_ids,
+  },
+  log = {
+    takes = '',
+    says = 'Show the log of the daemon (!: of the plugin)',
+    run = function(given)
+      local path = given.bang and require('sessiond.log').path() or require('sessiond.places').find().log
+      vim.cmd('split ' .. vim.fn.fnameescape(path))
+      vim.bo.modeline, vim.bo.readonly, vim.bo.autoread = false, true, true
+      vim.cmd('normal! G')
+    end,
+  },
+  restart = { takes = '', says = 'Connect anew (!: and start the daemon anew)', run = restart },
+  info = { takes = '', says = 'Say how the daemon is, and where its log lies', run = info },
+  doctor = { takes = '', says = 'Run `sessiond doctor` and show what it says', run = doctor },
+}
+
+---@return string[]
+local function names()
+  local known = vim.tbl_keys(M.SUBCOMMANDS)
+  table.sort(known)
+  return known
+end
+
+---@param given table as `nvim_create_user_command` gives it
+function M.run(given)
+  local name = given.fargs[1] or 'tree'
+  local subcommand = M.SUBCOMMANDS[name]
+  if not subcommand then
+    require('sessiond.log').tell(('there is no :Sessiond %s. There are: %s'):format(name, table.concat(names(), ', ')), vim.log.levels.ERROR)
+    return
+  end
+  subcommand.run({
+    words = vim.list_slice(given.fargs, 2),
+    rest = vim.trim((given.args:gsub('^%S+', '', 1))),
+    bang = given.bang,
+    mods = given.mods or '',
+    range = given.range,
+    line1 = given.line1,
+    line2 = given.line2,
+  })
+end
+
+---@param lead string
+---@param line string
+---@param position integer
+---@return string[]
+function M.complete(lead, line, position)
+  local before = vim.split(vim.trim(line:sub(1, position - #lead)), '%s+')
+  while before[1] and not before[1]:find('Sessiond!?$') do
+    table.remove(before, 1)
+  end
+  table.remove(before, 1)
+  if #before == 0 then
+    return beginning_with(lead, names())
+  end
+  local subcommand = M.SUBCOMMANDS[before[1]]
+  if subcommand and subcommand.complete then
+    return subcommand.complete(lead, before)
+  end
+  return {}
+end
+
+return M

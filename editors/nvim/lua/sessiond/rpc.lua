@@ -1,0 +1,293 @@
+---JSON-RPC 2.0 over a unix socket, framed as LSP frames it. It has never heard of sessions.
+---
+---One object serves two callers: our own requests, and `vim.lsp`, which is given `client()` as its transport.
+---Every callback is called exactly once, on the main loop, in the order of the wire; when the connection ends,
+---those that still wait are told so.
+local M = {}
+
+local uv = vim.uv
+
+---@class sessiond.RpcError
+---@field code integer
+---@field message string
+---@field data? {kind: string, retryable?: boolean, [string]: any}
+
+---@class sessiond.RpcHandlers
+---@field notified fun(method: string, params: table)
+---@field asked fun(method: string, params: table): any, sessiond.RpcError? what the daemon asks of us
+---@field closed fun(reason: string)
+
+---@class sessiond.Rpc
+---@field private pipe uv.uv_pipe_t
+---@field private handlers sessiond.RpcHandlers
+---@field private waiting table<integer, fun(err: sessiond.RpcError?, result: any)>
+---@field private replied table<integer, fun(id: integer)>
+---@field private last_id integer
+---@field private pieces string[]
+---@field private gathered integer bytes in `pieces`
+---@field private wanted integer? bytes of the body that is being read
+---@field private inbox string[] bodies that wait for the main loop
+---@field private reading boolean the main loop was told of them
+---@field closing boolean
+local Rpc = {}
+Rpc.__index = Rpc
+
+---The kind of error that a request gets whose connection ended before the reply.
+M.DISCONNECTED = 'disconnected'
+
+---A message as a table; nulls are absent.
+---@param body string
+---@return boolean ok
+---@return any message or what is wrong
+function M.decode(body)
+  local options = { luanil = { object = true, array = true } }
+  local ok, message = pcall(vim.json.decode, body, options)
+  if not ok and body:find('\\u[dD][89a-fA-F]') then
+    -- Half a surrogate pair is legal JSON and stands in transcripts; the decoder refuses it.
+    local whole = {}
+    body = body:gsub('\\u[dD][89abAB]%x%x\\u[dD][c-fC-F]%x%x', function(pair)
+      whole[#whole + 1] = pair
+      return ('\1%d\1'):format(#whole)
+    end)
+    body = body:gsub('\\u[dD][89a-fA-F]%x%x', '\\ufffd'):gsub('\1(%d+)\1', function(number)
+      return whole[tonumber(number)]
+    end)
+    ok, message = pcall(vim.json.decode, body, options)
+  end
+  return ok, message
+end
+
+---Connect to a socket.
+---@param path string
+---@param handlers sessiond.RpcHandlers
+---@param callback fun(err: string?, rpc: sessiond.Rpc?) on the main loop; `err` as ECONNREFUSED
+function M.connect(path, handlers, callback)
+  local pipe = assert(uv.new_pipe(false))
+  callback = vim.schedule_wrap(callback)
+  local ok, problem = pcall(pipe.connect, pipe, path, function(err)
+    if err then
+      pipe:close()
+      callback(err)
+      return
+    end
+    local rpc = setmetatable({
+      pipe = pipe,
+      handlers = handlers,
+      waiting = {},
+      replied = {},
+      last_id = 0,
+      pieces = {},
+      gathered = 0,
+      inbox = {},
+      reading = false,
+      closing = false,
+    }, Rpc)
+    rpc:read()
+    callback(nil, rpc)
+  end)
+  if not ok then
+    pipe:close()
+    callback(tostring(problem))
+  end
+end
+
+---@private
+function Rpc:read()
+  self.pipe:read_start(function(err, chunk)
+    if err or not chunk then
+      self:ended(err or 'the daemon closed the connection')
+      return
+    end
+    self:take(chunk)
+  end)
+end
+
+---Cut bodies out of what comes in. Runs outside of the main loop.
+---@private
+---@param chunk string
+function Rpc:take(chunk)
+  self.pieces[#self.pieces + 1] = chunk
+  self.gathered = self.gathered + #chunk
+  while true do
+    if self.wanted and self.gathered < self.wanted then
+      return
+    end
+    local bytes = #self.pieces == 1 and self.pieces[1] or table.concat(self.pieces)
+    local body
+    if self.wanted then
+      body, bytes = bytes:sub(1, self.wanted), bytes:sub(self.wanted + 1)
+      self.wanted = nil
+    else
+      local _, stop = bytes:find('\r\n\r\n', 1, true)
+      if stop then
+        local length = bytes:sub(1, stop):lower():match('content%-length: *(%d+)')
+        if not length then
+          self:ended('the daemon sent something that is no message')
+          return
+        end
+        self.wanted, bytes = tonumber(length), bytes:sub(stop + 1)
+      end
+    end
+    self.pieces, self.gathered = { bytes }, #bytes
+    if body then
+      self:deliver(body)
+    elseif not self.wanted then
+      return
+    end
+  end
+end
+
+---@private
+---@param body string
+function Rpc:deliver(body)
+  self.inbox[#self.inbox + 1] = body
+  if self.reading then
+    return
+  end
+  self.reading = true
+  vim.schedule(function()
+    self.reading = false
+    local bodies = self.inbox
+    self.inbox = {}
+    for _, each in ipairs(bodies) do
+      self:handle(each)
+    end
+  end)
+end
+
+---@private
+---@param body string
+function Rpc:handle(body)
+  local ok, message = M.decode(body)
+  if not ok or type(message) ~= 'table' then
+    require('sessiond.log').warn('a message of the daemon cannot be read: ' .. tostring(message))
+    -- Whoever waits for it must not wait for ever.
+    local id = tonumber(body:sub(1, 200):match('"id":%s*(%d+)'))
+    if id then
+      self:answered(id, { code = -32700, message = 'The answer of the daemon cannot be read.', data = { kind = 'parse' } })
+    end
+  elseif message.method and message.id ~= nil then
+    self:answer(message)
+  elseif message.method then
+    self.handlers.notified(message.method, message.params or {})
+  elseif type(message.id) == 'number' then
+    self:answered(message.id, message.error, message.result)
+  end
+end
+
+---@private
+function Rpc:answered(id, err, result)
+  local callback, replied = self.waiting[id], self.replied[id]
+  self.waiting[id], self.replied[id] = nil, nil
+  if replied then
+    replied(id)
+  end
+  if callback then
+    callback(err, result)
+  end
+end
+
+---@private
+---@param message table a request of the daemon
+function Rpc:answer(message)
+  coroutine.wrap(function()
+    local ok, result, err = pcall(self.handlers.asked, message.method, message.params or {})
+    if not ok then
+      result, err = nil, { code = -32603, message = tostring(result) }
+    end
+    if result == nil and not err then
+      result = vim.NIL
+    end
+    self:send({ jsonrpc = '2.0', id = message.id, result = result, error = err })
+  end)()
+end
+
+---@private
+---@param message table
+---@return boolean sent
+function Rpc:send(message)
+  if self.closing then
+    return false
+  end
+  local body = vim.json.encode(message)
+  self.pipe:write(('Content-Length: %d\r\n\r\n%s'):format(#body, body), function(err)
+    if err then
+      self:ended(err)
+    end
+  end)
+  return true
+end
+
+---@param method string
+---@param params any
+---@param callback fun(err: sessiond.RpcError?, result: any)
+---@return boolean sent
+---@return integer? id
+function Rpc:request(method, params, callback)
+  self.last_id = self.last_id + 1
+  local id = self.last_id
+  if not self:send({ jsonrpc = '2.0', id = id, method = method, params = params }) then
+    return false
+  end
+  self.waiting[id] = callback
+  return true, id
+end
+
+---@param method string
+---@param params any
+---@return boolean sent
+function Rpc:notify(method, params)
+  return self:send({ jsonrpc = '2.0', method = method, params = params })
+end
+
+---End the connection; whoever waits is told `reason`.
+---@param reason string
+function Rpc:close(reason)
+  self:ended(reason)
+end
+
+---@private
+---@param reason string
+function Rpc:ended(reason)
+  if self.closing then
+    return
+  end
+  self.closing = true
+  if not self.pipe:is_closing() then
+    self.pipe:close()
+  end
+  vim.schedule(function()
+    local waiting = self.waiting
+    self.waiting, self.replied = {}, {}
+    local err = { code = -32000, message = 'The connection to sessiond ended: ' .. reason, data = { kind = M.DISCONNECTED, retryable = true } }
+    for _, id in ipairs(vim.fn.sort(vim.tbl_keys(waiting), 'N')) do
+      waiting[id](err)
+    end
+    self.handlers.closed(reason)
+  end)
+end
+
+---The transport that `vim.lsp` is given for this connection.
+---@return vim.lsp.rpc.PublicClient
+function Rpc:client()
+  return {
+    request = function(method, params, callback, replied)
+      local sent, id = self:request(method, params, callback)
+      if sent and replied then
+        self.replied[id] = replied
+      end
+      return sent, id
+    end,
+    notify = function(method, params)
+      return self:notify(method, params)
+    end,
+    is_closing = function()
+      return self.closing
+    end,
+    terminate = function()
+      self:ended('it was ended here')
+    end,
+  }
+end
+
+return M

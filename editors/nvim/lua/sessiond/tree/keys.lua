@@ -1,0 +1,293 @@
+---What the keys of a tree do. Who knows aerial, undotree or outline.nvim finds their keys here.
+local M = {}
+
+---@param view sessiond.Tree
+---@param what fun(id: string, entry: string)
+local function at_entry(view, what)
+  local row = view:row()
+  if row then
+    what(view.id, row.id)
+  end
+end
+
+---@param view sessiond.Tree
+---@param step 1|-1
+---@param holds fun(row: sessiond.Row): boolean
+local function jump(view, step, holds)
+  local _, place = view:row()
+  local found = view.rows:next(place, step, holds)
+  if found then
+    vim.cmd("normal! m'")
+    vim.api.nvim_win_set_cursor(0, { found, 0 })
+  end
+end
+
+local function is_user(row)
+  return row.role == 'user'
+end
+
+local function is_branch(row)
+  return row.gutter:find("[+']$") ~= nil
+end
+
+local function has_label(row)
+  return row.label ~= nil
+end
+
+---@param how 'edit'|'split'|'vsplit'|'tabedit'|'preview'
+---@return fun(view: sessiond.Tree)
+local function open(how)
+  return function(view)
+    at_entry(view, function(id, entry)
+      require('sessiond.buffers').open_entry(id, entry, how)
+    end)
+  end
+end
+
+---@param name string of a function in `sessiond.actions`
+---@return fun(view: sessiond.Tree)
+local function act(name)
+  return function(view)
+    at_entry(view, function(id, entry)
+      require('sessiond.actions')[name](id, entry)
+    end)
+  end
+end
+
+---@class sessiond.Action
+---@field says string what it does, for the help
+---@field run fun(view: sessiond.Tree)
+
+---@type table<string, sessiond.Action>
+M.ACTIONS = {
+  open = { says = 'Open the entry in the window beside', run = open('edit') },
+  open_split = { says = 'Open it in a split', run = open('split') },
+  open_vsplit = { says = 'Open it in a vertical split', run = open('vsplit') },
+  open_tab = { says = 'Open it in a tab page', run = open('tabedit') },
+  preview = { says = 'Show it beside, and stay here', run = open('preview') },
+  peek = {
+    says = 'Show it in a floating window',
+    run = function(view)
+      at_entry(view, require('sessiond.buffers').peek)
+    end,
+  },
+  next_user = {
+    says = 'Next message of the user',
+    run = function(view)
+      jump(view, 1, is_user)
+    end,
+  },
+  previous_user = {
+    says = 'Previous message of the user',
+    run = function(view)
+      jump(view, -1, is_user)
+    end,
+  },
+  next_branch = {
+    says = 'Next branch',
+    run = function(view)
+      jump(view, 1, is_branch)
+    end,
+  },
+  previous_branch = {
+    says = 'Previous branch',
+    run = function(view)
+      jump(view, -1, is_branch)
+    end,
+  },
+  next_label = {
+    says = 'Next label',
+    run = function(view)
+      jump(view, 1, has_label)
+    end,
+  },
+  previous_label = {
+    says = 'Previous label',
+    run = function(view)
+      jump(view, -1, has_label)
+    end,
+  },
+  parent = {
+    says = 'Go to the parent',
+    run = function(view)
+      local row = view:row()
+      local place = row and row.parentId and view.rows.places[row.parentId]
+      if place then
+        vim.cmd("normal! m'")
+        vim.api.nvim_win_set_cursor(0, { place, 0 })
+      end
+    end,
+  },
+  leaf = {
+    says = 'Go to the leaf',
+    run = function(view)
+      local _, place = view.rows:tip()
+      if place then
+        vim.cmd("normal! m'")
+        vim.api.nvim_win_set_cursor(0, { place, 0 })
+      end
+    end,
+  },
+  fold_toggle = {
+    says = 'Open or close the branch',
+    run = function()
+      pcall(vim.cmd.normal, { 'za', bang = true })
+    end,
+  },
+  fold_open = {
+    says = 'Open the branch',
+    run = function()
+      pcall(vim.cmd.normal, { 'zo', bang = true })
+    end,
+  },
+  fold_close = {
+    says = 'Close the branch',
+    run = function()
+      pcall(vim.cmd.normal, { 'zc', bang = true })
+    end,
+  },
+  append = { says = 'Write a message after this entry', run = act('append') },
+  branch = { says = 'Move the leaf here: what comes next makes a branch', run = act('branch') },
+  branch_summary = { says = 'The same, with a summary of what is left behind', run = act('branch_summary') },
+  fork = { says = 'Cut the path to here into a new session', run = act('fork') },
+  label = { says = 'Label the entry, or take its label away', run = act('label') },
+  context = { says = 'Show what a model would see here', run = act('context') },
+  copy_id = { says = 'Copy the id', run = act('copy_id') },
+  copy_text = { says = 'Copy the text', run = act('copy_text') },
+  diff = { says = 'Compare with the leaf', run = act('diff') },
+  filter = {
+    says = 'Next filter: ' .. 'default, no-tools, user-only, labeled-only, all',
+    run = function(view)
+      local filters = require('sessiond.config').FILTERS
+      for index, name in ipairs(filters) do
+        if name == view.filter then
+          view:set_filter(filters[index % #filters + 1])
+          return
+        end
+      end
+    end,
+  },
+  search = {
+    says = 'Show only entries with these words (none: all)',
+    run = function(view)
+      vim.ui.input({ prompt = 'Words: ', default = view.query }, function(words)
+        if words then
+          view:set_query(vim.trim(words))
+        end
+      end)
+    end,
+  },
+  time = {
+    says = 'Show how long ago entries were',
+    run = function(view)
+      view.shows_time = not view.shows_time
+      vim.cmd.redraw({ bang = true })
+    end,
+  },
+  follow = {
+    says = 'Follow the leaf, or stay',
+    run = function(view)
+      view.follows = not view.follows
+      vim.api.nvim_echo({ { view.follows and 'The cursor goes along with the leaf.' or 'The cursor stays.' } }, false, {})
+    end,
+  },
+  refresh = {
+    says = 'Read everything anew',
+    run = function(view)
+      view:refresh()
+    end,
+  },
+  back = {
+    says = 'Back to the window before',
+    run = function()
+      vim.cmd.wincmd('p')
+    end,
+  },
+  close = {
+    says = 'Close the tree',
+    run = function()
+      if #vim.api.nvim_list_wins() > 1 then
+        vim.api.nvim_win_close(0, false)
+      else
+        vim.cmd.enew()
+      end
+    end,
+  },
+  help = {
+    says = 'Show or hide this help',
+    run = function(view)
+      require('sessiond.tree.help').toggle(view)
+    end,
+  },
+}
+
+---Keys and their actions, in the order of the help; a line there for each group.
+---@type {[1]: string, [2]: string}[][]
+M.DEFAULTS = {
+  {
+    { '<CR>', 'open' }, { '<C-s>', 'open_split' }, { '<C-v>', 'open_vsplit' }, { '<C-t>', 'open_tab' },
+    { 'p', 'preview' }, { 'K', 'peek' },
+  },
+  {
+    { ']]', 'next_user' }, { '[[', 'previous_user' }, { '}', 'next_branch' }, { '{', 'previous_branch' },
+    { '>', 'next_label' }, { '<', 'previous_label' }, { 'P', 'parent' }, { '.', 'leaf' },
+  },
+  { { 'o', 'fold_toggle' }, { 'l', 'fold_open' }, { 'h', 'fold_close' } },
+  {
+    { 'a', 'append' }, { 'b', 'branch' }, { 'B', 'branch_summary' }, { 'F', 'fork' }, { 'L', 'label' },
+    { 'c', 'context' }, { 'D', 'diff' }, { 'y', 'copy_id' }, { 'Y', 'copy_text' },
+  },
+  {
+    { 'f', 'filter' }, { 's', 'search' }, { 'T', 'time' }, { 'C', 'follow' }, { 'R', 'refresh' },
+    { '<Tab>', 'back' }, { 'q', 'close' }, { '?', 'help' }, { 'g?', 'help' },
+  },
+} -- stylua: ignore
+
+---The keys in force: those of a person go before the defaults.
+---@return {[1]: string, [2]: string}[][]
+function M.in_force()
+  local chosen = vim.deepcopy(require('sessiond.config').get().tree.keys)
+  local groups = {}
+  for index, group in ipairs(M.DEFAULTS) do
+    groups[index] = {}
+    for _, pair in ipairs(group) do
+      local action = chosen[pair[1]]
+      chosen[pair[1]] = nil
+      if action ~= false then
+        table.insert(groups[index], { pair[1], action or pair[2] })
+      end
+    end
+  end
+  local own = {}
+  for key, action in pairs(chosen) do
+    if action then
+      own[#own + 1] = { key, action }
+    end
+  end
+  table.sort(own, function(one, other)
+    return one[1] < other[1]
+  end)
+  groups[#groups + 1] = #own > 0 and own or nil
+  return groups
+end
+
+---@param view sessiond.Tree
+function M.map(view)
+  for name, action in pairs(M.ACTIONS) do
+    vim.keymap.set('n', ('<Plug>(sessiond-tree-%s)'):format(name:gsub('_', '-')), function()
+      action.run(view)
+    end, { buffer = view.buffer, desc = action.says })
+  end
+  for _, group in ipairs(M.in_force()) do
+    for _, pair in ipairs(group) do
+      local action = M.ACTIONS[pair[2]]
+      if action then
+        vim.keymap.set('n', pair[1], function()
+          action.run(view)
+        end, { buffer = view.buffer, nowait = true, desc = action.says })
+      end
+    end
+  end
+end
+
+return M

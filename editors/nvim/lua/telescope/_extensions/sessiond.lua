@@ -1,0 +1,25 @@
+-- `:Telescope sessiond`, `:Telescope sessiond search`: sessions and hits in telescope, whatever `picker` says.
+local telescope = require('telescope')
+
+---@param options table
+local function sessions(options)
+  require('sessiond.sessions').choices({ all = options.all }, function(choices)
+    require('sessiond.adapters.telescope').pick({ prompt = 'Sessions', choices = choices }, function(id)
+      require('sessiond.tree.view').open(id)
+    end, options)
+  end)
+end
+
+---@param options table
+local function search(options)
+  local query = options.query or vim.fn.input('Search: ')
+  if query == '' then
+    return
+  end
+  require('sessiond.search').hits(query, {}, function(hits)
+    local choices = require('sessiond.search').choices(hits)
+    require('sessiond.adapters.telescope').pick({ prompt = query, choices = choices }, require('sessiond.search').open, options)
+  end)
+end
+
+return telescope.register_extension({ exports = { sessiond = sessions, sessions = sessions, search = search } })

@@ -1,0 +1,272 @@
+"""The tree of a session in Neovim, as a person sees it and moves in it."""
+
+import json  # noqa: TID251 - lines of a session file as others write them
+from pathlib import Path
+
+import pytest
+
+from support.daemons import assistant, user
+from support.neovim import Neovim, a_neovim
+from support.stories import Story, Teller
+
+pytestmark = [pytest.mark.editors, pytest.mark.timeout(180)]
+
+DRAWN = [
+    "● user       Why does it drop the last line?",
+    "● assistant  [the cause] It stops at the last newline.",
+    "├─○ user       Fix it.",
+    "│ ○ assistant  Done: it counts.",
+    "└─● user       Write a failing test first.",
+    "  ◉ assistant  It fails, as it should.",
+]
+
+
+def until_lines(nvim: Neovim, wanted: list[str]) -> None:
+    nvim.until("vim.deep_equal(vim.api.nvim_buf_get_lines(0, 0, -1, false), ...)", wanted)
+
+
+def highlight_at(nvim: Neovim, text: str) -> str:
+    """What the first cell of a text on the screen looks like."""
+    lines = nvim.screen()
+    row = next(number for number, line in enumerate(lines) if text in line)
+    column = len(lines[row][: lines[row].index(text)])
+    looks: str = nvim.lua("return vim.inspect(vim.api.nvim__inspect_cell(1, ...)[2])", row, column)
+    return looks
+
+
+def test_a_tree_shows_forks_the_path_the_leaf_and_labels(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        seen = nvim.see("The last line · 6 of 8", "◀ leaf")
+        assert nvim.lines() == DRAWN
+        (leaf,) = [line for line in seen if "◀ leaf" in line]
+        assert "It fails, as it should." in leaf
+        assert nvim.rpc.current.window.cursor[0] == 6
+        assert highlight_at(nvim, "○ user       Fix") == highlight_at(nvim, "Fix it.")
+        assert highlight_at(nvim, "● user       Why") != highlight_at(nvim, "Why does")
+
+
+def test_it_needs_no_box_characters(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder, options={"tree": {"ascii": True}}) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("<- leaf")
+        assert nvim.lines()[2:5] == [
+            "|-o user       Fix it.",
+            "| o assistant  Done: it counts.",
+            "`-* user       Write a failing test first.",
+        ]
+
+
+def test_what_others_append_appears_and_the_cursor_follows_the_leaf(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        teller.append(story.id, user("Now make it pass."))
+        until_lines(
+            nvim, [*DRAWN[:5], "  ● assistant  It fails, as it should.", "  ◉ user       Now make it pass."]
+        )
+        nvim.until("vim.api.nvim_win_get_cursor(0)[1] == 7")
+
+
+def test_the_cursor_stays_on_its_entry_when_lines_come_above(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        nvim.keys("5G")
+        teller.append(story.id, user("And the first line?"), parentId=story.fixed)
+        nvim.until("vim.api.nvim_buf_line_count(0) == 7")
+        nvim.until("vim.api.nvim_get_current_line():find('Write a failing test first') ~= nil")
+
+
+def test_a_second_child_makes_a_fork(teller: Teller) -> None:
+    first, second = teller.create("atlas-chain", user("One."), assistant("Two."))
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command("Sessiond tree atlas-chain")
+        until_lines(nvim, ["● user       One.", "◉ assistant  Two."])
+        teller.append("atlas-chain", assistant("Or three."), parentId=first)
+        until_lines(nvim, ["● user       One.", "├─○ assistant  Two.", "└─◉ assistant  Or three."])
+        teller.branch("atlas-chain", second)
+        until_lines(nvim, ["● user       One.", "├─◉ assistant  Two.", "└─○ assistant  Or three."])
+
+
+def test_labels_come_and_go(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("[the cause]")
+        teller.label(story.id, story.fix, "quick")
+        nvim.see("[quick] Fix it.")
+        nvim.keys("2GL<C-u><CR>")
+        nvim.see_not("[the cause]")
+        (left,) = teller.call("session/tree", sessionId=story.id, filter="labeled-only")["nodes"]
+        assert left["label"] == "quick"
+
+
+def test_filters_go_round_with_f_and_can_be_named(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id} labeled-only")
+        until_lines(nvim, ["◉ assistant  [the cause] It stops at the last newline."])
+        nvim.see("labeled-only · 1 of 8")
+        nvim.keys("f")
+        nvim.see("· all · ")
+        nvim.until("vim.api.nvim_buf_line_count(0) == 7")
+        nvim.keys("fff")
+        nvim.see("user-only · 3 of 8")
+        until_lines(
+            nvim,
+            [
+                "● user       Why does it drop the last line?",
+                "├─○ user       Fix it.",
+                "└─◉ user       Write a failing test first.",
+            ],
+        )
+
+
+def test_search_keeps_the_rows_with_all_words(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        nvim.keys("sfailing test<CR>")
+        until_lines(nvim, ["◉ user       Write a failing test first."])
+        nvim.see("/failing test · 1 of 8")
+        nvim.keys("s<C-u>nothing like it<CR>")
+        nvim.see("Nothing here has all of these words.")
+        nvim.keys("s<C-u><CR>")
+        until_lines(nvim, DRAWN)
+
+
+def test_a_branch_folds_and_a_chain_does_not(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        nvim.keys("3Gh")
+        nvim.see("├─○ user       Fix it.  (1 more)")
+        nvim.see_not("Done: it counts.")
+        nvim.keys("l")
+        nvim.see("Done: it counts.")
+        nvim.keys("zM")
+        nvim.see("(1 more)", "Why does it drop")
+        nvim.keys("zR")
+        nvim.see_not("more)")
+
+
+def test_the_keys_go_where_the_help_says(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+
+        def stands_on(keys: str) -> int:
+            nvim.keys(keys)
+            nvim.lua("vim.wait(0)")
+            row: int = nvim.rpc.current.window.cursor[0]
+            return row
+
+        assert stands_on("gg]]") == 3
+        assert stands_on("[[") == 1
+        assert stands_on("}}") == 5
+        assert stands_on("{") == 3
+        assert stands_on("<lt>") == 2
+        assert stands_on("G") == 6
+        assert stands_on("P") == 5
+        assert stands_on("P") == 2
+        assert stands_on(".") == 6
+        nvim.keys("?")
+        nvim.see("the keys of a tree", "Open the entry in the window beside")
+        nvim.keys("G")
+        nvim.see("Show or hide this help")
+        nvim.keys("q")
+        nvim.see_not("the keys of a tree")
+        nvim.keys("q")
+        nvim.see_not("◀ leaf")
+
+
+def test_keys_are_chosen_and_left_alone(teller: Teller, story: Story) -> None:
+    options = {"tree": {"keys": {"x": "leaf", "b": False}}}
+    with a_neovim(teller.where, teller.folder, options=options) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        nvim.keys("ggx")
+        nvim.until("vim.api.nvim_win_get_cursor(0)[1] == 6")
+        assert nvim.lua("return vim.fn.maparg('b', 'n')") == ""
+        assert (
+            nvim.lua("return vim.fn.maparg('a', 'n', false, true).desc") == "Write a message after this entry"
+        )
+
+
+def test_long_chains_stay_flat(teller: Teller) -> None:
+    turns = [say(f"{turn}") for turn in range(40) for say in (user, assistant)]
+    teller.create("atlas-long", *turns)
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command("Sessiond tree atlas-long")
+        nvim.see("assistant  39", "· 80")
+        assert {line[0] for line in nvim.lines()} == {"●", "◉"}
+
+
+def test_hostile_text_neither_breaks_the_buffer_nor_runs(teller: Teller, tmp_path: Path) -> None:
+    trap = tmp_path / "ran"
+    hostile = (
+        f"line\n\x1b[31mred\x1b]0;title\x07 \u202eover\u2028 %{{system('touch {trap}')}} "
+        f"%{{%system('touch {trap}')%}} | call system('touch {trap}') <CR> \x00 \u009b2J"
+    )
+    entry = {"type": "message", "id": "h1", "message": {"role": "user\n\x1b[2J", "content": hostile}}
+    teller.create("atlas-hostile", entry, assistant(hostile), title=f"%#Error#%{{system('touch {trap}')}}")
+    teller.label("atlas-hostile", "h1", f"%{{%system('touch {trap}')%}}")
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command("Sessiond tree atlas-hostile")
+        seen = nvim.see("◀ leaf")
+        assert nvim.rpc.current.buffer.api.line_count() == 2
+        assert seen[0].startswith("%#Error#%{system('touch ")
+        written = "\n".join(nvim.lines())
+        assert not any(character in written for character in "\x1b\x07\x00\u202e\u2028\u009b")
+        assert "[31m" not in written
+        nvim.keys("ggh")  # the text of a fold, and the label, are only text, too
+        nvim.keys("<CR>")
+        nvim.see("# User")
+        assert not trap.exists()
+    assert not trap.exists()
+
+
+def test_half_a_surrogate_pair_does_not_cost_the_answer(teller: Teller, tmp_path: Path) -> None:
+    path = tmp_path / "lone.jsonl"
+    header = {"type": "session", "version": 3, "id": "atlas-lone", "timestamp": "2026-01-01T00:00:00.000Z"}
+    said = r'{"role":"user","content":"half \ud83d of \ud83d\ude00"}'
+    entry = f'{{"type":"message","id":"a1","parentId":null,"message":{said}}}'
+    path.write_text(f"{json.dumps({**header, 'cwd': '/atlas'})}\n{entry}\n", encoding="utf-8")
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond open {path}")
+        nvim.see("half")
+        found = nvim.lua(
+            "return require('sessiond').call('session/entries', { sessionId = 'atlas-lone' }, 40000).entries[1].message"
+        )
+        assert found["content"] == "half \ufffd of 😀"
+
+
+def test_a_hundred_thousand_entries_are_usable(teller: Teller, tmp_path: Path) -> None:
+    count = 100_000
+    header = {
+        "type": "session",
+        "version": 3,
+        "id": "atlas-large",
+        "timestamp": "2026-01-01T00:00:00.000Z",
+        "cwd": "/atlas",
+    }
+    with (tmp_path / "large.jsonl").open("w", encoding="utf-8") as file:
+        file.write(json.dumps(header) + "\n")
+        for number in range(count):
+            # Every thousandth has a second child, so that there are forks on the way.
+            parent = None if number == 0 else number - 2 if number % 1000 == 1 and number > 1 else number - 1
+            entry = {
+                "type": "message", "id": f"e{number}", "parentId": None if parent is None else f"e{parent}",
+                "timestamp": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": f"entry {number}"},
+            }  # fmt: skip
+            file.write(json.dumps(entry) + "\n")
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond open {tmp_path / 'large.jsonl'}")
+        nvim.see("entry 1")
+        nvim.until(f"vim.api.nvim_buf_line_count(0) == {count}")
+        nvim.see("entry 99999", "◀ leaf")
+        teller.append("atlas-large", user("One more."))
+        nvim.see("One more.")
+        nvim.keys("gg/entry 54321<CR>")
+        nvim.see("entry 54321")
+        nvim.keys("<CR>")
+        nvim.see("Entry: e54321")

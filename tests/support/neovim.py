@@ -1,0 +1,154 @@
+"""A real Neovim with the plugin of this repository, as a person sits before it: keys in, a screen out."""
+
+import contextlib
+import json  # noqa: TID251 - what a reader of --json would use
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pynvim
+
+from sessiond.paths import Places
+from support.homes import environment, wait_until
+from support.installed_editors import PROJECT, installed
+
+PLUGIN = PROJECT / "editors/nvim"
+BOUND = 45.0
+"""Seconds within which anything that is waited for must have happened."""
+
+_SCREEN = """
+vim.cmd.redraw({ bang = true })
+local lines = {}
+for row = 1, vim.o.lines do
+  local cells = {}
+  for column = 1, vim.o.columns do
+    cells[column] = vim.fn.screenstring(row, column)
+  end
+  lines[row] = (table.concat(cells):gsub('%s+$', ''))
+end
+return lines
+"""
+
+
+class Neovim:
+    """One Neovim, with a screen of its own."""
+
+    def __init__(self, rpc: pynvim.Nvim) -> None:
+        self.rpc = rpc
+
+    def lua(self, code: str, *arguments: Any) -> Any:
+        """The value that some Lua returns; `...` are the arguments."""
+        return self.rpc.exec_lua(code, *arguments)
+
+    def command(self, command: str) -> None:
+        self.rpc.command(command)
+
+    def keys(self, keys: str) -> None:
+        """Type, in the notation of mappings."""
+        self.rpc.input(keys)
+
+    def screen(self) -> list[str]:
+        """What is to be seen, line by line, without blanks at the ends."""
+        found: list[str] = self.lua(_SCREEN)
+        return found
+
+    def see(self, *texts: str) -> list[str]:
+        """Wait until all of the texts are on the screen, and return that."""
+        return self.until_screen(
+            lambda lines: all(any(text in line for line in lines) for text in texts), texts
+        )
+
+    def see_not(self, *texts: str) -> list[str]:
+        """Wait until none of the texts is on the screen."""
+        return self.until_screen(
+            lambda lines: not any(text in line for line in lines for text in texts), ("no", *texts)
+        )
+
+    def until_screen(self, holds: Callable[[list[str]], bool], what: object) -> list[str]:
+        deadline = time.monotonic() + BOUND
+        while not holds(lines := self.screen()):
+            assert time.monotonic() < deadline, f"{what!r} did not come:\n" + "\n".join(lines)
+            time.sleep(0.02)
+        return lines
+
+    def until(self, expression: str, *arguments: Any) -> Any:
+        """Wait until a Lua expression is true, and return its value."""
+        deadline = time.monotonic() + BOUND
+        while not (value := self.lua(f"return {expression}", *arguments)):
+            assert time.monotonic() < deadline, f"{expression} did not come true; {self.messages()}"
+            time.sleep(0.02)
+        return value
+
+    def messages(self) -> str:
+        said: str = self.rpc.call("execute", "messages")
+        return said
+
+    def lines(self) -> list[str]:
+        """The current buffer."""
+        return list(self.rpc.current.buffer[:])
+
+
+@contextlib.contextmanager
+def a_neovim(
+    where: Places,
+    folder: Path,
+    *,
+    terminal: str = "one",
+    columns: int = 100,
+    lines: int = 24,
+    options: dict[str, Any] | None = None,
+    program: str = "nvim-0.11",
+) -> Iterator[Neovim]:
+    """A Neovim in `folder` whose daemon is that of `where`; gone at the end, whatever happens.
+
+    `options` is `vim.g.sessiond`; the command of the daemon is this Python's.
+    """
+    chosen = {"command": [sys.executable, "-m", "sessiond"], **(options or {})}
+    socket = Path(str(where.home)) / f"nvim-{uuid.uuid4().hex[:8]}.sock"
+    command = [
+        installed(program), "--headless", "--clean", "-n", "-i", "NONE", "--listen", str(socket),
+        "--cmd", f"lua vim.g.sessiond = vim.json.decode([==[{json.dumps(chosen)}]==])",
+        "--cmd", f"set rtp^={PLUGIN}",
+        "--cmd", "set shortmess+=I noswapfile",
+    ]  # fmt: skip
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=_environment(where, terminal),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            wait_until(socket.exists, BOUND)
+            rpc = pynvim.attach("socket", path=str(socket))
+            try:
+                rpc.ui_attach(columns, lines, rgb=True, ext_linegrid=True)
+                yield Neovim(rpc)
+                rpc.command("qall!", async_=True)
+                process.wait(BOUND)
+            finally:
+                process.kill()
+                process.wait(BOUND)
+                # What is left to read is the end of the connection, and only then does pynvim let go of it.
+                with contextlib.suppress(OSError, EOFError):
+                    rpc.eval("1")
+                rpc.close()
+        finally:
+            process.kill()
+
+
+def _environment(where: Places, terminal: str) -> dict[str, str]:
+    home = str(where.home)
+    own = {
+        "SESSIOND_TERMINAL": terminal,
+        **{
+            f"XDG_{kind}_HOME": f"{home}/nvim-{kind.lower()}" for kind in ("STATE", "CONFIG", "DATA", "CACHE")
+        },
+    }
+    unwanted = ("NVIM", "VIMRUNTIME", "VIM", "NVIM_APPNAME", "TMUX", "TMUX_PANE", "TERM_PROGRAM")
+    return {name: value for name, value in environment(where, **own).items() if name not in unwanted}

@@ -1,0 +1,71 @@
+"""Sessions with a story that is known, for whoever looks at them: told by a client that needs no process."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sessiond.client.blocking import connect
+from sessiond.paths import Places
+from support.daemons import assistant, user
+
+
+@dataclass(frozen=True)
+class Teller:
+    """Somebody else who works on the sessions of the daemon of `where`, which is started if need be."""
+
+    where: Places
+    folder: Path
+
+    def call(self, method: str, **params: Any) -> Any:
+        with connect(where=self.where) as daemon:
+            return daemon.call(method, params)
+
+    def create(self, session_id: str, *entries: dict[str, Any], **more: Any) -> list[str]:
+        """A session with some entries. One without an answer goes to the trash when nobody has it open."""
+        with connect(where=self.where) as daemon:
+            daemon.call("session/create", {"id": session_id, "cwd": str(self.folder), **more})
+            appended = daemon.call("session/append", {"sessionId": session_id, "entries": list(entries)})
+        return [entry["id"] for entry in appended["entries"]]
+
+    def append(self, session_id: str, *entries: dict[str, Any], **params: Any) -> list[str]:
+        """The ids of what was appended."""
+        appended = self.call("session/append", sessionId=session_id, entries=list(entries), **params)
+        return [entry["id"] for entry in appended["entries"]]
+
+    def branch(self, session_id: str, target: str | None) -> None:
+        self.call("session/branch", sessionId=session_id, targetId=target)
+
+    def label(self, session_id: str, target: str, label: str) -> None:
+        self.call("session/label", sessionId=session_id, targetId=target, label=label)
+
+
+@dataclass(frozen=True)
+class Story:
+    """A session that forks once: two ways to mend a parser. The fields are ids of entries."""
+
+    id: str
+    why: str
+    because: str
+    fix: str
+    fixed: str
+    write_test: str
+    tested: str
+
+
+def parser_story(teller: Teller, session_id: str = "atlas-parser", title: str = "The last line") -> Story:
+    """Ada asks why, has it mended, goes back, and has a test written first; the reason has a label."""
+    with connect(where=teller.where) as daemon:
+
+        def append(*entries: dict[str, Any]) -> list[str]:
+            appended = daemon.call("session/append", {"sessionId": session_id, "entries": list(entries)})
+            return [entry["id"] for entry in appended["entries"]]
+
+        daemon.call("session/create", {"id": session_id, "cwd": str(teller.folder), "title": title})
+        why, because = append(
+            user("Why does it drop the last line?"), assistant("It stops at the last newline.")
+        )
+        fix, fixed = append(user("Fix it."), assistant("Done: it counts."))
+        daemon.call("session/branch", {"sessionId": session_id, "targetId": because})
+        write_test, tested = append(user("Write a failing test first."), assistant("It fails, as it should."))
+        daemon.call("session/label", {"sessionId": session_id, "targetId": because, "label": "the cause"})
+    return Story(session_id, why, because, fix, fixed, write_test, tested)
