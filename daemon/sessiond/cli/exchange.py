@@ -51,7 +51,10 @@ def export(given: Given) -> int:
     params: dict[str, Any] = {"format": given.text("format") or "markdown"}
     if (leaf := given.text("leaf")) is not None:
         params["leafId"] = leaf
-    if (path := given.text("output")) is not None:
+    path = given.text("output")
+    if path is None and params["format"] == "html" and sys.stdout.isatty():
+        path = "session.html"  # a page is for a browser, not for a terminal
+    if path is not None:
         params["path"] = os.path.abspath(path)
     if given.flag("force"):
         params["overwrite"] = True

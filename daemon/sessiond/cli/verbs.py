@@ -152,13 +152,18 @@ VERBS: dict[str, Verb] = {
         "PATH is a file or a folder. A second import adds what is new; Ctrl-C keeps what was imported until then.",
     ),
     "export": Verb(
-        "Write a session as a transcript, or in the format of another program",
+        "Write a session as a transcript, as a page to read, or in the format of another program",
         "exchange:export",
         ("[ID]",),
         (
-            Option("format", "NAME", "markdown (default), jsonl, operator, go or nova"),
+            Option("format", "NAME", "markdown (default), html, jsonl, operator, go or nova"),
             Option("leaf", "ENTRY", "only the path to this entry"),
-            Option("output", "FILE", "write it there instead of to standard output", short="o"),
+            Option(
+                "output",
+                "FILE",
+                "write it there, not to standard output (html in a terminal: session.html)",
+                short="o",
+            ),
             Option("force", "", "replace a file that is there"),
             Option("no-redact", "", "leave keys and tokens in"),
             JSON,

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sessiond.export.html import to_html
 from sessiond.hub import placing
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import InvalidRequest, TooLarge
@@ -131,7 +132,7 @@ def _written(
         said = {} if state is None else nova_state(state)
         data = to_nova(session, redactor.value(said, None) if params.redact else said, losses)
     else:
-        data = WRITERS[params.format](session, losses)
+        data = (to_html if params.format == "html" else WRITERS[params.format])(session, losses)
     text: str | None = None
     if target is not None:
         _put(data, target, overwrite=params.overwrite)

@@ -96,18 +96,23 @@ def tree_rows(
     return Page(nodes, rows[end - 1] if end < len(rows) else NONE, tree.count_entries())
 
 
+def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
+    """Whether a filter shows a row when it is not the leaf; an outline is brought up to date before (`extend`)."""
+    return _FILTERS[filter](tree, outline.silent, NONE, row)
+
+
 # --- which rows --------------------------------------------------------------------------------------------
 
 
 def _visible(tree: Tree, outline: Outline, read: Read, filter: Filter, query: str) -> Steps[bytearray]:
     """One byte a row: whether it is shown."""
-    shows = _FILTERS[filter]
+    shown = _FILTERS[filter]
     visible = bytearray()
     leaf, silent = tree.leaf, outline.silent
     end = tree.committed
     while len(visible) < end:
         visible += bytes(
-            tree.is_entry(row) and tree.kind(row) != LEAF and shows(tree, silent, leaf, row)
+            tree.is_entry(row) and tree.kind(row) != LEAF and shown(tree, silent, leaf, row)
             for row in range(len(visible), min(len(visible) + ROWS_A_STEP, end))
         )
         yield

@@ -893,7 +893,7 @@ export interface SkippedFile {
 }
 
 /**
- * Write a session in the format of another program, or as a transcript.
+ * Write a session in the format of another program, as a transcript, or as a page (`html`) with its whole tree.
  *
  * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
  * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
@@ -905,7 +905,7 @@ export interface SkippedFile {
 export interface ExportParams {
   /** 1 to 128 characters. */
   sessionId: string;
-  format: "go" | "jsonl" | "markdown" | "nova" | "operator";
+  format: "go" | "html" | "jsonl" | "markdown" | "nova" | "operator";
   /** 1 to 64 characters. */
   leafId?: string | null;
   /** 1 to 4096 characters. */
@@ -2125,7 +2125,7 @@ export interface Requests {
    */
   "session/import": { params: ImportParams; result: ImportResult; errors: "storageFull" | "storageFailed" | "draining" };
   /**
-   * Write a session in the format of another program, or as a transcript.
+   * Write a session in the format of another program, as a transcript, or as a page (`html`) with its whole tree.
    *
    * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
    * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is

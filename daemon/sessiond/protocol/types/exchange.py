@@ -71,7 +71,7 @@ class ImportResult(Wire, frozen=True):
 
 
 class ExportParams(Wire, frozen=True):
-    """Write a session in the format of another program, or as a transcript.
+    """Write a session in the format of another program, as a transcript, or as a page (`html`) with its whole tree.
 
     With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
     path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
@@ -82,7 +82,7 @@ class ExportParams(Wire, frozen=True):
     """
 
     session_id: SessionId
-    format: Literal["jsonl", "markdown", "operator", "go", "nova"]
+    format: Literal["jsonl", "markdown", "html", "operator", "go", "nova"]
     leaf_id: EntryId | None = None
     path: Path | None = None
     overwrite: bool = False

@@ -630,7 +630,7 @@
 ---@field path string
 ---@field reason string
 
----Write a session in the format of another program, or as a transcript.
+---Write a session in the format of another program, as a transcript, or as a page (`html`) with its whole tree.
 ---
 ---With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
 ---path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
@@ -640,7 +640,7 @@
 ---kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
 ---@class (exact) sessiond.ExportParams
 ---@field sessionId string 1 to 128 characters.
----@field format "go"|"jsonl"|"markdown"|"nova"|"operator"
+---@field format "go"|"html"|"jsonl"|"markdown"|"nova"|"operator"
 ---@field leafId? string 1 to 64 characters.
 ---@field path? string 1 to 4096 characters.
 ---@field overwrite? boolean Default `false`.

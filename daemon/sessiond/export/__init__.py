@@ -1,0 +1,1 @@
+"""A session as a page that people read: one self-contained HTML file."""

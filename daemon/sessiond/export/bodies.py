@@ -1,0 +1,207 @@
+"""What one entry says, as a heading, a few facts and safe HTML.
+
+Calls of tools, results and thinking are folded (`details`); pictures are shown when they are of a kind that cannot
+hold script.
+"""
+
+import re
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Final
+
+from sessiond.export import markup
+from sessiond.session import preview
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.exported import payload_of, type_of
+
+_PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]*={0,2}\s*")
+_SUMMARY: Final = 160
+_LONG: Final = 120
+_CHANGES: Final = (("oldText", "newText"), ("old_string", "new_string"), ("old_text", "new_text"))
+"""What tools call the text that an edit takes out, and the one that it puts in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """One entry as it is shown; an entry without `html` is a line between others."""
+
+    heading: str
+    html: str = ""
+    facts: list[str] = field(default_factory=list)
+
+
+def body_of(entry: dict[str, Any]) -> Body:
+    """What an entry says."""
+    match type_of(entry):
+        case "message":
+            return _said(fields.mapping(entry.get("message")))
+        case "custom_message":
+            return Body(_name(entry.get("customType")) or "Note", _content(entry.get("content")))
+        case "compaction":
+            before = fields.number(entry.get("tokensBefore"))
+            facts = [f"stands for {before:,.0f} tokens"] if before else []
+            return Body("Compaction", _summary(entry), facts)
+        case "branch_summary":
+            return Body("Summary of a branch that was left", _summary(entry))
+        case "custom":
+            return Body(_name(entry.get("customType")) or "Custom", _data(entry.get("data")))
+    heading = type_of(entry).replace("_", " ").capitalize() or "Entry"
+    return Body(heading, "" if preview.text_of(entry) else _data(payload_of(entry)))
+
+
+def _said(message: dict[str, Any]) -> Body:
+    role = fields.as_text(message.get("role"))
+    match role:
+        case "user" | "system" | "developer" | "custom":
+            return Body(role.capitalize(), _content(message.get("content")))
+        case "assistant":
+            return _answer(message)
+        case "toolResult":
+            return _result(message)
+        case "bashExecution" | "pythonExecution":
+            return _execution(message, "bash" if role == "bashExecution" else "python")
+        case "branchSummary" | "compactionSummary":
+            return Body("Summary", _summary(message))
+    rest = fields.without(message, "role", "content", "timestamp")
+    return Body(_name(role) or "Message", _content(message.get("content")) + _data(rest))
+
+
+def _answer(message: dict[str, Any]) -> Body:
+    facts = [_name(message.get("model"))]
+    usage = fields.mapping(message.get("usage"))
+    for name, word in (("input", "in"), ("cacheRead", "cached"), ("output", "out")):
+        if (count := fields.number(usage.get(name))) > 0:
+            facts.append(f"{count:,.0f} {word}")
+    if (cost := fields.number(fields.mapping(usage.get("cost")).get("total"))) > 0:
+        facts.append(f"${cost:.4f}")
+    stopped = fields.text(message.get("stopReason"))
+    if stopped not in (None, "stop", "toolUse"):
+        facts.append(_name(stopped))
+    html = _content(message.get("content"))
+    if error := fields.text(message.get("errorMessage")):
+        html += f"<div class=failed>{markup.plain(error)}</div>"
+    return Body("Assistant", html, [it for it in facts if it])
+
+
+def _result(message: dict[str, Any]) -> Body:
+    tool, failed = _name(message.get("toolName")) or "a tool", message.get("isError") is True
+    content = message.get("content")
+    first = preview.one_line(preview.text_of_content(content), _SUMMARY)
+    inside = "".join(_result_part(it) for it in _blocks(content))
+    html = _folded("result failed" if failed else "result", escape(first or "Nothing"), inside)
+    return Body(f"Result of {tool}", html, ["failed"] if failed else [])
+
+
+def _result_part(block: dict[str, Any]) -> str:
+    if block.get("type") == "text":
+        return markup.plain(fields.as_text(block.get("text")))
+    return _block(block)
+
+
+def _execution(message: dict[str, Any], language: str) -> Body:
+    words = fields.as_text(message.get("command")) or fields.as_text(message.get("code"))
+    status = message.get("exitCode")
+    facts = [] if status in (None, 0) else [f"exit status {_name(fields.as_text(status))}"]
+    inside = markup.plain(fields.as_text(message.get("output")))
+    output = preview.one_line(fields.as_text(message.get("output")), _SUMMARY)
+    return Body(
+        "Command",
+        markup.code(words, language) + _folded("result", escape(output or "Nothing"), inside),
+        facts,
+    )
+
+
+def _summary(value: dict[str, Any]) -> str:
+    return markup.markdown(fields.as_text(value.get("summary")))
+
+
+def _content(content: Any) -> str:
+    return "".join(_block(it) for it in _blocks(content))
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [
+        {"type": "text", "text": it} if isinstance(it, str) else fields.mapping(it)
+        for it in fields.items(content)
+    ]
+
+
+def _block(block: dict[str, Any]) -> str:
+    match block.get("type"):
+        case "text":
+            return markup.markdown(fields.as_text(block.get("text")))
+        case "thinking":
+            words = fields.text(block.get("thinking"))
+            return "" if words is None else _folded("thinking", "Thinking", markup.markdown(words))
+        case "toolCall":
+            return _call(fields.as_text(block.get("name")), fields.mapping(block.get("arguments")))
+        case "image":
+            return _picture(block)
+    return f"<p class=odd>A block of type {escape(_name(block.get('type')) or 'unknown')}</p>{_data(block)}"
+
+
+def _call(tool: str, arguments: dict[str, Any]) -> str:
+    about = preview.one_line(
+        preview.text_of_content([{"type": "toolCall", "arguments": arguments}])[9:], _SUMMARY
+    )
+    summary = f"<b>{escape(_name(tool) or 'tool')}</b> <code>{escape(about)}</code>"
+    file = next(
+        (it for name in ("path", "file_path", "filePath") if (it := fields.text(arguments.get(name)))), None
+    )
+    parts: list[str] = []
+    for name, value in arguments.items():
+        if not any(name == new and old in arguments for old, new in _CHANGES):
+            parts.append(_argument(name, value, arguments, file))
+    return _folded("call", summary, f"<dl>{''.join(parts)}</dl>" if parts else "<p>No arguments.</p>")
+
+
+def _argument(name: str, value: Any, arguments: dict[str, Any], file: str | None) -> str:
+    after = next((arguments[new] for old, new in _CHANGES if name == old and new in arguments), None)
+    if after is not None:
+        name, shown = "change", _change(fields.as_text(value), fields.as_text(after))
+    elif not isinstance(value, str):
+        shown = markup.code(fields.dumps(value).decode(), "json")
+    elif "\n" not in value and len(value) <= _LONG and name != "command":
+        shown = f"<code>{escape(preview.clean(value))}</code>"
+    else:
+        shown = markup.code(
+            value, "bash" if name == "command" else None, file=file if name == "content" else None
+        )
+    return f"<dt>{escape(_name(name))}</dt><dd>{shown}</dd>"
+
+
+def _change(before: str, after: str) -> str:
+    def lines(text: str, tag: str, sign: str) -> str:
+        return (
+            "".join(f"<{tag}>{sign} {escape(it)}</{tag}>\n" for it in preview.clean(text).split("\n"))
+            if text
+            else ""
+        )
+
+    return f"<pre class=change>{lines(before, 'del', '-')}{lines(after, 'ins', '+')}</pre>"
+
+
+def _picture(block: dict[str, Any]) -> str:
+    source = fields.mapping(block.get("source"))
+    kind = fields.first(block, "mimeType", "media_type") or source.get("media_type")
+    data = fields.first(block, "data") or source.get("data")
+    if kind in _PICTURES and isinstance(data, str) and data and _BASE64.fullmatch(data):
+        return f'<img alt="A picture ({kind})" loading=lazy src="data:{kind};base64,{"".join(data.split())}">'
+    return f"<p class=odd>A picture that cannot be shown ({escape(_name(kind) or 'of unknown type')})</p>"
+
+
+def _data(value: Any) -> str:
+    if not value:
+        return ""
+    return _folded("data", "Data", markup.code(fields.dumps(value).decode(), "json"))
+
+
+def _folded(kind: str, summary: str, inside: str) -> str:
+    return f'<details class="{kind}"><summary>{summary}</summary>{inside}</details>'
+
+
+def _name(value: object) -> str:
+    return preview.one_line(value, 80) if isinstance(value, str) else ""

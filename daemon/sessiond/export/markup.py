@@ -1,0 +1,125 @@
+"""What was said as HTML that is safe to insert: Markdown, code, plain text. None of it can be script.
+
+Raw HTML in Markdown is shown as text; links go to http, https and mailto only; pictures that would be fetched
+become links. What would command a terminal or turn the reading order is left out (`preview.clean`).
+"""
+
+import re
+from functools import cache
+from html import escape
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+from pygments.util import ClassNotFound
+
+from sessiond.session import preview
+
+_MOST_COLOURED: Final = 20_000
+"""Characters of one piece of code; what is longer is shown without colours, which cost about 10 us a character."""
+
+_LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+_MARKDOWN_SIGNS: Final = re.compile(r"[\\`*_{}\[\]<>#+\-=|~&!:]|\d[.)]|\n(?: {4}|\t)")
+_WORD: Final = re.compile(r"[\w+#.-]{1,40}")
+_CLASSES: Final = "h-"
+
+
+def markdown(text: str) -> str:
+    """Markdown (CommonMark, tables, strikethrough) as HTML."""
+    text = preview.clean(text)
+    if not _MARKDOWN_SIGNS.search(text):  # most of what people type; a hundred times cheaper
+        paragraphs = re.split(r"\n\s*\n", text.strip())
+        return "".join(f"<p>{_broken(it)}</p>" for it in paragraphs if it)
+    return str(_parser().render(text))
+
+
+def plain(text: str) -> str:
+    """Text as it is, in lines."""
+    return f"<pre>{escape(preview.clean(text))}</pre>"
+
+
+def code(text: str, language: str | None = None, *, file: str | None = None) -> str:
+    """Code with its colours; the language by its name, or by the name of a file."""
+    text = preview.clean(text)
+    lexer = _lexer(language or "") or (None if file is None else _lexer_of_file(file))
+    if lexer is None or len(text) > _MOST_COLOURED:
+        return f"<pre><code>{escape(text)}</code></pre>"
+    coloured = highlight(text, lexer, _formatter()).removesuffix(
+        "\n"
+    )  # it ends every line, also the last one
+    return f"<pre><code>{coloured}</code></pre>"
+
+
+def code_styles(style: str, scope: str) -> str:
+    """The rules that colour code in one of pygments' styles, below a selector."""
+    formatter = HtmlFormatter(style=style, classprefix=_CLASSES)
+    rules = formatter.get_token_style_defs(scope)  # type: ignore[no-untyped-call]  # its stub has no types here
+    return "\n".join(rules)
+
+
+def _broken(text: str) -> str:
+    return "<br>".join(escape(line) for line in text.split("\n"))
+
+
+@cache
+def _formatter() -> "HtmlFormatter[str]":
+    return HtmlFormatter(nowrap=True, classprefix=_CLASSES)
+
+
+@cache
+def _lexer(language: str) -> Lexer | None:
+    if not _WORD.fullmatch(language):
+        return None
+    try:
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+def _lexer_of_file(file: str) -> Lexer | None:
+    try:
+        return get_lexer_for_filename(file.rpartition("/")[2][-80:], stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": 40, "highlight": _colour})
+    parser.enable(["table", "strikethrough"])
+    parser.validateLink = _may_link  # type: ignore[method-assign]  # the documented way to choose links
+    parser.add_render_rule("image", _image)
+    parser.add_render_rule("link_open", _link)
+    parser.add_render_rule("th_open", _cell)
+    parser.add_render_rule("td_open", _cell)
+    return parser
+
+
+def _may_link(url: str) -> bool:
+    return _LINK.match(url) is not None
+
+
+def _colour(text: str, language: str, _attributes: str) -> str:
+    return code(text, language)
+
+
+def _cell(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
+    """A cell of a table without its inline style, which the page's policy would refuse."""
+    return f"<{tokens[index].tag}>"
+
+
+def _link(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
+    """A link that tells its target nothing of this page, and gets no hold of it."""
+    tokens[index].attrs |= {"rel": "noopener noreferrer nofollow", "target": "_blank"}
+    return self.renderToken(tokens, index, options, env)
+
+
+def _image(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
+    """The picture's words, and where it lies: a page that is read fetches nothing."""
+    token = tokens[index]
+    words = self.renderInlineAsText(token.children, options, env) or "picture"
+    return f"<span class=remote>{escape(words)} ({escape(str(token.attrs.get('src', '')))})</span>"

@@ -1,0 +1,143 @@
+// The session as a tree: rows by id, the way to a leaf, what stands under what in a view.
+
+const FILTERS = ["default", "no-tools", "user-only", "labeled-only", "all"];
+const ALL = FILTERS.length - 1;
+
+const model = {
+  session: {},
+  rows: [],            // as the page was given them, in the order of the log
+  byId: new Map(),
+  above: [],           // the row of each row's parent, -1 for none
+  newest: [],          // the last row of what hangs on each row, itself included
+  tip: -1,             // the session's leaf
+  leaf: -1,            // the leaf that is looked at
+
+  load(data) {
+    this.session = data.session;
+    this.add(data.entries);
+    this.tip = this.leaf = this.rowOf(data.session.leaf) ?? this.rows.length - 1;
+  },
+
+  // Take in rows at the end of the log. A parent may come after its child in a damaged file.
+  add(entries) {
+    const first = this.rows.length;
+    for (const entry of entries) {
+      if (!this.byId.has(entry.id)) this.byId.set(entry.id, this.rows.length);
+      this.rows.push(entry);
+    }
+    for (let row = first; row < this.rows.length; row++) {
+      this.above.push(this.rowOf(this.rows[row].parent) ?? -1);
+      this.newest.push(row);
+    }
+    for (let row = this.rows.length - 1; row >= first; row--) {
+      const newest = this.newest[row];
+      for (let at = this.above[row], left = this.rows.length; at >= 0 && left && this.newest[at] < newest; left--) {
+        this.newest[at] = newest;
+        at = this.above[at];
+      }
+    }
+    shapes.clear();
+  },
+
+  rowOf(id) {
+    return id === null || id === undefined ? undefined : this.byId.get(id);
+  },
+
+  // Rows from the root to one, root first. A cycle ends the walk.
+  path(row) {
+    const seen = new Set();
+    const walk = [];
+    for (let at = row; at >= 0 && !seen.has(at); at = this.above[at]) {
+      seen.add(at);
+      walk.push(at);
+    }
+    return walk.reverse();
+  },
+
+  shows(row, filter) {
+    const entry = this.rows[row];
+    if ((entry.shown >> filter) & 1) return true;
+    return row === this.leaf && entry.role === "assistant" && filter < 2;
+  },
+
+  // The words of a row, for the search.
+  words(row) {
+    const entry = this.rows[row];
+    if (entry.words === undefined) {
+      const box = document.createElement("template");
+      box.innerHTML = entry.body ?? "";
+      const text = [entry.heading, entry.say, entry.label ?? "", box.content.textContent].join(" ");
+      Object.defineProperty(entry, "words", {value: text.toLowerCase()});
+    }
+    return entry.words;
+  },
+};
+
+// Which rows stand under which in a view, once for each view.
+const shapes = new Map();
+
+function shapeOf(filter) {
+  const key = `${filter} ${model.leaf}`;
+  let shape = shapes.get(key);
+  if (shape) return shape;
+  const count = model.rows.length;
+  const over = new Array(count).fill(-1);   // the nearest row above that is shown
+  const under = new Map([[-1, []]]);
+  const settled = new Uint8Array(count);
+  const overOf = row => {
+    const walk = [];
+    let at = row;
+    while (at >= 0 && !settled[at]) {
+      settled[at] = 1;
+      walk.push(at);
+      at = model.above[at];
+    }
+    while (walk.length) {
+      const step = walk.pop();
+      const up = model.above[step];
+      over[step] = up < 0 || up === step ? -1 : model.shows(up, filter) ? up : over[up];
+    }
+    return over[row];
+  };
+  const shown = [];
+  for (let row = 0; row < count; row++) {
+    if (!model.shows(row, filter)) continue;
+    shown.push(row);
+    const up = overOf(row);
+    if (!under.has(up)) under.set(up, []);
+    under.get(up).push(row);
+  }
+  shapes.set(key, shape = {over, under, shown});
+  if (shapes.size > 12) shapes.delete(shapes.keys().next().value);
+  return shape;
+}
+
+const childrenOf = (shape, row) => shape.under.get(row) ?? [];
+
+// The rows of a view in preorder, chains not indented: {row, indent, forks, last}. `folded` rows hide what is below;
+// with `hits`, only rows that were found are shown.
+function preorder(filter, folded, hits) {
+  const shape = shapeOf(filter);
+  const found = [];
+  const tops = childrenOf(shape, -1);
+  const waiting = [];
+  const push = (rows, indent) => {
+    for (let at = rows.length - 1; at >= 0; at--) waiting.push([rows[at], indent + (rows.length > 1 ? 1 : 0), at === rows.length - 1]);
+  };
+  push(tops, 0);
+  const seen = new Uint8Array(model.rows.length);
+  while (waiting.length) {
+    const [row, indent, last] = waiting.pop();
+    if (seen[row]) continue;
+    seen[row] = 1;
+    const under = childrenOf(shape, row);
+    const siblings = childrenOf(shape, shape.over[row]).length;
+    const foldable = under.length > 1 || (siblings > 1 && under.length > 0);
+    if (!hits || hits.has(row)) found.push({row, indent, last, foldable, siblings});
+    if (!folded.has(row)) push(under, indent);
+  }
+  return found;
+}
+
+const escapes = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"};
+const escaped = text => String(text ?? "").replace(/[&<>"']/g, sign => escapes[sign]);

@@ -1,0 +1,186 @@
+// The page: what its parts tell each other, its address, its keys.
+
+const $ = id => document.getElementById(id);
+
+const page = {
+  begin() {
+    model.load(JSON.parse($("session").textContent));
+    const {session} = model;
+    $("title").textContent = session.title || `Session ${session.id}`;
+    $("facts").innerHTML = this.facts(session);
+    sidebar.begin(row => this.goTo(row));
+    transcript.begin();
+    this.theme(this.kept("theme"));
+    this.menu(innerWidth > 800);
+    this.listen();
+    this.fromAddress();
+  },
+
+  facts(session) {
+    const {messages, toolCalls, tokens, cost, models} = session.figures ?? {};
+    const count = (number, word) => (number ? `${number.toLocaleString()} ${word}${number === 1 ? "" : "s"}` : "");
+    const said = {
+      Session: session.id, Folder: session.cwd, Began: session.createdAt && when(session.createdAt),
+      From: session.parent, Tags: (session.tags ?? []).join(", "), Models: (models ?? []).join(", "),
+      Holds: [
+        count(model.rows.filter(it => it.shown).length, "entry").replace("entrys", "entries"), count(messages, "message"),
+        count(toolCalls, "tool call"), count(tokens, "token"), cost ? `$${cost.toFixed(cost < 1 ? 4 : 2)}` : "",
+      ].filter(Boolean).join(" · "),
+    };
+    return Object.entries(said).filter(([, it]) => it)
+      .map(([name, it]) => `<div><dt>${name}</dt><dd dir="auto">${escaped(it)}</dd></div>`).join("");
+  },
+
+  // The leaf and the entry that the address names; else the session's leaf, from its beginning.
+  fromAddress() {
+    const asked = new URLSearchParams(location.search);
+    const target = model.rowOf(asked.get("targetId"));
+    const leaf = model.rowOf(asked.get("leafId")) ?? (target === undefined ? undefined : this.leafFor(target));
+    this.choose(leaf ?? model.tip);
+    if (target !== undefined && !transcript.reveal(target)) {
+      this.choose(this.leafFor(target));
+      transcript.reveal(target);
+    }
+    sidebar.follow(target ?? model.leaf);
+  },
+
+  choose(leaf) {
+    model.leaf = leaf;
+    transcript.show(leaf);
+    sidebar.refresh();
+  },
+
+  // Where the path through a row goes on: the leaf as it is, if the row is on its path, else the newest entry below.
+  leafFor(row) {
+    return sidebar.onPath.has(row) ? model.leaf : model.newest[row];
+  },
+
+  goTo(row) {
+    const leaf = this.leafFor(row);
+    if (leaf !== model.leaf) this.choose(leaf);
+    if (!transcript.reveal(row)) this.choose(row);
+    sidebar.follow(row);
+    this.remember(address(row));
+    if (innerWidth <= 800) this.menu(false);
+  },
+
+  remember(where) {
+    try {
+      history.pushState(null, "", where);
+    } catch {
+      // A page in a frame, or a file in some browsers, has an address that cannot change.
+    }
+  },
+
+  menu(open) {
+    document.body.classList.toggle("closed", !open);
+    $("menu").setAttribute("aria-expanded", String(open));
+    $("sidebar").inert = !open;
+    if (open) sidebar.draw();
+  },
+
+  kept(name) {
+    try {
+      return localStorage.getItem(`sessiond.${name}`);
+    } catch {
+      return null;   // a page without an origin keeps nothing
+    }
+  },
+
+  theme(name) {
+    if (name === "light" || name === "dark") document.documentElement.dataset.theme = name;
+  },
+
+  turn() {
+    const dark = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    const next = dark === "dark" ? "light" : "dark";
+    this.theme(next);
+    try {
+      localStorage.setItem("sessiond.theme", next);
+    } catch {
+      // as above
+    }
+  },
+
+  press(button, kinds) {
+    $(button).setAttribute("aria-pressed", String(transcript.toggle(kinds)));
+  },
+
+  find(query) {
+    transcript.words = sidebar.search(query);
+    transcript.mark();
+  },
+
+  async copy(link) {
+    const url = new URL(link.getAttribute("href"), location.href).href;
+    this.remember(link.getAttribute("href"));
+    try {
+      await navigator.clipboard.writeText(url);
+      link.textContent = "copied";
+    } catch {
+      link.textContent = "in the address bar";
+    }
+    setTimeout(() => { link.textContent = "#"; }, 1500);
+  },
+
+  listen() {
+    $("menu").addEventListener("click", () => this.menu(document.body.classList.contains("closed")));
+    $("thinking").addEventListener("click", () => this.press("thinking", [".thinking"]));
+    $("tools").addEventListener("click", () => this.press("tools", [".call", ".result", ".data"]));
+    $("theme").addEventListener("click", () => this.turn());
+    $("keys").addEventListener("click", () => $("help").showModal());
+    $("bindings").innerHTML = KEYS.map(([key, , words]) => `<tr><th><kbd>${escaped(key)}</kbd></th><td>${words}</td></tr>`).join("");
+    $("filter").addEventListener("change", event => {
+      sidebar.filter = Number(event.target.value);
+      sidebar.refresh();
+      if (sidebar.hits) $("found").textContent = `${sidebar.rows.length} found`;
+    });
+    let waiting;
+    $("search").addEventListener("input", event => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => this.find(event.target.value), 120);
+    });
+    $("search").addEventListener("keydown", event => {
+      if (event.key === "Escape") { event.target.value = ""; this.find(""); event.target.blur(); }
+      if (event.key === "Enter" || event.key === "ArrowDown") {
+        clearTimeout(waiting);
+        if (sidebar.query !== event.target.value) this.find(event.target.value);
+        event.preventDefault();
+        $("tree").focus();
+        if (event.key === "Enter") sidebar.go();
+      }
+    });
+    transcript.box.addEventListener("click", event => {
+      const link = event.target.closest("a[data-copy]");
+      const branch = event.target.closest("[data-branch]");
+      if (link) { event.preventDefault(); this.copy(link); }
+      if (branch) this.goTo(Number(branch.dataset.branch));
+    });
+    addEventListener("popstate", () => this.fromAddress());
+    addEventListener("keydown", event => this.key(event));
+  },
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.target.closest?.("input, select, textarea, dialog")) return;
+    const binding = KEYS.find(([key]) => key.split(" ").includes(event.key));
+    if (!binding) return;
+    event.preventDefault();
+    binding[1]();
+  },
+};
+
+const KEYS = [
+  ["/", () => { page.menu(true); $("search").focus(); }, "Search all entries; Enter goes to the first found, Escape ends it"],
+  ["j", () => sidebar.follow(transcript.step(1)), "The next entry"],
+  ["k", () => sidebar.follow(transcript.step(-1)), "The entry before"],
+  ["g", () => { const [row] = transcript.rows; if (row !== undefined) transcript.reveal(row, {focus: true}); }, "The first entry"],
+  ["G", () => { const row = transcript.rows.at(-1); if (row !== undefined) transcript.reveal(row, {focus: true}); }, "The leaf"],
+  ["b", () => page.menu(document.body.classList.contains("closed")), "Show or hide the tree"],
+  ["t", () => page.press("thinking", [".thinking"]), "Fold or unfold thinking"],
+  ["o", () => page.press("tools", [".call", ".result", ".data"]), "Fold or unfold calls and results"],
+  ["d", () => page.turn(), "Light or dark"],
+  ["?", () => $("help").showModal(), "This help; in the tree the arrows move, fold and unfold, Enter goes there"],
+];
+
+page.begin();

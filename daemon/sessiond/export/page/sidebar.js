@@ -1,0 +1,151 @@
+// The tree beside the transcript: only the rows in sight are in the document.
+
+const ROW = 26;        // pixels; as in the style sheet
+const SPARE = 12;
+
+const sidebar = {
+  filter: 0,
+  folded: new Set(),
+  query: "",
+  hits: null,
+  rows: [],
+  at: 0,               // the place that the keyboard is on
+  onPath: new Set(),
+  choose: () => {},
+
+  begin(choose) {
+    this.tree = document.getElementById("tree");
+    this.box = document.getElementById("rows");
+    this.choose = choose;
+    this.tree.addEventListener("scroll", () => this.draw(), {passive: true});
+    new ResizeObserver(() => this.draw()).observe(this.tree);
+    this.tree.addEventListener("keydown", event => this.key(event));
+    this.box.addEventListener("click", event => {
+      // By the place, not by the element: rows may have been drawn anew while the button was down.
+      const place = Math.floor((event.clientY - this.box.getBoundingClientRect().top) / ROW);
+      if (place >= this.rows.length) return;
+      this.at = place;
+      if (event.target.closest(".fold")) this.toggle();
+      else this.go();
+    });
+  },
+
+  // Look at the model again; what the keyboard was on stays under it.
+  refresh() {
+    const row = this.rows[this.at]?.row;
+    this.onPath = new Set(model.path(model.leaf));
+    this.rows = preorder(this.filter, this.folded, this.hits);
+    const place = this.rows.findIndex(it => it.row === row);
+    this.at = Math.max(0, place >= 0 ? place : Math.min(this.at, this.rows.length - 1));
+    this.box.style.height = `${this.rows.length * ROW}px`;
+    this.draw();
+  },
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.tree.scrollTop / ROW) - SPARE);
+    const end = Math.min(this.rows.length, Math.ceil((this.tree.scrollTop + this.tree.clientHeight) / ROW) + SPARE);
+    const items = [];
+    for (let place = first; place < end; place++) items.push(this.item(place));
+    this.box.innerHTML = items.join("");
+    for (const item of this.box.children) {
+      item.style.top = `${Number(item.dataset.place) * ROW}px`;
+      item.style.paddingInlineStart = `${8 + Math.min(Number(item.dataset.indent), 20) * 14}px`;
+    }
+    const current = this.rows[this.at];
+    if (current) this.tree.setAttribute("aria-activedescendant", `t-${current.row}`);
+    else this.tree.removeAttribute("aria-activedescendant");
+  },
+
+  item(place) {
+    const {row, indent, foldable, siblings} = this.rows[place];
+    const entry = model.rows[row];
+    const open = !this.folded.has(row);
+    const marks = [
+      "row", entry.role ?? entry.type, this.onPath.has(row) ? "on" : "off", row === model.leaf ? "leaf" : "",
+      place === this.at ? "at" : "", siblings > 1 ? "branch" : "",
+    ].map(escaped).join(" ");
+    const expanded = foldable ? ` aria-expanded="${open}"` : "";
+    const label = entry.label ? `<span class="label">${escaped(entry.label)}</span>` : "";
+    const fold = foldable ? `<span class="fold" title="Fold or unfold">${open ? "▾" : "▸"}</span>` : "";
+    const spoken = [entry.heading, entry.label && `label ${entry.label}`, entry.say, row === model.leaf && "leaf"];
+    return `<div class="${marks}" role="treeitem" id="t-${row}" data-place="${place}" data-indent="${indent}"` +
+      ` aria-level="${indent + 1}" aria-selected="${place === this.at}"${expanded}` +
+      ` aria-label="${escaped(spoken.filter(Boolean).join(", "))}">` +
+      `${fold}${label}<span class="who">${escaped(short(entry))}</span> <span class="say" dir="auto">${escaped(entry.say)}</span></div>`;
+  },
+
+  key(event) {
+    const page = Math.max(1, Math.floor(this.tree.clientHeight / ROW) - 1);
+    const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity};
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in steps) this.move(steps[event.key]);
+    else if (event.key === "Enter" || event.key === " ") this.go();
+    else if (event.key === "ArrowLeft") this.fold(true);
+    else if (event.key === "ArrowRight") this.fold(false);
+    else return;
+    event.preventDefault();
+  },
+
+  move(by) {
+    this.at = Math.max(0, Math.min(this.rows.length - 1, this.at + by));
+    this.reveal();
+  },
+
+  reveal() {
+    const top = this.at * ROW;
+    if (top < this.tree.scrollTop) this.tree.scrollTop = top;
+    const bottom = top + ROW - this.tree.clientHeight;
+    if (bottom > this.tree.scrollTop) this.tree.scrollTop = bottom;
+    this.draw();
+  },
+
+  // Left folds, or goes up to what is above; right unfolds, or goes on.
+  fold(close) {
+    const current = this.rows[this.at];
+    if (!current) return;
+    if (current.foldable && this.folded.has(current.row) !== close) this.toggle();
+    else if (close) {
+      const over = shapeOf(this.filter).over[current.row];
+      const place = this.rows.findIndex(it => it.row === over);
+      if (place >= 0) this.move(place - this.at);
+    } else this.move(1);
+  },
+
+  toggle() {
+    const {row, foldable} = this.rows[this.at];
+    if (!foldable) return;
+    if (!this.folded.delete(row)) this.folded.add(row);
+    this.refresh();
+  },
+
+  go() {
+    const current = this.rows[this.at];
+    if (current) this.choose(current.row);
+  },
+
+  // Put the keyboard's place on a row, if the view shows it.
+  follow(row) {
+    const place = this.rows.findIndex(it => it.row === row);
+    if (place < 0) return;
+    this.at = place;
+    this.reveal();
+  },
+
+  search(query) {
+    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    this.query = query;
+    this.hits = null;
+    if (words.length) {
+      this.hits = new Set();
+      for (let row = 0; row < model.rows.length; row++) {
+        if (words.every(word => model.words(row).includes(word))) this.hits.add(row);
+      }
+    }
+    this.refresh();
+    document.getElementById("found").textContent = this.hits ? `${this.rows.length} found` : "";
+    return words;
+  },
+};
+
+const WHO = {user: "You", assistant: "AI", toolResult: "↳", bashExecution: "$", compaction: "≡", branch_summary: "≡"};
+const short = entry => WHO[entry.role] ?? WHO[entry.type] ?? (entry.role ?? entry.type).slice(0, 24);

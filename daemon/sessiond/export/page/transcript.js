@@ -1,0 +1,195 @@
+// The path to the leaf as a transcript. Entries stand in stretches; only stretches near what is in sight are filled.
+
+const STRETCH = 40;
+const GUESS = 140;     // pixels of an entry that was never laid out
+
+const transcript = {
+  rows: [],
+  place: new Map(),    // row -> where it is in `rows`
+  words: [],
+  unfolded: new Set(),
+
+  begin() {
+    this.main = document.getElementById("transcript");
+    this.box = document.getElementById("path");
+    this.near = new IntersectionObserver(seen => this.saw(seen), {root: this.main, rootMargin: "1500px 0px"});
+    // Whoever unfolded something wants it to stay so.
+    this.box.addEventListener("toggle", event => this.keep(event.target), true);
+    addEventListener("beforeprint", () => this.stretches().forEach(it => this.fill(it)));
+  },
+
+  stretches() {
+    return [...this.box.children];
+  },
+
+  show(leaf) {
+    this.rows = model.path(leaf).filter(row => model.rows[row].shown);
+    this.place = new Map(this.rows.map((row, at) => [row, at]));
+    this.near.disconnect();
+    this.box.textContent = "";
+    this.extend(0);
+  },
+
+  // Make stretches for the rows from a place on; the last one may have been there, not yet full.
+  extend(from) {
+    const first = Math.floor(from / STRETCH);
+    while (this.box.children.length > first) this.box.lastElementChild.remove();
+    for (let start = first * STRETCH; start < this.rows.length; start += STRETCH) {
+      const part = document.createElement("div");
+      part.className = "stretch";
+      part.dataset.start = start;
+      part.style.height = `${Math.min(STRETCH, this.rows.length - start) * GUESS}px`;
+      this.box.append(part);
+      this.near.observe(part);
+    }
+  },
+
+  // The path has grown at its end: true when it could simply be made longer.
+  grow(leaf) {
+    const rows = model.path(leaf).filter(row => model.rows[row].shown);
+    if (rows.length < this.rows.length || this.rows.some((row, at) => rows[at] !== row)) return false;
+    const from = this.rows.length;
+    this.rows = rows;
+    rows.slice(from).forEach((row, at) => this.place.set(row, from + at));
+    this.extend(from);
+    return true;
+  },
+
+  saw(seen) {
+    for (const {target, isIntersecting} of seen) {
+      if (isIntersecting) this.fill(target);
+      else this.empty(target);
+    }
+    this.mark();
+  },
+
+  fill(part) {
+    if (part.firstChild) return;
+    const start = Number(part.dataset.start);
+    part.innerHTML = this.rows.slice(start, start + STRETCH).map(row => this.article(row)).join("");
+    part.style.height = "";
+    this.unfold(part);
+  },
+
+  empty(part) {
+    if (!part.firstChild || part.dataset.kept || part.contains(document.activeElement)) return;
+    const height = part.offsetHeight;
+    part.textContent = "";
+    part.style.height = `${height}px`;
+  },
+
+  keep(fold) {
+    const part = fold.closest(".stretch");
+    const byUs = [...this.unfolded].some(kind => fold.matches(kind));
+    if (part && fold.open && !byUs) part.dataset.kept = "1";
+  },
+
+  unfold(part) {
+    for (const kind of this.unfolded) part.querySelectorAll(`details${kind}`).forEach(it => { it.open = true; });
+  },
+
+  // Fold or unfold all of some kinds, now and when they come into sight.
+  toggle(kinds) {
+    const open = !this.unfolded.has(kinds[0]);
+    for (const kind of kinds) {
+      if (open) this.unfolded.add(kind);
+      else this.unfolded.delete(kind);
+      this.box.querySelectorAll(`details${kind}`).forEach(it => { it.open = open; });
+    }
+    return open;
+  },
+
+  article(row) {
+    const entry = model.rows[row];
+    const kind = escaped(entry.role ?? entry.type);
+    const label = entry.label ? `<span class="label">${escaped(entry.label)}</span>` : "";
+    const facts = (entry.facts ?? []).map(it => `<span>${escaped(it)}</span>`).join("");
+    const time = entry.at ? `<time datetime="${escaped(entry.at)}">${escaped(when(entry.at))}</time>` : "";
+    const says = entry.body ? "" : `<span class="say" dir="auto">${escaped(entry.say)}</span>`;
+    const body = entry.body ? `<div class="body" dir="auto">${entry.body}</div>` : "";
+    const link = `<a class="link" href="${escaped(address(row))}" data-copy="1" title="Copy a link to this entry" aria-label="Copy a link to this entry">#</a>`;
+    return `<article id="e-${row}" data-row="${row}" class="${kind}${entry.body ? "" : " slim"}" tabindex="-1"` +
+      ` aria-label="${escaped(entry.heading)}"><header><h2>${escaped(entry.heading)}</h2>${says}${label}` +
+      `<span class="facts">${facts}${time}</span>${branches(row)}${link}</header>${body}</article>`;
+  },
+
+  // Bring an entry into sight; true when it is on the path.
+  reveal(row, {focus = false} = {}) {
+    const place = this.place.get(row);
+    if (place === undefined) return false;
+    const stretches = this.box.children;
+    const part = stretches[Math.floor(place / STRETCH)];
+    for (const it of [part.previousElementSibling, part, part.nextElementSibling]) if (it) this.fill(it);
+    const article = document.getElementById(`e-${row}`);
+    this.box.querySelector(".target")?.classList.remove("target");
+    article.classList.add("target");
+    article.scrollIntoView({block: "start"});
+    if (focus) article.focus({preventScroll: true});
+    // What is filled above meanwhile moves it; once more when that has been laid out.
+    requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`e-${row}`)?.scrollIntoView({block: "start"})));
+    this.mark();
+    return true;
+  },
+
+  // The place of the entry at the top of what is in sight.
+  top() {
+    const top = this.main.getBoundingClientRect().top;
+    for (const part of this.box.children) {
+      if (part.getBoundingClientRect().bottom <= top + 4) continue;
+      for (const article of part.children) {
+        if (article.getBoundingClientRect().bottom > top + 4) return this.place.get(Number(article.dataset.row)) ?? 0;
+      }
+    }
+    return Math.max(0, this.rows.length - 1);
+  },
+
+  step(by) {
+    const target = this.box.querySelector(".target");
+    const from = target ? this.place.get(Number(target.dataset.row)) : this.top() - (by > 0 ? 1 : 0);
+    const row = this.rows[Math.max(0, Math.min(this.rows.length - 1, from + by))];
+    if (row !== undefined) this.reveal(row, {focus: true});
+    return row;
+  },
+
+  // Mark the words of a search, where the browser can do it without touching the document.
+  mark() {
+    if (!globalThis.Highlight || !CSS.highlights) return;
+    CSS.highlights.delete("hit");
+    if (!this.words.length) return;
+    const ranges = [];
+    const walk = document.createTreeWalker(this.box, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode() && ranges.length < 5000) {
+      const text = walk.currentNode.data.toLowerCase();
+      for (const word of this.words) {
+        for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
+          const range = new Range();
+          range.setStart(walk.currentNode, at);
+          range.setEnd(walk.currentNode, Math.min(at + word.length, walk.currentNode.length));
+          ranges.push(range);
+        }
+      }
+    }
+    CSS.highlights.set("hit", new Highlight(...ranges));
+  },
+};
+
+// Ways to the other branches at a fork.
+function branches(row) {
+  const shape = shapeOf(0);
+  const siblings = childrenOf(shape, shape.over[row]);
+  const at = siblings.indexOf(row);
+  if (siblings.length < 2 || at < 0) return "";
+  const way = (by, sign, word) => {
+    const other = siblings[at + by];
+    return other === undefined ? `<button type="button" disabled aria-label="${word}">${sign}</button>`
+      : `<button type="button" data-branch="${other}" aria-label="${word}">${sign}</button>`;
+  };
+  return `<span class="branches">${way(-1, "‹", "The branch before")}<span>${at + 1} of ${siblings.length}</span>${way(1, "›", "The next branch")}</span>`;
+}
+
+function when(text) {
+  const time = new Date(text);
+  return Number.isNaN(time.getTime()) ? text : time.toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
+}
+
+const address = row => `?leafId=${encodeURIComponent(model.rows[model.leaf]?.id ?? "")}&targetId=${encodeURIComponent(model.rows[row].id)}`;

@@ -1,0 +1,264 @@
+"""The page in a real browser: what a person sees and does there."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from sessiond.export.html import to_html
+from sessiond.session.dialects.exported import Losses
+from support.browsers import Watched, a_browser, expect
+from support.pages import HOSTILE, Story, call, long_story, told
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(240)]
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with a_browser() as found:
+        yield found
+
+
+@pytest.fixture
+def shown(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., Watched]]:
+    """Opens the page of a story, with an address and with what the browser of its reader is like."""
+    opened: list[Watched] = []
+
+    def open_(
+        story: Story,
+        address: str = "",
+        size: tuple[int, int] = (1200, 800),
+        scheme: Literal["light", "dark"] = "light",
+    ) -> Watched:
+        file = tmp_path / "session.html"
+        file.write_bytes(to_html(story.whole(), Losses()))
+        watched = Watched(browser, size, scheme)
+        opened.append(watched)
+        watched.page.goto(f"{file.as_uri()}{address}")
+        return watched
+
+    yield open_
+    for watched in opened:
+        watched.context.close()
+        assert watched.errors == []
+        assert [it for it in watched.asked if not it.startswith(("file:", "data:"))] == []
+
+
+def answers(page: "Page") -> str:
+    return page.locator("#path").inner_text()
+
+
+def test_the_transcript_is_the_path_to_the_leaf(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    expect(page.locator("#path")).to_contain_text("The second answer.")
+    assert "It was a race" not in answers(page)
+    expect(page).to_have_title("Flaky checkout")
+
+
+def test_a_click_in_the_tree_goes_to_another_branch(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    page.get_by_role("treeitem").filter(has_text="It was a").click()
+    expect(page.locator("#path")).to_contain_text("It was a race")
+    expect(page.locator("#path")).not_to_contain_text("The second answer.")
+    assert "leafId=" in page.url
+
+
+def test_back_goes_back(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    page.get_by_role("treeitem").filter(has_text="It was a").click()
+    expect(page.locator("#path")).to_contain_text("It was a race")
+    page.go_back()
+    expect(page.locator("#path")).to_contain_text("The second answer.")
+
+
+def test_the_ways_at_a_fork_lead_to_its_branches(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    page.get_by_role("button", name="The branch before").click()
+    expect(page.locator("#path")).to_contain_text("It was a race")
+    page.get_by_role("button", name="The next branch").click()
+    expect(page.locator("#path")).to_contain_text("The second answer.")
+
+
+def test_an_address_names_a_leaf_and_an_entry(shown: Callable[..., Watched]) -> None:
+    page = shown(told(), "?leafId=e4&targetId=e3").page
+    expect(page.locator("article.target")).to_contain_text("Result of bash")
+    expect(page.locator("#path")).to_contain_text("It was a race")
+
+
+def test_an_address_that_names_only_an_entry_finds_a_leaf_for_it(shown: Callable[..., Watched]) -> None:
+    page = shown(told(), "?targetId=e4").page
+    expect(page.locator("article.target")).to_contain_text("It was a race")
+
+
+def test_an_address_of_another_session_shows_this_one(shown: Callable[..., Watched]) -> None:
+    page = shown(told(), "?leafId=nobody&targetId=%3Cscript%3E").page
+    expect(page.locator("#path")).to_contain_text("The second answer.")
+
+
+@pytest.mark.parametrize(("name", "count"), [
+    ("default", 6), ("no-tools", 5), ("user-only", 2), ("labeled-only", 1), ("all", 7),
+])  # fmt: skip
+def test_a_filter_shows_its_entries(shown: Callable[..., Watched], name: str, count: int) -> None:
+    page = shown(told()).page
+    page.get_by_label("What the tree shows").select_option(name)
+    expect(page.get_by_role("treeitem")).to_have_count(count)
+
+
+def test_a_search_finds_what_is_folded_and_enter_goes_there(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    page.keyboard.press("/")
+    page.keyboard.type("pytest")
+    expect(page.get_by_role("treeitem")).to_have_count(1)
+    expect(page.locator("#found")).to_have_text("1 found")
+    page.keyboard.press("Enter")
+    expect(page.locator("article.target")).to_contain_text("I look.")
+    page.get_by_label("Search all entries").press("Escape")
+    expect(page.get_by_role("treeitem")).to_have_count(6)
+
+
+def test_what_was_searched_for_is_marked(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    page.get_by_label("Search all entries").fill("second")
+    page.wait_for_function("() => (CSS.highlights.get('hit')?.size ?? 0) > 0")
+
+
+def test_the_tree_is_used_with_the_keyboard(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    items = page.get_by_role("treeitem")
+    page.get_by_role("tree").focus()
+    page.keyboard.press("Home")
+    expect(items.first).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowLeft")
+    expect(items).to_have_count(1)
+    expect(items.first).to_have_attribute("aria-expanded", "false")
+    page.keyboard.press("ArrowRight")
+    expect(items).to_have_count(6)
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    expect(page.locator("article.target")).to_contain_text("The second answer.")
+
+
+def test_the_transcript_is_read_with_the_keyboard(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    page.keyboard.press("j")
+    expect(page.locator("article.target")).to_contain_text("Why does checkout fail?")
+    page.keyboard.press("j")
+    expect(page.locator("article.target")).to_contain_text("Are you sure?")
+    page.keyboard.press("k")
+    expect(page.locator("article.target")).to_contain_text("Why does checkout fail?")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_calls_and_thinking_unfold_together(shown: Callable[..., Watched]) -> None:
+    page = shown(told(), "?leafId=e4").page
+    expect(page.locator("details.thinking")).not_to_have_attribute("open", "")
+    page.keyboard.press("t")
+    expect(page.locator("details.thinking")).to_have_attribute("open", "")
+    expect(page.get_by_role("button", name="Thinking")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("o")
+    expect(page.locator("details.result")).to_have_attribute("open", "")
+    page.keyboard.press("o")
+    expect(page.locator("details.result")).not_to_have_attribute("open", "")
+
+
+def test_it_is_dark_where_the_system_is_dark_and_can_be_turned(shown: Callable[..., Watched]) -> None:
+    page = shown(told(), scheme="dark").page
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    page.keyboard.press("d")
+    assert page.evaluate(ground) != dark
+    page.keyboard.press("d")
+    assert page.evaluate(ground) == dark
+
+
+def test_a_narrow_window_hides_the_tree_behind_a_button(shown: Callable[..., Watched]) -> None:
+    page = shown(told(), size=(390, 700)).page
+    expect(page.get_by_role("tree")).to_be_hidden()
+    page.get_by_role("button", name="Tree").click()
+    page.get_by_role("treeitem").filter(has_text="It was a").click()
+    expect(page.get_by_role("tree")).to_be_hidden()
+    expect(page.locator("#path")).to_contain_text("It was a race")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_hostile_transcript_is_only_read(shown: Callable[..., Watched]) -> None:
+    story = Story()
+    for text in HOSTILE:
+        story.user(text)
+        story.assistant(text, call(text, command=text, path=text), {"type": "thinking", "thinking": text})
+        story.result(text)
+        story.add("label", targetId=story.leaf, label=text)
+        story.add(text, note=text)
+    watched = shown(story)
+    page = watched.page
+    page.keyboard.press("o")
+    page.keyboard.press("t")
+    page.get_by_label("Search all entries").fill("owned")
+    expect(page.locator("#found")).not_to_be_empty()
+    for link in page.locator("#path .body a").all():
+        assert (link.get_attribute("href") or "").startswith(("http", "mailto:"))
+    expect(page).to_have_title("Flaky checkout")
+    assert page.locator("#path :is(script, style, svg, iframe, object, form)").count() == 0
+    assert page.evaluate(
+        "[...document.querySelectorAll('*')].every(it => [...it.attributes].every(a => !a.name.startsWith('on')))"
+    )
+
+
+def test_the_policy_stops_a_script_that_got_in(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    page.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title=1\">');"
+        "const it = document.createElement('script'); it.textContent = 'document.title = 2'; document.body.append(it);"
+    )
+    expect(page).to_have_title("Flaky checkout")
+
+
+def test_of_twenty_thousand_entries_only_those_in_sight_are_in_the_document(
+    shown: Callable[..., Watched],
+) -> None:
+    page = shown(long_story(20_000)).page
+    elements = "document.querySelectorAll('*').length"
+    assert page.evaluate(elements) < 8_000
+    page.keyboard.press("G")
+    expect(page.locator("article.target")).to_be_in_viewport()
+    page.get_by_role("tree").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    expect(page.locator("article.target")).to_contain_text("Question 0")
+    expect(page.locator("article.target")).to_be_in_viewport()
+    for part in range(1, 10):
+        page.evaluate(
+            "part => { const it = document.getElementById('transcript'); it.scrollTop = it.scrollHeight * part / 10; }",
+            part,
+        )
+        page.wait_for_function(
+            "() => { const box = document.getElementById('transcript').getBoundingClientRect();"
+            " return document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2).closest('article') }"
+        )
+        assert page.evaluate(elements) < 12_000
+
+
+def test_the_printed_page_holds_the_whole_path(shown: Callable[..., Watched]) -> None:
+    page = shown(long_story(300)).page
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    shown_rows = page.evaluate("document.querySelectorAll('#path article').length")
+    assert shown_rows == page.evaluate(
+        "JSON.parse(document.getElementById('session').textContent).entries.length"
+    )
+
+
+def test_the_page_has_its_roles_and_names(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    expect(page.get_by_role("navigation", name="Tree")).to_be_visible()
+    expect(page.get_by_role("main", name="Transcript")).to_be_visible()
+    expect(page.get_by_role("article")).to_have_count(3)
+    current = page.get_by_role("tree").get_attribute("aria-activedescendant")
+    assert current is not None
+    expect(page.locator(f"#{current}")).to_have_attribute("aria-selected", "true")

@@ -1,0 +1,62 @@
+"""A real Chromium with pages of this machine only. Its driver is loaded when a test first asks for it."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+_QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+PATIENCE_MS = 60_000
+"""A busy machine takes its time."""
+
+
+@contextmanager
+def a_browser() -> "Iterator[Browser]":
+    """A browser that runs as long as the block."""
+    driver = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    driver.expect.set_options(timeout=PATIENCE_MS)
+    with driver.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=_QUIET, timeout=PATIENCE_MS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def expect(what: Any) -> Any:
+    """What a test expects of a page or of a part of it: it waits until it is so."""
+    from playwright.sync_api import expect as expected
+
+    return expected(what)
+
+
+class Watched:
+    """A page, and what it asked for and complained of."""
+
+    def __init__(
+        self,
+        browser: "Browser",
+        size: tuple[int, int] = (1200, 800),
+        scheme: Literal["light", "dark"] = "light",
+    ) -> None:
+        self.context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
+        )
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE_MS)
+        self.asked: list[str] = []
+        self.errors: list[str] = []
+        self.page.on("request", lambda it: self.asked.append(it.url))
+        self.page.on("pageerror", lambda it: self.errors.append(str(it)))
+        self.page.on("dialog", lambda it: self.errors.append(f"dialog {it.message}"))
