@@ -136,6 +136,7 @@ const transcript = {
     const top = this.main.getBoundingClientRect().top;
     for (const part of this.box.children) {
       if (part.getBoundingClientRect().bottom <= top + 4) continue;
+      this.fill(part);   // nobody may have seen it yet
       for (const article of part.children) {
         if (article.getBoundingClientRect().bottom > top + 4) return this.place.get(Number(article.dataset.row)) ?? 0;
       }
