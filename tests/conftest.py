@@ -1,12 +1,21 @@
 """Options and conditions that concern every test."""
 
+import os
 import signal
 from collections.abc import Generator
 from typing import TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+# A busy machine takes its time over an example, and a check that lands or does not must say the same twice.
+settings.register_profile(
+    "sessiond", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
+settings.load_profile("sessiond")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -133,7 +133,7 @@ def test_a_reader_that_goes_ends_the_pump() -> None:
     os.close(way.write_end)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.binary(min_size=1, max_size=5000), max_size=8))
 def test_bytes_arrive_as_they_were_sent(pieces: list[bytes]) -> None:
     way = Pumping()

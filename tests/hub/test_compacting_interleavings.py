@@ -154,7 +154,7 @@ async def check(peer: Peer, session_id: str, entry: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(STEPS, st.integers(0, 30)), min_size=3, max_size=25))
 def test_whatever_happens_there_is_one_compaction_a_state_and_no_half(steps: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory(prefix="sd-") as home:

@@ -135,7 +135,7 @@ async def test_a_move_that_was_cut_off_is_done_by_the_same_request(tmp_path: Pat
         assert (moved["cwd"], moved["seq"]) == ("/elsewhere", 3)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cwd=st.text(min_size=1, max_size=20).map(lambda it: f"/{it}"), extra=st.text(max_size=10))
 def test_only_the_folder_in_the_header_changes(cwd: str, extra: str) -> None:
     log = logs.log(

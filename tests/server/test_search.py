@@ -80,7 +80,7 @@ async def test_a_question_finds_what_holds_all_of_it(
     assert await names(peer, query) == expected
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(min_size=1, max_size=30) | st.text('"*()^:-+{}NEAR ANDORNOT', min_size=1, max_size=30))
 async def test_no_question_is_a_syntax_error(memory: Running, query: str) -> None:
     peer = await memory.attach()
@@ -255,7 +255,7 @@ def stands(said: list[str], asked: list[str], *, begins: bool) -> bool:
     return said[:-1] == asked[:-1] and (said[-1].startswith(asked[-1]) if begins else said[-1] == asked[-1])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=8),
     question=st.lists(

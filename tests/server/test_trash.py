@@ -212,7 +212,7 @@ async def test_the_way_back_survives_a_restart(tmp_path: Path, cwd: str) -> None
     assert Path(session["path"]).read_bytes() == before
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from(["delete", "restore"]), st.integers(0, 2)), max_size=12))
 def test_whatever_is_deleted_and_restored_the_files_end_as_they_were(
     steps: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory

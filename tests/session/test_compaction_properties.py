@@ -61,7 +61,7 @@ def bonds(said: list[Said]) -> list[tuple[str, str]]:
 
 
 @given(histories(), KEEPS, st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_no_call_is_parted_from_its_result(log: Loaded, keep: int, data: st.DataObject) -> None:
     row = drawn_row(data, log)
     plan = prepared(log, row, keep)
@@ -72,7 +72,7 @@ def test_no_call_is_parted_from_its_result(log: Loaded, keep: int, data: st.Data
 
 
 @given(histories(), KEEPS, st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_a_proposed_compaction_is_let_through(log: Loaded, keep: int, data: st.DataObject) -> None:
     row = drawn_row(data, log)
     plan = prepared(log, row, keep)
@@ -83,7 +83,7 @@ def test_a_proposed_compaction_is_let_through(log: Loaded, keep: int, data: st.D
 
 
 @given(histories(), KEEPS, st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_the_context_is_then_the_summary_and_what_was_kept_and_nothing_else(
     log: Loaded, keep: int, data: st.DataObject
 ) -> None:
@@ -114,7 +114,7 @@ def test_the_context_is_then_the_summary_and_what_was_kept_and_nothing_else(
 
 
 @given(histories(), KEEPS, st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_preparation_is_consistent(log: Loaded, keep: int, data: st.DataObject) -> None:
     row = drawn_row(data, log)
     plan = prepared(log, row, keep)
@@ -134,7 +134,7 @@ def test_a_preparation_is_consistent(log: Loaded, keep: int, data: st.DataObject
 
 
 @given(histories(), KEEPS, st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_was_just_compacted_is_not_compacted_again(log: Loaded, keep: int, data: st.DataObject) -> None:
     row = drawn_row(data, log)
     plan = prepared(log, row, keep)
@@ -144,7 +144,7 @@ def test_what_was_just_compacted_is_not_compacted_again(log: Loaded, keep: int, 
 
 
 @given(hostile_logs(), KEEPS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_nothing_raises_on_hostile_lines(log: Loaded, keep: int) -> None:
     for row in [NONE, *(row for row in range(1, len(log.tree)) if log.tree.is_entry(row))]:
         plan = prepared(log, row, keep)
@@ -155,7 +155,7 @@ def test_nothing_raises_on_hostile_lines(log: Loaded, keep: int) -> None:
 
 
 @given(histories(), st.data(), st.none() | st.integers(0, 60))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_branch_leaves_behind_what_is_on_the_old_path_alone(
     log: Loaded, data: st.DataObject, most: int | None
 ) -> None:

@@ -65,7 +65,7 @@ def assert_whole(session: Imported) -> None:
 
 
 @pytest.mark.parametrize("dialect", list(known.DIALECTS))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=files)
 def test_any_lines_make_a_tree(dialect: str, data: list[Any]) -> None:
     written = jsonl(*data)
@@ -153,7 +153,7 @@ def spoil(draw: st.DrawFn, value: Any, how: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", list(known.DIALECTS))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_a_spoiled_file_still_makes_a_tree(dialect: str, data: st.DataObject) -> None:
     lines = data.draw(spoiled(FILES[dialect]))

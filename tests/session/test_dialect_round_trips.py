@@ -64,7 +64,7 @@ def by_id(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {it["id"]: it for it in found}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     wholes(
         of("message", message=ALL_MESSAGES)
@@ -80,7 +80,7 @@ def test_operator_holds_everything_but_what_it_names(whole: Whole) -> None:
     assert leaf == whole.leaf
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(wholes(of("message", message=GO_MESSAGES) | COMMON))
 def test_go_holds_everything_but_what_it_names(whole: Whole) -> None:
     losses = Losses()
@@ -98,7 +98,7 @@ def without_stop(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "message": {k: v for k, v in entry["message"].items() if k != "stopReason"}}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(wholes(of("message", message=ALL_MESSAGES) | COMMON))
 def test_the_home_format_holds_everything(whole: Whole) -> None:
     losses = Losses()

@@ -49,7 +49,7 @@ def results_of(format: Provider, it: Sent) -> dict[str, str]:
 
 
 @given(histories(), FORMATS, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_context_is_one_that_the_provider_takes(
     log: Loaded, format: Provider, data: st.DataObject
 ) -> None:
@@ -59,7 +59,7 @@ def test_every_context_is_one_that_the_provider_takes(
 
 
 @given(histories(), FORMATS, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_entry_is_in_a_message_or_there_is_a_reason_why_not(
     log: Loaded, format: Provider, data: st.DataObject
 ) -> None:
@@ -77,7 +77,7 @@ def test_every_entry_is_in_a_message_or_there_is_a_reason_why_not(
 
 
 @given(histories(), FORMATS, st.integers(0, 60), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_after_any_cut_that_is_proposed_no_call_has_lost_its_result(
     log: Loaded, format: Provider, keep: int, data: st.DataObject
 ) -> None:
@@ -99,7 +99,7 @@ def test_after_any_cut_that_is_proposed_no_call_has_lost_its_result(
 
 
 @given(histories(), FORMATS, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_what_was_sent_can_be_appended_and_is_sent_the_same(
     log: Loaded, format: Provider, data: st.DataObject
 ) -> None:
@@ -191,14 +191,14 @@ def log_of(messages: list[dict[str, Any]]) -> Loaded:
 
 
 @given(MESSAGES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_content_is_too_odd_to_be_sent(messages: list[dict[str, Any]]) -> None:
     for format in PROVIDERS:
         sent(log_of(messages), format)
 
 
 @given(MESSAGES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_whatever_was_sent_can_be_appended_and_is_sent_the_same(
     messages: list[dict[str, Any]],
 ) -> None:
@@ -208,13 +208,13 @@ def test_whatever_was_sent_can_be_appended_and_is_sent_the_same(
 
 
 @given(hostile_logs(), FORMATS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_log_is_too_odd_to_be_sent(log: Loaded, format: Provider) -> None:
     sent(log, format)
 
 
 @given(MESSAGES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_call_of_a_turn_that_counts_has_exactly_one_result(messages: list[dict[str, Any]]) -> None:
     log = log_of(messages)
     heard = [said(message, number) for number, message in enumerate(log.context().messages)]
@@ -227,7 +227,7 @@ def test_every_call_of_a_turn_that_counts_has_exactly_one_result(messages: list[
 @given(FORMATS, st.dictionaries(st.sampled_from(
     ["role", "content", "parts", "message", "type", "id", "choices", "candidates", "tool_calls", "usage"]
 ), _BLOCKS | _ANYTHING, max_size=5))  # fmt: skip
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_an_item_is_refused_or_becomes_entries_that_can_be_sent(
     format: Provider, item: dict[str, Any]
 ) -> None:

@@ -330,7 +330,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(fields=st.dictionaries(keys, values, max_size=3))
 def test_whatever_is_taken_out_comes_back_the_same(fields: dict[str, Any]) -> None:
     sent = json.dumps({"type": "custom", "payload": written(fields)}).encode()

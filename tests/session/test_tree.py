@@ -353,7 +353,7 @@ class Growing(RuleBasedStateMachine):
 
 
 GrowingTest = Growing.TestCase
-GrowingTest.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+GrowingTest.settings = settings(max_examples=40, stateful_step_count=20)
 
 
 def test_of_very_many_problems_the_first_thousand_are_listed() -> None:

@@ -45,7 +45,7 @@ async def test_the_same_bytes_are_kept_once_whoever_puts_them(store: Store) -> N
     assert [blob.hash for blob in await store.blobs.list()] == [HASH]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(offset=st.integers(0, 3000), limit=st.none() | st.integers(0, 3000))
 async def test_a_part_of_a_blob_is_that_part(store: Store, offset: int, limit: int | None) -> None:
     await store.blobs.put(DATA)

@@ -77,7 +77,7 @@ def test_a_folder_of_ours_that_cannot_be_read_is_an_error_and_one_of_others_a_ga
     assert str(loop) in caplog.text
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from("cgmdr"), st.integers(0, 5), st.integers(0, 2)), max_size=12))
 def test_after_any_changes_a_census_knows_what_there_is(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int]]

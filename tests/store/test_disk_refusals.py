@@ -416,7 +416,7 @@ async def test_close_lets_go_also_when_the_last_sync_fails(tmp_path: Path) -> No
         assert len(names_in(Path("/dev/fd"))) == open_before - 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_under_any_faults_what_was_acknowledged_is_in_the_file_once_and_in_order(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

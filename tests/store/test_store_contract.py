@@ -183,7 +183,7 @@ async def test_what_does_not_end_in_a_newline_is_no_batch(store: Store, data: by
     await log.close()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     ticks=st.lists(
         st.lists(
