@@ -220,7 +220,7 @@ def test_hostile_text_neither_breaks_the_buffer_nor_runs(teller: Teller, tmp_pat
         assert "[31m" not in written
         nvim.keys("ggh")  # the text of a fold, and the label, are only text, too
         nvim.keys("<CR>")
-        nvim.see("# User")
+        nvim.see("- Entry: h1")
         assert not trap.exists()
     assert not trap.exists()
 
