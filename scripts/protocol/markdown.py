@@ -6,6 +6,7 @@ from typing import Any
 
 from scripts.protocol.notes import JsonSchema, notes
 
+from sessiond.protocol.findings import KINDS
 from sessiond.session.problems import PROBLEMS
 from sessiond.session.reasons import REASONS
 
@@ -53,6 +54,7 @@ def parts(schema: JsonSchema) -> dict[str, str]:
         "notifications": _overview(schema["notifications"], "notification"),
         "errors": _errors(schema["errors"]),
         "problems": _problems(),
+        "findings": _findings(),
         "reasons": _reasons(),
         "entries": _entries(definitions),
         "shapes": "\n\n".join(_shape(name, definitions[name]) for name in _shapes(definitions)),
@@ -109,6 +111,11 @@ def _reasons() -> str:
 def _problems() -> str:
     rows = (f"| `{kind}` | {severity} | {means} |" for kind, (severity, means) in PROBLEMS.items())
     return _table(("kind", "severity", "means"), rows)
+
+
+def _findings() -> str:
+    rows = (f"| `{kind}` | {it.severity} | {it.means} | {it.mends or ''} |" for kind, it in KINDS.items())
+    return _table(("kind", "severity", "means", "`fix`"), rows)
 
 
 def _entries(definitions: JsonSchema) -> str:

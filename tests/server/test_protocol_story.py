@@ -23,7 +23,7 @@ VARYING = {
     "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptime",
     "rssBytes", "freeBytes", "since", "modifiedAt", "trashedAt", "pid", "epoch", "home", "socket", "version", "trashed",
     "parentSession",
-    "queuedBytes", "lastUpdated", "lastPrunedAt", "firstAt", "lastAt", "prompt",
+    "queuedBytes", "advice", "sessionBytes", "lastUpdated", "lastPrunedAt", "firstAt", "lastAt", "prompt",
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""
 MADE = re.compile(

@@ -14,7 +14,7 @@ from sessiond.cli.human import listed
 from sessiond.cli.style import style_for
 from sessiond.cli.text import one_line
 from sessiond.client.dial import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
-from sessiond.client.wire import BadReply, Disconnected, RpcError, Unread
+from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError, Unread
 from sessiond.paths import UnsafeFolder
 
 REFUSED = 1
@@ -82,6 +82,8 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
             )
         case DaemonBusy() | Unread():
             return str(error), "", TRY_AGAIN
+        case DaemonHung():
+            return str(error), "Try again; if it stays so, sessiond doctor says what to do.", TRY_AGAIN
         case DaemonNotStarted():
             first, _, log = str(error).partition("\n")
             return first, log.strip(), UNAVAILABLE

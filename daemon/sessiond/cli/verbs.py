@@ -283,6 +283,18 @@ VERBS: dict[str, Verb] = {
         "QUERY: beginnings or parts of words, all of which must be there.",
     ),
     "status": Verb("Say how the daemon is, without starting it", "process:status", (), (JSON,)),
+    "doctor": Verb(
+        "Find what is wrong, say what helps, and mend what can be mended",
+        "doctor:doctor",
+        ("[PATH…]",),
+        (
+            Option("fix", "", "mend it; what is taken away is kept, and the report says where"),
+            JSON,
+        ),
+        "Without PATH: sessions, blobs, databases, folders, the machine, the daemon and the way to it. PATH is a"
+        " session file, a folder of them, or an id. Works without a daemon, too. Exit status 1: something is wrong.",
+        ("sessiond doctor --fix", "sessiond doctor ~/.pi/agent/sessions"),
+    ),
     "clients": Verb("List who is attached to the daemon", "process:clients", (), (JSON,)),
     "stop": Verb("Stop the daemon once everything is on disk", "process:stop", (), (JSON,)),
     "restart": Verb(

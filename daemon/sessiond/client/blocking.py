@@ -9,14 +9,24 @@ from __future__ import annotations
 
 from collections import deque
 
-from sessiond.client.wire import BadReply, Disconnected, Reader, RpcError, Unread, frame, members
+from sessiond.client.wire import (
+    BadReply,
+    DaemonHung,
+    Disconnected,
+    Reader,
+    RpcError,
+    Unread,
+    frame,
+    members,
+)
+from sessiond.rpc.peer import peer_pid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
     from types import TracebackType
-    from typing import Any, Self, TypeAlias
+    from typing import Any, NoReturn, Self, TypeAlias
 
     from sessiond.paths import Places
 
@@ -27,6 +37,13 @@ METHOD_NOT_FOUND = -32601  # protocol.errors has it too, at the price of importi
 
 _ATTEMPTS = 5
 _PATIENCE = 15.0  # seconds that a daemon which is about to end is waited for
+
+SILENCE = 5.0
+"""Seconds without a byte, until the daemon is asked for a sign of life."""
+PATIENCE = 10.0
+"""Seconds that it has for one."""
+_STOPPING = 30.0
+_SIGN_OF_LIFE = "sign-of-life"
 
 
 def connect(*, autostart: bool = True, where: Places | None = None) -> Daemon:
@@ -58,8 +75,7 @@ class Daemon:
 
     def __init__(self, dial: Callable[[], socket.socket]) -> None:
         self._dial = dial
-        self._sock = dial()
-        self._reader = Reader(self._sock)
+        self._connect()
         self._spoken_to = False
         self._subscribed = False
         self._last_id = 0
@@ -86,6 +102,10 @@ class Daemon:
 
     def notifications(self) -> Iterator[tuple[str, Any]]:
         """Every notification as `(method, params)`, kept ones first; ends with the connection."""
+        self._sock.settimeout(None)  # there may be none for days
+        yield from self._notifications()
+
+    def _notifications(self) -> Iterator[tuple[str, Any]]:
         while True:
             while self._waiting:
                 yield self._waiting.popleft()
@@ -95,8 +115,10 @@ class Daemon:
                 return
 
     def wait_closed(self) -> None:
-        """Wait until the daemon ends the connection, as it does when it stops."""
-        for _ in self.notifications():
+        """Wait until the daemon ends the connection, as it does when it stops. Raises `DaemonHung`."""
+        self._sock.settimeout(_STOPPING)
+        self._reader.silent = lambda: self._give_up(_STOPPING)
+        for _ in self._notifications():
             pass
 
     def close(self) -> None:
@@ -110,6 +132,23 @@ class Daemon:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _connect(self) -> None:
+        self._sock = self._dial()
+        self._sock.settimeout(SILENCE)
+        self._asked_for_life = False
+        self._reader = Reader(self._sock, self._ask_for_life)
+
+    def _ask_for_life(self) -> None:
+        """Nothing came for a while: the request may take long, but then the daemon answers another one meanwhile."""
+        if self._asked_for_life:
+            self._give_up(SILENCE + PATIENCE)
+        self._asked_for_life = True
+        self._send({"jsonrpc": "2.0", "id": _SIGN_OF_LIFE, "method": "server/status", "params": {}})
+        self._sock.settimeout(PATIENCE)
+
+    def _give_up(self, seconds: float) -> NoReturn:
+        raise DaemonHung(peer_pid(self._sock), seconds)
 
     def _ask(self, method: str, params: dict[str, Any] | None) -> tuple[Any, str]:
         self._last_id += 1
@@ -126,19 +165,20 @@ class Daemon:
                 if error.kind != "draining" or self._subscribed or not self._ends():
                     raise
             self._sock.close()
-            self._sock = self._dial()
-            self._reader = Reader(self._sock)
+            self._connect()
             self._spoken_to = False
         return self._answer(request)
 
     def _ends(self) -> bool:
         """Whether a daemon that is about to end does so in time."""
         self._sock.settimeout(_PATIENCE)
+        self._reader.silent = None
         try:
             while True:
                 self._receive()
         except TimeoutError:
-            self._sock.settimeout(None)
+            self._sock.settimeout(SILENCE)
+            self._reader.silent = self._ask_for_life
             return False
         except Disconnected:
             return True
@@ -160,6 +200,9 @@ class Daemon:
         """The next message; notifications are put by and requests of the daemon declined on the way."""
         text = self._reader.read()
         self._spoken_to = True
+        if self._asked_for_life:
+            self._asked_for_life = False
+            self._sock.settimeout(SILENCE)
         message = members(text)
         if "method" in message:
             method = message["method"][0]
@@ -175,8 +218,12 @@ class Daemon:
         return text, message
 
     def _send(self, message: dict[str, Any]) -> None:
+        left = memoryview(frame(message))
         try:
-            self._sock.sendall(frame(message))
+            while left:
+                left = left[self._sock.send(left) :]
+        except TimeoutError:
+            self._give_up(self._sock.gettimeout() or SILENCE)
         except ConnectionError as error:
             raise Unread from error
 

@@ -11,6 +11,7 @@ import json  # noqa: TID251 - importing msgspec takes longer than a whole comman
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
     from typing import Any
 
 _LONGEST_HEADER = 8192
@@ -61,6 +62,15 @@ class Unread(Disconnected):
         )
 
 
+class DaemonHung(Exception):
+    """The daemon (process {pid}) has not answered for {seconds} seconds."""
+
+    def __init__(self, pid: int | None, seconds: float) -> None:
+        process = "" if pid is None else f" (process {pid})"
+        super().__init__(f"The daemon{process} has not answered for {seconds:.0f} seconds.")
+        self.pid = pid
+
+
 class BadReply(Exception):
     """What answers on the socket does not speak sessiond's protocol: {reason}."""
 
@@ -75,10 +85,14 @@ def frame(message: dict[str, Any]) -> bytes:
 
 
 class Reader:
-    """Takes whole messages out of a blocking socket."""
+    """Takes whole messages out of a blocking socket.
 
-    def __init__(self, sock: socket.socket) -> None:
+    `silent` is called whenever nothing came within the socket's timeout; it may raise, or have us wait on.
+    """
+
+    def __init__(self, sock: socket.socket, silent: Callable[[], None] | None = None) -> None:
         self._sock = sock
+        self.silent = silent
         self._buffer = bytearray()
 
     def read(self) -> str:
@@ -109,6 +123,11 @@ class Reader:
             chunk = self._sock.recv(_CHUNK)
         except ConnectionResetError as error:
             raise Unread from error
+        except TimeoutError:
+            if self.silent is None:
+                raise
+            self.silent()
+            return
         if not chunk:
             raise Disconnected
         self._buffer += chunk

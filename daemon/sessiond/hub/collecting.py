@@ -13,16 +13,16 @@ from typing import Final, TypeAlias
 
 from sessiond.hub import clock
 from sessiond.hub.live import LiveSession
+from sessiond.hub.threads import step_through
 from sessiond.protocol import types as t
 from sessiond.session import blobs
 from sessiond.store.base import LogNotFound, Store
 from sessiond.store.blobs import BlobAbsent, KeptBlob
+from sessiond.store.files import paths
 
 Tell: TypeAlias = Callable[[str, int], None]
 """Is told what is done now, and how many of a hundred parts are."""
 
-STEP_SECONDS: Final = 0.1
-"""How long a thread looks at logs before whoever asked may give up, or be told how far it is."""
 MOVED_AT_ONCE: Final = 100
 _OVERLAP: Final = blobs.REFERENCE_BYTES  # a reference may lie across two slices, and one byte shows its end
 
@@ -68,7 +68,7 @@ async def collect(
             marks.named.update(blobs.named(line))
     for live in open_now():
         if live.ephemeral:
-            await _step_through(marks.mark(live.log.scan()))
+            await step_through(marks.mark(live.log.scan()))
     await _mark_all(store, open_now, marks, tell, goes_on)
     goes_on()
     kept: list[KeptBlob] = []
@@ -76,7 +76,7 @@ async def collect(
     for blob in await store.blobs.list():
         is_old = blob.modified_ns < older_than
         (unnamed if is_old and blob.hash not in marks.named else kept).append(blob)
-    folder = f"blobs-{clock.timestamp().replace(':', '-').replace('.', '-')}"
+    folder = f"blobs-{paths.timestamp_in_names(clock.timestamp())}"
     removed = unnamed if dry_run else await _move(store, unnamed, older_than, folder, tell, goes_on)
     kept += set(unnamed) - set(removed)
     return t.BlobCollectResult(
@@ -115,22 +115,11 @@ async def _mark_all(
             tell("Looking for what is named", 90 * count // len(unseen))
             marks.seen.add(ref)
             try:
-                await _step_through(marks.mark(store.scan(ref), ref if logs[ref] else None))
+                await step_through(marks.mark(store.scan(ref), ref if logs[ref] else None))
             except LogNotFound:
                 marks.has_moved = True
         if not marks.has_moved:
             return
-
-
-async def _step_through(work: Iterator[None]) -> None:
-    while await asyncio.to_thread(_some, work):
-        pass
-
-
-def _some(work: Iterator[None]) -> bool:
-    """Do some of the work; whether there is more."""
-    until = time.monotonic() + STEP_SECONDS
-    return any(time.monotonic() > until for _ in work)
 
 
 async def _move(

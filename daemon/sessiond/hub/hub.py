@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -31,6 +32,7 @@ from sessiond.hub.opened import OpenSessions
 from sessiond.hub.room import Room
 from sessiond.hub.summarizing import Summarizers
 from sessiond.hub.trash import Trash
+from sessiond.paths import Places
 from sessiond.protocol import types as t
 from sessiond.session import entries, fork, steps
 from sessiond.session.tree import ASSISTANT, NONE
@@ -313,24 +315,54 @@ class Hub:
         """Put drafts that nobody answered within `max_age` seconds into the trash; how many."""
         oldest = time.time_ns() - int(max_age * 1e9)
         old = [it.ref for it in await self._files.list() if it.draft and it.modified_ns < oldest]
-        return sum([await self._trash_draft(ref) for ref in old])
+        return sum([await self.trash_draft(ref) is not None for ref in old])
 
-    async def _trash_draft(self, ref: str) -> bool:
+    async def trash_draft(self, ref: str) -> str | None:
+        """Put a draft that nobody answered into the trash, unless it is open; where it is there."""
+        # One with an answer is another program's, or it would not lie there.
+        return await self._trash_if(ref, lambda draft: not draft.tree.has_assistant(), "never answered")
+
+    async def trash_empty(self, ref: str) -> str | None:
+        """Put a log of no entry and no header into the trash, unless something is in it by now; where it is there."""
+        return await self._trash_if(ref, lambda found: found.tree.is_blank, "nothing was in it")
+
+    async def mend_tail(self, ref: str) -> str | None:
+        """Put the torn end of a log aside, whether it is open or not; where it lies now, None when there is none."""
+        live = self._open.at(ref)
+        if live is not None:
+            return await live.mend_tail()
+        if not self._open.may_leave(ref):
+            return None
+        async with self._open.leaving(ref):
+            # Not among the open ones: it may be the copy of a session that is.
+            live = LiveSession(await self._files.open_ref(ref), ephemeral=False)
+            try:
+                await live.load()
+                return await live.mend_tail()
+            finally:
+                await live.close()
+
+    async def _trash_if(self, ref: str, may_go: Callable[[LoadedSession], bool], reason: str) -> str | None:
         if self._open.at(ref) is not None or not self._open.may_leave(ref):
-            return False
+            return None
         async with self._open.leaving(ref):
             try:
-                draft = LoadedSession(await self._files.open_ref(ref))
+                found = LoadedSession(await self._files.open_ref(ref))
             except LogNotFound:
-                return False
+                return None
             try:
-                await draft.load()
-                if draft.tree.has_assistant():  # another program's, or it would not lie there
-                    return False
-                await self._files.trash(draft.log, "never answered")
-                return True
+                await found.load()
+                return await self._files.trash(found.log, reason) if may_go(found) else None
             finally:
-                await draft.log.close()
+                await found.log.close()
+
+    async def look_through(
+        self, places: Places, chosen: config.Config, params: t.DoctorParams, tell: Tell
+    ) -> t.DoctorResult:
+        """Look through all that lies in these folders, and mend it if that is asked for; see `hub.doctor`."""
+        from sessiond.hub.doctor.mending import look_through  # seldom wanted
+
+        return await look_through(self, places, chosen, params, tell)
 
     async def flush(self) -> int:
         """Wait until every open session is synced; how many had something to sync."""

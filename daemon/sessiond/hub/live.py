@@ -274,12 +274,7 @@ class LiveSession(LoadedSession):
         refusal = self.read_only
         if refusal is not None:
             raise refusal
-        if self.tree.tail:
-            await self._let_the_tail_settle()
-        if self.tree.tail:
-            await self.log.quarantine_tail(self.tree.end, len(self.tree))
-            self.tree.drop_tail()
-        elif self.tree.tail_is_entry:
+        if await self._put_tail_aside() is None and self.tree.tail_is_entry:
             await self.log.complete_tail()
             # Not only the newline may be new: what another program wrote just before it is the log's, too.
             before = meaning.facts(self.tree)
@@ -288,6 +283,24 @@ class LiveSession(LoadedSession):
         if self.tree.version < entries.CURRENT_VERSION:
             await self._migrate()
         self._writable = True
+
+    async def mend_tail(self) -> str | None:
+        """Put a torn tail aside, as the next append would; where it lies now, None when there is none (any more)."""
+        async with self._lock:
+            await self._until_idle()
+            await self._ingest()
+            if self.read_only is not None:
+                raise self.read_only
+            return await self._put_tail_aside()
+
+    async def _put_tail_aside(self) -> str | None:
+        if self.tree.tail:
+            await self._let_the_tail_settle()
+        if not self.tree.tail:
+            return None
+        kept = await self.log.quarantine_tail(self.tree.end, len(self.tree))
+        self.tree.drop_tail()
+        return kept
 
     def _promotes(self, prepared: Prepared) -> bool:
         return self.log.draft and any(row.role == "assistant" for row in prepared.rows)

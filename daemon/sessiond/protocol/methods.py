@@ -142,6 +142,7 @@ BLOB_COLLECT: Final = Method(
 )
 STATUS: Final = Method("server/status", t.StatusParams, t.StatusResult)
 CLIENTS: Final = Method("server/clients", t.ClientsParams, t.ClientsResult)
+DOCTOR: Final = Method("server/doctor", t.DoctorParams, t.DoctorResult, ("draining",))
 STOP: Final = Method("server/stop", t.StopParams, t.StopResult)
 DRAIN: Final = Method("server/drain", t.DrainParams, t.DrainResult)
 
@@ -153,7 +154,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,
         HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
-        STATUS, CLIENTS, STOP, DRAIN,
+        STATUS, CLIENTS, DOCTOR, STOP, DRAIN,
     )
 }  # fmt: skip
 

@@ -18,6 +18,14 @@ def peer_uid(connected: socket.socket) -> int:
     return int.from_bytes(answer[4:8], sys.byteorder)
 
 
+def peer_pid(connected: socket.socket) -> int | None:
+    """The process that made the other end; None where the system does not tell. Raises OSError."""
+    if sys.platform != "linux":
+        return None
+    told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(told[:4], sys.byteorder) or None
+
+
 def has_left(connected: int) -> bool:
     """Whether the other end of a unix socket, by its descriptor, has closed it, not only its sending half.
 

@@ -12,6 +12,7 @@ import msgspec
 
 import sessiond
 from sessiond.protocol import versions
+from sessiond.rpc.process import boot_id, start_time
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -35,9 +36,9 @@ def describe(socket: str, epoch: str) -> Endpoint:
     return Endpoint(
         socket=socket,
         epoch=epoch,
-        boot_id=_boot_id(),
+        boot_id=boot_id(),
         pid=os.getpid(),
-        start_time=_start_time(os.getpid()),
+        start_time=start_time(os.getpid()),
         build=sessiond.__version__,
         protocol=(versions.OLDEST, versions.NEWEST),
     )
@@ -74,7 +75,7 @@ def withdraw(path: str) -> None:
 def is_alive(endpoint: Endpoint) -> bool:
     """Whether the very process that wrote it still runs here; False also where that cannot be known."""
     known = endpoint.boot_id is not None and endpoint.start_time is not None
-    return known and endpoint.boot_id == _boot_id() and endpoint.start_time == _start_time(endpoint.pid)
+    return known and endpoint.boot_id == boot_id() and endpoint.start_time == start_time(endpoint.pid)
 
 
 def rouse(endpoint: Endpoint) -> bool:
@@ -90,19 +91,3 @@ def rouse(endpoint: Endpoint) -> bool:
     except OSError:
         return False
     return True
-
-
-def _boot_id() -> str | None:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    except OSError:
-        return None
-
-
-def _start_time(pid: int) -> int | None:
-    try:
-        told = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    # The second field is the name in parentheses and may hold anything; the start time is field 22.
-    return int(told[told.rindex(b")") + 2 :].split()[19])

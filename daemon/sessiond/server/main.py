@@ -53,7 +53,7 @@ async def build(where: paths.Places, chosen: config.Config) -> life.Served:
 
     files = FileStore(Path(where.data), Path(where.state), roots=chosen.roots.folders)
     hub = Hub(files, MemoryStore(), chosen, index_path=where.index, history_path=where.history)
-    return Server(hub, home=where.home or where.data, socket_path=where.socket, chosen=chosen)
+    return Server(hub, home=where.home or where.data, socket_path=where.socket, chosen=chosen, where=where)
 
 
 def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build = build) -> int:

@@ -46,3 +46,14 @@ def progress(
         yield steps.report
     finally:
         steps.end()
+
+
+@contextlib.contextmanager
+def progress_in_percent(
+    client: Client, token: t.ProgressToken | None, title: str
+) -> Iterator[Callable[[str, int], None]]:
+    """The same for work that says what it does, and how many of a hundred parts are done."""
+    with progress(client, token, title) as report:
+        yield lambda message, percentage: report(
+            t.Progress(kind="report", message=message, percentage=percentage)
+        )

@@ -15,6 +15,7 @@ from sessiond.hub.events import Aspect
 from sessiond.hub.hub import Hub
 from sessiond.hub.live import LiveSession
 from sessiond.hub.summarizer import Summarizer
+from sessiond.paths import Places, places
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.message import encode_notification
@@ -47,8 +48,18 @@ log = logging.getLogger(__name__)
 class Server:
     """Everything that lives as long as the daemon."""
 
-    def __init__(self, hub: Hub, *, home: str, socket_path: str | None, chosen: Config | None = None) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        *,
+        home: str,
+        socket_path: str | None,
+        chosen: Config | None = None,
+        where: Places | None = None,
+    ) -> None:
+        """`where`: the folders of `home`, if they are not those that SESSIOND_HOME would give it."""
         self.hub = hub
+        self.where = where or places({"SESSIOND_HOME": home})
         self.chosen = chosen or Config()
         self.home = home
         self.socket = socket_path

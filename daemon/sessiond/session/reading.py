@@ -83,6 +83,11 @@ class ReadRows(Rows):
         """Whether there is no valid header, so that nothing may be written."""
         return self.header is None
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether the log has no byte that says anything."""
+        return self.header is None and not self.tail and any(it.kind == "emptyLog" for it in self._problems)
+
     def entry(self, row: int, raw: bytes) -> bytes:
         """The entry of a row as everybody sees it, from its stored line: valid UTF-8, as v3 has it."""
         line = lines.presentable(raw)

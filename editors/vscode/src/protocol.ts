@@ -1492,6 +1492,66 @@ export interface ClientInfo {
   summarizes?: boolean;
 }
 
+/**
+ * Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
+ *
+ * With `paths`, only at these session files or folders of them. `fix` mends what can be mended without a doubt;
+ * whatever it takes away it keeps, and says where. What is sound, and what cannot be mended, stays as it is.
+ */
+export interface DoctorParams {
+  /** Default `false`. */
+  fix?: boolean;
+  /** At most 10000 items. Default `[]`. */
+  paths?: string[];
+  /** 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+}
+
+/** What was found. `sound` when there is nothing but notes and what was mended. */
+export interface DoctorResult {
+  findings: Finding[];
+  examined: Examined;
+  sound: boolean;
+}
+
+/** One thing that was found. An `error` is damage or stops work, a `note` is only worth knowing. */
+export interface Finding {
+  /** See the table of findings. */
+  kind: string;
+  severity: "error" | "note" | "warning";
+  what: string;
+  where: Place;
+  /** What to do next. */
+  advice: string;
+  /** `fix` can do it. */
+  mendable: boolean;
+  /** With `fix`: whether it did. */
+  mended?: boolean | null;
+  /** Where what was taken away lies now. */
+  kept?: string | null;
+  /** Why `fix` could not do it this time. */
+  hindrance?: string | null;
+}
+
+/** Where something was found, as far as it has a place. */
+export interface Place {
+  path?: string | null;
+  sessionId?: string | null;
+  /** 1-based physical line. */
+  line?: number | null;
+  byteOffset?: number | null;
+  /** Its hash. */
+  blob?: string | null;
+}
+
+/** How much was looked at. */
+export interface Examined {
+  sessions: number;
+  sessionBytes: number;
+  blobs: number;
+  blobBytes: number;
+}
+
 /** Stop the daemon once all is on disk. Other clients are cut off, and may start it again. */
 export type StopParams = Record<string, never>;
 
@@ -2231,6 +2291,13 @@ export interface Requests {
   "server/status": { params: StatusParams; result: StatusResult; errors: never };
   /** Who is attached. */
   "server/clients": { params: ClientsParams; result: ClientsResult; errors: never };
+  /**
+   * Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
+   *
+   * With `paths`, only at these session files or folders of them. `fix` mends what can be mended without a doubt;
+   * whatever it takes away it keeps, and says where. What is sound, and what cannot be mended, stays as it is.
+   */
+  "server/doctor": { params: DoctorParams; result: DoctorResult; errors: "draining" };
   /** Stop the daemon once all is on disk. Other clients are cut off, and may start it again. */
   "server/stop": { params: StopParams; result: StopResult; errors: never };
   /**
@@ -2330,6 +2397,7 @@ export const methods = {
   blobCollect: "blob/collect",
   serverStatus: "server/status",
   serverClients: "server/clients",
+  serverDoctor: "server/doctor",
   serverStop: "server/stop",
   serverDrain: "server/drain",
 } as const satisfies Record<string, keyof Requests>;

@@ -1,4 +1,4 @@
-"""The daemon itself: status, clients, stop, drain."""
+"""The daemon itself: status, clients, doctor, stop, drain."""
 
 from sessiond.client.methods.base import Methods
 from sessiond.protocol import methods as m, types as t
@@ -12,6 +12,10 @@ class ProcessMethods(Methods):
 
     async def clients(self) -> t.ClientsResult:
         return await self.call(m.CLIENTS, t.ClientsParams())
+
+    async def doctor(self, *paths: str, fix: bool = False) -> t.DoctorResult:
+        """What is wrong with what lies on disk, or at these absolute paths; with `fix` it is mended where it may be."""
+        return await self.call(m.DOCTOR, t.DoctorParams(paths=list(paths), fix=fix))
 
     async def stop(self) -> t.StopResult:
         return await self.call(m.STOP, t.StopParams())

@@ -40,6 +40,14 @@ from sessiond.protocol.types.context import (
     ContextResult as ContextResult,
     Explained as Explained,
 )
+from sessiond.protocol.types.doctor import (
+    DoctorParams as DoctorParams,
+    DoctorResult as DoctorResult,
+    Examined as Examined,
+    Finding as Finding,
+    FindingSeverity as FindingSeverity,
+    Place as Place,
+)
 from sessiond.protocol.types.exchange import (
     Dialect as Dialect,
     ExportParams as ExportParams,

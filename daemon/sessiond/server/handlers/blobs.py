@@ -6,7 +6,7 @@ import binascii
 from sessiond.hub.errors import InvalidRequest
 from sessiond.protocol import types as t
 from sessiond.server.client import Client
-from sessiond.server.progress import progress
+from sessiond.server.progress import progress_in_percent
 from sessiond.session import blobs
 
 
@@ -32,9 +32,5 @@ async def collect(client: Client, params: t.BlobCollectParams) -> t.BlobCollectR
     if not params.dry_run:
         client.hub.refuse_when_draining()
     grace = client.server.chosen.blobs.grace if params.grace_seconds is None else params.grace_seconds
-    with progress(client, params.work_done_token, "Collecting blobs") as report:
-
-        def tell(message: str, percentage: int) -> None:
-            report(t.Progress(kind="report", message=message, percentage=percentage))
-
+    with progress_in_percent(client, params.work_done_token, "Collecting blobs") as tell:
         return await client.hub.collect_blobs(grace=grace, dry_run=params.dry_run, tell=tell)

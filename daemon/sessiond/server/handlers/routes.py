@@ -16,6 +16,7 @@ from sessiond.server.handlers import (
     compacting,
     context,
     daemon,
+    doctor,
     documents,
     exchange,
     history,
@@ -111,6 +112,7 @@ ROUTES: dict[str, Route] = dict(
         _route(m.BLOB_COLLECT, blobs.collect),
         _route(m.STATUS, daemon.status),
         _route(m.CLIENTS, daemon.clients),
+        _route(m.DOCTOR, doctor.doctor),
         _route(m.STOP, daemon.stop),
         _route(m.DRAIN, daemon.drain),
     ]

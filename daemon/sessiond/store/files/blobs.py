@@ -14,13 +14,10 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
-
-import msgspec
 
 from sessiond.store.blobs import BlobAbsent, BlobDamaged, KeptBlob, PutBlob
 from sessiond.store.files.folders import (
@@ -31,22 +28,14 @@ from sessiond.store.files.folders import (
     temporary,
 )
 from sessiond.store.files.syscalls import Syscalls, refusals_of
+from sessiond.store.files.trash import make_trash_folder
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _NO_BLOB_THERE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _LOCKS: Final = 16
-NOTE: Final = "note.json"
 
 _T = TypeVar("_T")
-
-
-class Note(msgspec.Struct, rename="camel"):
-    """What `note.json` beside trashed blobs says: why and when, and where they were."""
-
-    reason: str
-    path: str
-    trashed_at: str
 
 
 class BlobFolder:
@@ -193,7 +182,7 @@ class FileBlobs(BlobFolder):
                     if path.stat(follow_symlinks=False).st_mtime_ns >= older_than_ns:
                         continue
                     if not moved:
-                        self._make_trash(to, reason)
+                        make_trash_folder(to, origin=self.folder, reason=reason, calls=self._calls)
                     move_to_free_name(path, to / digest, self._calls)
                     moved.append(digest)
             if moved:
@@ -203,16 +192,10 @@ class FileBlobs(BlobFolder):
 
     def _take_away(self, path: Path, to: Path) -> None:
         """Move what is not what its name says out of the way of the good bytes."""
-        self._make_trash(to, "it was not what its name says")
+        reason = "it was not what its name says"
+        make_trash_folder(to, origin=self.folder, reason=reason, calls=self._calls)
         move_to_free_name(path, to / path.name, self._calls)
         sync_folder(to, self._calls)
-
-    def _make_trash(self, to: Path, reason: str) -> None:
-        make_folder(to, self._calls)
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        note = Note(reason=reason, path=str(self.folder), trashed_at=now)
-        with suppress(FileExistsError):
-            os.close(new_file(to / NOTE, [msgspec.json.encode(note)], self._calls))
 
 
 def _renew(path: Path) -> None:

@@ -26,7 +26,12 @@ def log_name(timestamp: str, session_id: str) -> str:
         raise ValueError(f"{session_id!r} cannot name a session: use letters, digits, - and _ (1 to 128)")
     if not _TIMESTAMP.fullmatch(timestamp):
         raise ValueError(f"{timestamp!r} is not an ISO timestamp")
-    return f"{timestamp.replace(':', '-').replace('.', '-')}_{session_id}{SUFFIX}"
+    return f"{timestamp_in_names(timestamp)}_{session_id}{SUFFIX}"
+
+
+def timestamp_in_names(timestamp: str) -> str:
+    """An ISO timestamp as a part of a file's name: without colons and dots."""
+    return timestamp.replace(":", "-").replace(".", "-")
 
 
 def session_id_of(name: str) -> str | None:

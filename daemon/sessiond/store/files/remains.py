@@ -38,6 +38,12 @@ def remains_of(origin: Path) -> Iterator[str]:
                 yield entry.path
 
 
+def is_beside(name: str) -> str | None:
+    """The name of the log that a file was kept beside, by its own name; None for a file that was not."""
+    log, found, rest = name.rpartition(_BESIDE)
+    return f"{log}{paths.SUFFIX}" if found and _SUFFIX.fullmatch(rest) else None
+
+
 def _entries(folder: Path | os.DirEntry[str]) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:

@@ -21,6 +21,15 @@ def free_bytes(path: Path) -> int | None:
     return None
 
 
+def free_files(path: Path) -> int | None:
+    """How many files may still be made where `path` lies; None where there is no such limit, or nobody knows."""
+    try:
+        told = os.statvfs(path)
+    except OSError:
+        return None
+    return told.f_favail if told.f_files else None
+
+
 def is_read_only(path: Path) -> bool:
     """Whether the disk itself takes no writes, whoever asks."""
     try:

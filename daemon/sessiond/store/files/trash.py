@@ -14,15 +14,18 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from sessiond.store.base import About, LogExists, LogNotFound, StorageFailed, Trashed
 from sessiond.store.files import paths
-from sessiond.store.files.folders import make_folder, new_file, sync_folder
+from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.remains import remains_of
 from sessiond.store.files.syscalls import Syscalls
 
 _NAME: Final = re.compile(rf".+{re.escape(paths.SUFFIX)}(\.[0-9]+)?")
 """A log in the trash, the second of a name with a number."""
+NOTE: Final = "note.json"
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -53,6 +56,32 @@ def move_to_trash(
         if file.path == source:
             note_path.unlink()
         raise
+    return target
+
+
+class Note(msgspec.Struct, rename="camel"):
+    """What `note.json` in a folder of the trash says of what is in it: why and when, and where it was."""
+
+    reason: str
+    path: str
+    trashed_at: str
+
+
+def make_trash_folder(folder: Path, *, origin: Path, reason: str, calls: Syscalls) -> None:
+    """Make a folder of the trash, with its note first; one that is there is taken as it is."""
+    make_folder(folder, calls)
+    note = Note(reason=reason, path=_words(origin), trashed_at=_iso(datetime.now(UTC).timestamp()))
+    with suppress(FileExistsError):
+        os.close(new_file(folder / NOTE, [msgspec.json.encode(note)], calls))
+
+
+def put_aside(path: Path, folder: Path, *, reason: str, calls: Syscalls) -> Path:
+    """Move a file that is no log into a folder of the trash; answers where it is. Durable when this returns."""
+    make_trash_folder(folder, origin=path.parent, reason=reason, calls=calls)
+    target = folder / path.name
+    move_to_free_name(path, target, calls)
+    sync_folder(folder, calls)
+    sync_folder(path.parent, calls)
     return target
 
 
@@ -92,7 +121,7 @@ def move_back(found: Trashed, target: Path, *, renew: bool, calls: Syscalls) -> 
         file.close()
     if renew:
         os.utime(target)
-    _note_of(path).unlink(missing_ok=True)
+    note_of(path).unlink(missing_ok=True)
 
 
 def unlink_for_good(found: Trashed, calls: Syscalls) -> None:
@@ -102,7 +131,7 @@ def unlink_for_good(found: Trashed, calls: Syscalls) -> None:
     path = Path(found.ref)
     path.unlink(missing_ok=True)
     sync_folder(path.parent, calls)
-    _note_of(path).unlink(missing_ok=True)
+    note_of(path).unlink(missing_ok=True)
 
 
 def way_back(found: Trashed) -> Path:
@@ -137,7 +166,7 @@ def _trashed(path: Path) -> Trashed | None:
 
 def _read_note(path: Path) -> dict[str, Any]:
     try:
-        note = json.loads(_note_of(path).read_bytes())
+        note = json.loads(note_of(path).read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
     return note if isinstance(note, dict) else {}
@@ -148,19 +177,29 @@ def _text(note: dict[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _note_of(path: Path) -> Path:
+def is_log_in_trash(name: str) -> bool:
+    """Whether a file of this name in the trash is a log, not a note or a folder of blobs."""
+    return _NAME.fullmatch(name) is not None
+
+
+def note_of(path: Path) -> Path:
+    """Where the note beside a log of the trash lies."""
     return path.with_name(f"{path.name}.json")
 
 
 def _take_name(trash: Path, name: str, note: bytes, calls: Syscalls) -> tuple[Path, Path]:
     target, numbers = trash / name, count(2)
     while True:
-        note_path = _note_of(target)
+        note_path = note_of(target)
         if not os.path.lexists(target):
             with suppress(FileExistsError):
                 os.close(new_file(note_path, [note], calls))
                 return target, note_path
         target = trash / f"{name}.{next(numbers)}"
+
+
+def _words(path: Path) -> str:
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _iso(seconds: float) -> str:

@@ -1067,6 +1067,48 @@
 ---@field terminal? sessiond.Terminal
 ---@field summarizes? boolean Answers `client/summarize`. Default `false`.
 
+---Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
+---
+---With `paths`, only at these session files or folders of them. `fix` mends what can be mended without a doubt;
+---whatever it takes away it keeps, and says where. What is sound, and what cannot be mended, stays as it is.
+---@class (exact) sessiond.DoctorParams
+---@field fix? boolean Default `false`.
+---@field paths? string[] At most 10000 items. Default `[]`.
+---@field workDoneToken? string|integer 1 to 128 characters.
+
+---What was found. `sound` when there is nothing but notes and what was mended.
+---@class (exact) sessiond.DoctorResult
+---@field findings sessiond.Finding[]
+---@field examined sessiond.Examined
+---@field sound boolean
+
+---One thing that was found. An `error` is damage or stops work, a `note` is only worth knowing.
+---@class (exact) sessiond.Finding
+---@field kind string See the table of findings.
+---@field severity "error"|"note"|"warning"
+---@field what string
+---@field where sessiond.Place
+---@field advice string What to do next.
+---@field mendable boolean `fix` can do it.
+---@field mended? boolean With `fix`: whether it did.
+---@field kept? string Where what was taken away lies now.
+---@field hindrance? string Why `fix` could not do it this time.
+
+---Where something was found, as far as it has a place.
+---@class (exact) sessiond.Place
+---@field path? string
+---@field sessionId? string
+---@field line? integer 1-based physical line.
+---@field byteOffset? integer
+---@field blob? string Its hash.
+
+---How much was looked at.
+---@class (exact) sessiond.Examined
+---@field sessions integer
+---@field sessionBytes integer
+---@field blobs integer
+---@field blobBytes integer
+
 ---Stop the daemon once all is on disk. Other clients are cut off, and may start it again.
 ---@class (exact) sessiond.StopParams
 
@@ -1534,6 +1576,7 @@ M.methods = {
   blobCollect = "blob/collect", -- sessiond.BlobCollectParams -> sessiond.BlobCollectResult
   serverStatus = "server/status", -- sessiond.StatusParams -> sessiond.StatusResult
   serverClients = "server/clients", -- sessiond.ClientsParams -> sessiond.ClientsResult
+  serverDoctor = "server/doctor", -- sessiond.DoctorParams -> sessiond.DoctorResult
   serverStop = "server/stop", -- sessiond.StopParams -> sessiond.StopResult
   serverDrain = "server/drain", -- sessiond.DrainParams -> sessiond.DrainResult
 }

@@ -1,0 +1,132 @@
+"""Whether each blob is what its name says, and each is there that a session names."""
+
+import hashlib
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from sessiond.hub.doctor.logs import Logs
+from sessiond.hub.doctor.scope import Scope
+
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
+_SLICE: Final = 1 << 20
+
+
+def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
+    """Read every blob, then look for those that sessions of ours name."""
+    there: dict[str, int] = {}
+    names = [] if scope.only else _names_in(scope.blobs_folder)
+    for count, name in enumerate(names):
+        scope.doing = "Reading blobs", 75 + 20 * count // len(names)
+        path = str(scope.blobs_folder / name)
+        for digest, size in _digest(path):
+            if digest is None:
+                yield
+            elif digest == name:
+                there[name] = size
+            elif digest:
+                there[name] = size
+                mendable = sound_copy(scope.trash, name) is not None
+                scope.add(
+                    "damagedBlob",
+                    "it holds other bytes than its name says",
+                    path,
+                    blob=name,
+                    mendable=mendable,
+                )
+            else:
+                scope.add("unreadable", "it cannot be read", path)
+        scope.blobs += 1
+        scope.blob_bytes += there.get(name, 0)
+    for path, named in logs.named.items():
+        if path not in logs.own:
+            continue
+        for name in sorted(named):
+            if name not in there and not _is_blob(scope.blobs_folder / name):
+                mendable = sound_copy(scope.trash, name) is not None
+                what = f"it names the blob {name}, which is not there"
+                scope.add("missingBlob", what, path, blob=name, mendable=mendable)
+        yield
+    if not scope.only:
+        _note_unnamed(scope, logs, there)
+
+
+def sound_copy(trash: Path, name: str) -> Path | None:
+    """A file in the trash that holds the bytes of this blob, or None."""
+    for folder in sorted(trash.glob("blobs-*"), reverse=True):
+        path = folder / name
+        if digest_of(path) == name:
+            return path
+    return None
+
+
+def digest_of(path: Path) -> str | None:
+    """The SHA-256 of a regular file; None for what is not there or cannot be read."""
+    return next((digest for digest, _ in _digest(str(path)) if digest is not None), None)
+
+
+def _note_unnamed(scope: Scope, logs: Logs, there: dict[str, int]) -> None:
+    """How many blobs no session file names. Those that only the trash or a torn tail names are counted, too."""
+    grace = scope.chosen.blobs.grace
+    if grace is None:
+        return
+    named = set().union(*logs.named.values())
+    old = [
+        name for name in there.keys() - named if time.time() - _modified(scope.blobs_folder / name) > grace
+    ]
+    if old:
+        size = sum(there[name] for name in old)
+        what = f"{len(old):,} blobs ({size:,} bytes) are named by no session outside the trash"
+        scope.add("unnamedBlobs", what, str(scope.blobs_folder))
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if _HASH.fullmatch(name))  # noqa: PTH208
+    except OSError:
+        return []  # noted with the folders
+
+
+def _digest(path: str) -> Iterator[tuple[str | None, int]]:
+    """Steps `(None, 0)`, then once the hash of a file and its size; an empty hash for what cannot be read."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        return
+    except OSError:
+        yield "", 0
+        return
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            yield "", 0
+            return
+        while data := os.read(descriptor, _SLICE):
+            digest.update(data)
+            size += len(data)
+            yield None, 0
+    except OSError:
+        yield "", 0
+        return
+    finally:
+        os.close(descriptor)
+    yield digest.hexdigest(), size
+
+
+def _is_blob(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return time.time()

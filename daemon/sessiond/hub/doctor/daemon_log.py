@@ -1,0 +1,45 @@
+"""What the daemon wrote to its own log in the last day: how many errors and warnings, and the last of them."""
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from sessiond.hub.doctor.scope import Scope
+
+_TAIL: Final = 1 << 20
+_DAY: Final = 86_400.0
+_LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ (ERROR|CRITICAL|WARNING) \S+: (.*)")
+
+
+def look_at_daemon_log(scope: Scope) -> Iterator[None]:
+    """Count what stands at the end of `sessiond.log`."""
+    path = scope.places.log
+    errors: list[str] = []
+    warnings: list[str] = []
+    for line in _end_of(path).splitlines():
+        said = _LINE.match(line)
+        if said is not None and _age(said[1]) < _DAY:
+            (warnings if said[2] == "WARNING" else errors).append(f"{said[1]} {said[3]}"[:300])
+    for kind, found, word in (("errorsLogged", errors, "error"), ("warningsLogged", warnings, "warning")):
+        if found:
+            many = f"{len(found)} {word}s" if len(found) > 1 else f"one {word}"
+            scope.add(kind, f"{many}, the last: {found[-1]}", path)
+    yield
+
+
+def _end_of(path: str) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+            return file.read(_TAIL).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _age(told: str) -> float:
+    # The log has local time without a zone, as the clock of this machine tells it.
+    return time.time() - datetime.strptime(told, "%Y-%m-%d %H:%M:%S").timestamp()  # noqa: DTZ007

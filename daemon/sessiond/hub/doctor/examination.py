@@ -1,0 +1,43 @@
+"""An examination: everything is looked at, one thing after the other, and what is wrong is noted.
+
+It only reads, needs no hub and blocks: in a daemon it is done in a thread, in a command as it is.
+"""
+
+from collections.abc import Iterator
+
+from sessiond.hub.doctor.blobs import look_at_blobs
+from sessiond.hub.doctor.daemon_log import look_at_daemon_log
+from sessiond.hub.doctor.databases import look_at_databases
+from sessiond.hub.doctor.folders import look_at_folders
+from sessiond.hub.doctor.logs import Logs, look_at_logs
+from sessiond.hub.doctor.machine import look_at_machine
+from sessiond.hub.doctor.scope import Scope
+from sessiond.hub.doctor.writers import look_at_writers
+from sessiond.protocol import types as t
+
+
+def examine(scope: Scope) -> Iterator[None]:
+    """Look at all of the scope, in steps; what is found is in `scope.found` afterwards."""
+    if not scope.only:
+        for look in (look_at_folders, look_at_machine, look_at_daemon_log, look_at_databases):
+            yield from look(scope)
+    logs = Logs()
+    yield from look_at_logs(scope, logs)
+    yield from look_at_blobs(scope, logs)
+    scope.doing = "Looking for other programs", 95
+    yield from look_at_writers(scope, set(logs.named))
+
+
+def examined(scope: Scope) -> t.Examined:
+    """How much was looked at."""
+    return t.Examined(
+        sessions=scope.sessions,
+        session_bytes=scope.session_bytes,
+        blobs=scope.blobs,
+        blob_bytes=scope.blob_bytes,
+    )
+
+
+def sound(findings: list[t.Finding]) -> bool:
+    """Whether there is nothing but notes and what was mended."""
+    return all(it.severity == "note" or it.mended for it in findings)

@@ -1,0 +1,208 @@
+"""What lies in the folders of sessiond: files that belong there, files that do not, and who may read them."""
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from sessiond.hub.doctor.rights import look_at_rights
+from sessiond.hub.doctor.scope import Scope
+from sessiond.paths import OTHERS_MAY_WRITE
+from sessiond.store.files import paths
+from sessiond.store.files.remains import is_beside
+from sessiond.store.files.trash import is_log_in_trash, note_of
+
+TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
+"""As `folders.temporary` names files."""
+_YOUNG_SECONDS: Final = 3600.0
+"""A temporary file may belong to a write that is under way."""
+_BLOB: Final = re.compile(r"[0-9a-f]{64}")
+_OF_STATE: Final = re.compile(
+    r"(daemon|start)\.lock|endpoint\.json(\.new)?|index\.db(-wal|-shm|-journal|-seal)?|sessiond\.log(\.[0-9]+)?"
+)
+_OF_DATA: Final = re.compile(r"history\.db(-wal|-shm|-journal)?")
+_HISTORY_ASIDE: Final = re.compile(r"history\.db\.damaged-[0-9]+")
+_INDEX_ASIDE: Final = re.compile(r"index\.db(-wal|-shm|-journal|-seal)?\.damaged-.+")
+
+
+def look_at_folders(scope: Scope) -> Iterator[None]:
+    """Look at everything but the content of files: names, kinds, owners and rights."""
+    for top in (scope.places.data, scope.places.state, scope.places.runtime):
+        _look_at_top(scope, top)
+        yield
+    _look_at_config(scope)
+    yield from _look_at_state(scope)
+    yield from _look_at_data(scope)
+    for root in (scope.sessions_folder, scope.drafts):
+        for folder in _inside(scope, root):
+            if not stat.S_ISDIR(folder.status.st_mode):
+                _look_beside_folders(scope, folder)
+                continue
+            for entry in _inside(scope, Path(folder.path)):
+                _look_at_log_or_beside(scope, entry)
+            yield
+    for entry in _inside(scope, scope.blobs_folder):
+        if not _is_leftover(scope, entry) and not _BLOB.fullmatch(entry.name):
+            scope.add("strangeFile", "it is no blob", entry.path)
+    yield
+    for entry in _inside(scope, scope.trash):
+        _look_at_trashed(scope, entry)
+    yield
+
+
+class _Entry:
+    """A name in a folder, with what it is; links are not followed."""
+
+    __slots__ = ("name", "path", "status")
+
+    def __init__(self, path: str, name: str, status: os.stat_result) -> None:
+        self.path = path
+        self.name = name
+        self.status = status
+
+    @property
+    def is_file(self) -> bool:
+        return stat.S_ISREG(self.status.st_mode)
+
+
+def _inside(scope: Scope, folder: Path) -> Iterator[_Entry]:
+    """What is in a folder of ours and ours to read; what is not is noted, a folder that is not there is empty."""
+    try:
+        with os.scandir(folder) as names:
+            entries = sorted(names, key=lambda it: it.name)
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        scope.add("badFolder", "it is no folder", str(folder))
+        return
+    except OSError as error:
+        scope.add("unreadable", f"it cannot be listed: {error.strerror}", str(folder))
+        return
+    for entry in entries:
+        with suppress(FileNotFoundError):
+            found = _Entry(entry.path, entry.name, entry.stat(follow_symlinks=False))
+            if look_at_rights(scope, found.path, found.status):
+                yield found
+
+
+def _look_at_top(scope: Scope, folder: str) -> None:
+    try:
+        # A person may have put a link in the place of a whole folder: what counts is where it leads.
+        status = os.stat(folder)  # noqa: PTH116
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        scope.add("badFolder", f"it cannot be looked at: {error.strerror}", folder)
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        scope.add("badFolder", "it is no folder", folder)
+    else:
+        look_at_rights(scope, folder, status)
+
+
+def _look_at_config(scope: Scope) -> None:
+    """Others may read what a person chose, but not write it: it may name a program that the daemon runs."""
+    path = scope.places.config_file
+    with suppress(OSError):
+        status = os.stat(path)  # noqa: PTH116
+        if status.st_uid not in (os.geteuid(), 0) or status.st_mode & OTHERS_MAY_WRITE:
+            look_at_rights(scope, path, status)
+
+
+def _look_at_state(scope: Scope) -> Iterator[None]:
+    for entry in _inside(scope, Path(scope.places.state)):
+        if entry.name == "terminal-sessions":
+            for crumb in _inside(scope, Path(entry.path)):
+                _is_leftover(scope, crumb)
+        elif _INDEX_ASIDE.fullmatch(entry.name):
+            scope.add("putAside", "it is an index that was put aside", entry.path)
+        elif not _OF_STATE.fullmatch(entry.name) and not _is_top(scope, entry.path):
+            scope.add("strangeFile", "it is not of sessiond", entry.path)
+        yield
+
+
+def _look_at_data(scope: Scope) -> Iterator[None]:
+    folders = {str(it) for it in (scope.sessions_folder, scope.drafts, scope.trash, scope.blobs_folder)}
+    for entry in _inside(scope, scope.data):
+        if _HISTORY_ASIDE.fullmatch(entry.name):
+            scope.add("putAside", "it is a history of prompts that was damaged", entry.path)
+        elif (
+            entry.path not in folders
+            and not _OF_DATA.fullmatch(entry.name)
+            and not _OF_STATE.fullmatch(entry.name)
+            and not _is_top(scope, entry.path)
+        ):
+            scope.add("strangeFile", "it is not of sessiond", entry.path)
+        yield
+
+
+def _is_top(scope: Scope, path: str) -> bool:
+    """Whether one of our folders lies in another, as the socket's does where there is no runtime folder."""
+    where = scope.places
+    return os.path.realpath(path) in {
+        os.path.realpath(it) for it in (where.data, where.state, where.runtime, where.config)
+    } | {os.path.realpath(os.path.join(where.state, "terminal-sessions"))}
+
+
+def _look_beside_folders(scope: Scope, entry: _Entry) -> None:
+    if not _is_leftover(scope, entry):
+        _look_at_log_or_beside(scope, entry)
+
+
+def _look_at_log_or_beside(scope: Scope, entry: _Entry) -> None:
+    if _is_leftover(scope, entry):
+        return
+    log = is_beside(entry.name)
+    if log is not None and entry.is_file:
+        _say_what_is_kept(scope, entry, Path(entry.path).with_name(log))
+    elif paths.session_id_of(entry.name) is None:
+        scope.add("strangeFile", "it is no session", entry.path)
+    elif not entry.is_file:
+        scope.add(
+            "strangeFile",
+            "it bears the name of a session, but is no file",
+            entry.path,
+            severity="warning",
+        )
+    elif entry.status.st_nlink > 1:
+        scope.add("hardLink", f"it has {entry.status.st_nlink} names", entry.path)
+
+
+def _say_what_is_kept(scope: Scope, entry: _Entry, log: Path) -> None:
+    what = "a torn tail" if ".torn-" in entry.name else "an original from before a rewrite"
+    holds = f"{entry.status.st_size:,} bytes, {_lines_in(entry.path)} whole lines"
+    if os.path.lexists(log):
+        scope.add("kept", f"it is {what} of the session beside it: {holds}", entry.path)
+    else:
+        scope.add("orphan", f"it is {what} of a session that is not here: {holds}", entry.path)
+
+
+def _lines_in(path: str) -> str:
+    lines, size = 0, 0
+    try:
+        with open(path, "rb") as file:
+            while size < 64 * 1024 * 1024 and (data := file.read(1 << 20)):
+                lines, size = lines + data.count(b"\n"), size + len(data)
+    except OSError:
+        return "unknown"
+    return f"{lines:,}"
+
+
+def _look_at_trashed(scope: Scope, entry: _Entry) -> None:
+    if entry.is_file and is_log_in_trash(entry.name) and not os.path.lexists(note_of(Path(entry.path))):
+        scope.add("noNote", "nothing says where it was", entry.path)
+    else:
+        _is_leftover(scope, entry)
+
+
+def _is_leftover(scope: Scope, entry: _Entry) -> bool:
+    """Whether it is a temporary file; one that no write can be busy with any more is noted."""
+    if not entry.is_file or not TEMPORARY.fullmatch(entry.name):
+        return False
+    if time.time() - entry.status.st_mtime > _YOUNG_SECONDS:
+        scope.add("leftover", f"it was left behind ({entry.status.st_size:,} bytes)", entry.path)
+    return True

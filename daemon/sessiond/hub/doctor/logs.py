@@ -1,0 +1,208 @@
+"""What is wrong in session files: each is read as a whole, by the code that opens sessions."""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sessiond.hub.doctor.scope import Scope
+from sessiond.session import blobs
+from sessiond.session.flaws import whole_log
+from sessiond.session.problems import Problem
+from sessiond.session.tree import Tree
+from sessiond.store.files import paths
+
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_OVERLAP: Final = blobs.REFERENCE_BYTES
+_TRIES: Final = 20
+_SETTLE_SECONDS: Final = 0.05
+"""Half a line may be a write that is under way: it is looked at again until it stays as it is for so long."""
+_PROBLEMS: Final = 100
+"""Problems of one file that are told singly."""
+
+
+@dataclass(slots=True)
+class Logs:
+    """What all files said together: which blobs each names, and which ids they have."""
+
+    named: dict[str, set[str]] = field(default_factory=dict)
+    by_id: dict[str, list[str]] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Log:
+    path: str
+    size: int
+    own: bool
+    draft: bool
+
+
+def look_at_logs(scope: Scope, found: Logs) -> Iterator[None]:
+    """Read every session file, and put what they say together into `found`."""
+    logs = list(_all_logs(scope))
+    total, done = sum(log.size for log in logs) or 1, 0
+    for log in logs:
+        scope.doing = "Reading sessions", 5 + 70 * done // total
+        _look_at(scope, log, found)
+        yield
+        done += log.size
+        scope.sessions += 1
+        scope.session_bytes += log.size
+    for session_id, where in found.by_id.items():
+        for path in where[1:]:
+            scope.add(
+                "sameSession",
+                f"it holds session {session_id}, as {where[0]} does",
+                path,
+                session_id=session_id,
+            )
+
+
+def _all_logs(scope: Scope) -> Iterator[_Log]:
+    own = (scope.sessions_folder, scope.drafts)
+    if scope.only:
+        for path in scope.only:
+            draft = Path(path).is_relative_to(scope.drafts)
+            kept = any(Path(path).is_relative_to(root) for root in own)
+            yield from _logs_at(scope, path, own=kept, draft=draft)
+        return
+    for root in own:
+        yield from _logs_at(scope, str(root), own=True, draft=root == scope.drafts)
+    for folder in scope.chosen.roots.folders:
+        if not os.path.isdir(folder):  # noqa: PTH112 - a text of the configuration
+            scope.add("missingRoot", "[roots] names it, and it is no folder", folder)
+        else:
+            yield from _logs_at(scope, os.path.realpath(folder), own=False, draft=False)
+
+
+def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[_Log]:
+    """The file at a path, or those in that folder and in the folders in it."""
+    folders = [path]
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        scope.add("unreadable", f"it cannot be looked at: {error.strerror}", path)
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        yield _Log(path, status.st_size, own, draft)
+        return
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                names = sorted(entries, key=lambda it: it.name)
+        except OSError as error:
+            if not own:  # one of ours was noted with the folders
+                scope.add("unreadable", f"it cannot be listed: {error.strerror}", folder)
+            continue
+        for entry in names:
+            if entry.is_dir(follow_symlinks=False):
+                if folder == path:
+                    folders.append(entry.path)
+            elif paths.session_id_of(entry.name) is not None and entry.is_file(follow_symlinks=False):
+                with suppress(FileNotFoundError):
+                    yield _Log(entry.path, entry.stat(follow_symlinks=False).st_size, own, draft)
+
+
+def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
+    try:
+        descriptor = os.open(log.path, _FLAGS)
+    except FileNotFoundError:
+        return  # moved since it was listed
+    except OSError as error:
+        scope.add("unreadable", f"it cannot be read: {error.strerror}", log.path)
+        return
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            scope.add("strangeFile", "it is no file", log.path, severity="warning")
+            return
+        tree, named = _settled(descriptor)
+    except OSError as error:
+        scope.add("unreadable", f"it cannot be read: {error.strerror}", log.path)
+        return
+    finally:
+        os.close(descriptor)
+    _note(scope, log, tree)
+    _note_age(scope, log, tree)
+    if log.own and not os.access(log.path, os.W_OK):
+        scope.add("readOnlyFile", "it may not be written", log.path)
+    found.named[log.path] = named
+    if log.own:
+        found.own.add(log.path)
+    if tree.header is not None:
+        found.by_id.setdefault(tree.header.id, []).append(log.path)
+
+
+def _settled(descriptor: int) -> tuple[Tree, set[str]]:
+    """The tree of a file, and the blobs that it names; a torn end only when nobody is just writing it."""
+    for _ in range(_TRIES):
+        before = os.fstat(descriptor)
+        tree, named = _read(descriptor, before.st_size)
+        if not tree.tail:
+            return tree, named
+        time.sleep(_SETTLE_SECONDS)
+        now = os.fstat(descriptor)
+        if (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
+            return tree, named
+    tree.drop_tail()  # somebody writes all the time
+    return tree, named
+
+
+def _read(descriptor: int, size: int) -> tuple[Tree, set[str]]:
+    named: set[str] = set()
+    before = b""
+
+    def read(start: int, end: int) -> bytes:
+        nonlocal before
+        data = os.pread(descriptor, end - start, start)
+        before = before[-_OVERLAP:] + data
+        named.update(blobs.named(before))
+        return data
+
+    return whole_log(size, read), named
+
+
+def _note(scope: Scope, log: _Log, tree: Tree) -> None:
+    session_id = None if tree.header is None else tree.header.id
+    problems = tree.problems
+    for problem in problems[:_PROBLEMS]:
+        _note_problem(scope, log, problem, session_id)
+    if len(problems) > _PROBLEMS:
+        more = f"{len(problems) - _PROBLEMS:,} more problems in this file"
+        scope.add("moreProblems", more, log.path, session_id=session_id)
+
+
+def _note_problem(scope: Scope, log: _Log, problem: Problem, session_id: str | None) -> None:
+    scope.add(
+        problem.kind,
+        problem.reason,
+        log.path,
+        severity=problem.severity,
+        session_id=session_id,
+        line=problem.line,
+        byte_offset=problem.offset,
+        mendable=None if log.own or scope.only else False,
+    )
+
+
+def _note_age(scope: Scope, log: _Log, tree: Tree) -> None:
+    """A draft that nobody answered, older than drafts are kept; and a time of writing that is still to come."""
+    try:
+        modified = os.stat(log.path, follow_symlinks=False).st_mtime  # noqa: PTH116
+    except OSError:
+        return
+    now, oldest = time.time(), scope.chosen.drafts.max_age
+    if log.draft and oldest is not None and now - modified > oldest and not tree.has_assistant():
+        scope.add("staleDraft", f"it was last written {_days(now - modified)} days ago", log.path)
+    if modified - now > 86_400:
+        scope.add("wrongClock", f"it was written {_days(modified - now)} days in the future", log.path)
+
+
+def _days(seconds: float) -> str:
+    return f"{seconds / 86_400:,.0f}"

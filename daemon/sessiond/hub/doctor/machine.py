@@ -1,0 +1,96 @@
+"""What the machine does to sessiond: room on its disks, their kind, the watching of files, the clock."""
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from sessiond.hub.doctor.scope import Scope
+from sessiond.hub.room import LOW_BYTES
+from sessiond.protocol import types as t
+from sessiond.store.files.space import free_bytes, free_files, is_read_only
+
+VERY_LITTLE_BYTES: Final = 64 * 1024 * 1024
+LITTLE_FILES: Final = 1_000
+_NETWORK: Final = re.compile(
+    r"nfs4?|cifs|smb[0-9]?|smbfs|afs|ceph|glusterfs|9p|lustre|fuse\.(sshfs|s3fs|rclone|gcsfuse)"
+)
+_VOLATILE: Final = ("tmpfs", "ramfs")
+_WATCHES: Final = 8_192
+_INSTANCES: Final = 64
+_BUILT: Final = 1_767_225_600
+"""2026-01-01: no machine that runs this has an earlier time."""
+
+
+def look_at_machine(scope: Scope) -> Iterator[None]:
+    """Look at the disks under the folders, the limits of the kernel and the clock."""
+    mounts = _mounts()
+    for folder in dict.fromkeys((scope.places.data, scope.places.state)):
+        if os.path.isdir(folder):  # noqa: PTH112 - a text
+            _look_at_room(scope, folder)
+            _look_at_disk(scope, folder, mounts)
+        yield
+    _look_at_watches(scope)
+    if time.time() < _BUILT:
+        scope.add("wrongClock", f"it is {time.strftime('%Y-%m-%d %H:%M')}, says the clock", "/etc/localtime")
+    yield
+
+
+def _look_at_room(scope: Scope, folder: str) -> None:
+    where = Path(folder)
+    if is_read_only(where):
+        scope.add("readOnlyDisk", "it lies on a disk that is mounted read-only", folder)
+    room, files = free_bytes(where), free_files(where)
+    if room is not None and room < LOW_BYTES:
+        severity: t.FindingSeverity = "error" if room < VERY_LITTLE_BYTES else "warning"
+        scope.add("littleRoom", f"{room / 1e6:,.0f} MB are free there", folder, severity=severity)
+    elif files is not None and files < LITTLE_FILES:
+        scope.add("littleRoom", f"{files:,} more files fit there", folder)
+
+
+def _look_at_disk(scope: Scope, folder: str, mounts: dict[str, str]) -> None:
+    path = os.path.realpath(folder)
+    while path not in mounts and path != "/":
+        path = os.path.dirname(path)  # noqa: PTH120
+    kind = mounts.get(path, "")
+    if _NETWORK.fullmatch(kind):
+        scope.add("networkDisk", f"it lies on a filesystem of the kind {kind}, mounted at {path}", folder)
+    elif kind in _VOLATILE:
+        scope.add("volatileDisk", f"it lies on a filesystem of the kind {kind}, mounted at {path}", folder)
+
+
+def _mounts() -> dict[str, str]:
+    """Where something is mounted, and of which kind it is; empty where the system does not say."""
+    try:
+        lines = (
+            Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        )
+    except OSError:
+        return {}
+    found: dict[str, str] = {}
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields = before.split()
+        if len(fields) > 4 and after:
+            point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
+            found[point] = after.split()[0]  # what was mounted last hides the others
+    return found
+
+
+def _look_at_watches(scope: Scope) -> None:
+    few = [
+        f"{name} is {limit:,}"
+        for name, least in (("max_user_watches", _WATCHES), ("max_user_instances", _INSTANCES))
+        if (limit := _limit(name)) is not None and limit < least
+    ]
+    if few:
+        scope.add("fewWatches", f"fs.inotify: {', '.join(few)}", "/proc/sys/fs/inotify")
+
+
+def _limit(name: str) -> int | None:
+    try:
+        return int(Path(f"/proc/sys/fs/inotify/{name}").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None

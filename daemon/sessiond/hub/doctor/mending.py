@@ -1,0 +1,162 @@
+"""Mending what was found, where that is safe: each mend looks again first, and keeps what it takes away.
+
+A mend that was done before has nothing to do and says so. What a person must decide is not mended.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from sessiond.config import Config
+from sessiond.hub import clock
+from sessiond.hub.collecting import Tell
+from sessiond.hub.doctor.blobs import digest_of, sound_copy
+from sessiond.hub.doctor.databases import INDEX_FILES, damage_of
+from sessiond.hub.doctor.examination import examine, examined, sound
+from sessiond.hub.doctor.rights import close_to_others
+from sessiond.hub.doctor.scope import Found, Scope
+from sessiond.hub.errors import HubError, InvalidRequest
+from sessiond.hub.threads import step_through
+from sessiond.paths import Places
+from sessiond.protocol import types as t
+from sessiond.protocol.findings import finding
+from sessiond.session.lines import sound as as_text
+from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed
+from sessiond.store.files import paths
+from sessiond.store.files.syscalls import Syscalls
+from sessiond.store.files.trash import put_aside
+
+if TYPE_CHECKING:
+    from sessiond.hub.hub import Hub
+
+_GONE: Final = "it is so no more"
+
+
+class _NotMended(Exception):
+    """It was not mended; the message says why."""
+
+
+async def look_through(
+    hub: "Hub", places: Places, chosen: Config, params: t.DoctorParams, tell: Tell
+) -> t.DoctorResult:
+    """Examine what lies on disk and in this hub, and with `fix` mend it. Raises `InvalidRequest`, `Draining`."""
+    for path in params.paths:
+        if not path.startswith("/") or "\0" in path:
+            raise InvalidRequest("a path is not an absolute path")
+        if not os.path.lexists(path):
+            raise InvalidRequest(f"there is nothing at {path}")
+    scope = Scope(places, chosen, only=[os.path.realpath(it) for it in params.paths])
+    await step_through(examine(scope), lambda: tell(*scope.doing))
+    findings = [it.finding for it in scope.found]
+    if params.fix:
+        mending = _Mending(hub, scope)
+        for number, found in enumerate(scope.found):
+            hub.refuse_when_draining()
+            tell("Mending", 95 + 5 * number // len(scope.found))
+            if found.finding.mendable:
+                # Once begun it is finished, whoever gives up waiting.
+                findings[number] = await asyncio.shield(mending.mended(found))
+    if not scope.only:
+        findings += _refusing(hub)
+    return t.DoctorResult(findings=findings, examined=examined(scope), sound=sound(findings))
+
+
+def _refusing(hub: "Hub") -> list[t.Finding]:
+    """The open sessions that take no writes, and why; what is wrong in their files was found there."""
+    return [
+        finding("refusing", live.refuses.message, live.log.path, session_id=live.session_id)
+        for live in hub.open_sessions()
+        if live.refuses is not None and live.refuses.reason != "damaged"
+    ]
+
+
+class _Mending:
+    """One round of mends; what it takes away goes into one folder of the trash."""
+
+    def __init__(self, hub: "Hub", scope: Scope) -> None:
+        self._hub = hub
+        self._scope = scope
+        self._calls = Syscalls()
+        self._stamp = paths.timestamp_in_names(clock.timestamp())
+
+    async def mended(self, found: Found) -> t.Finding:
+        """The finding, with what became of it."""
+        mend: Callable[[_Mending, Found], Awaitable[str | None]] = _MENDS[found.finding.kind]
+        try:
+            kept = await mend(self, found)
+        except _NotMended as reason:
+            return msgspec.structs.replace(found.finding, mended=False, hindrance=str(reason))
+        except (HubError, StorageFailed, LogExists, LogNotFound, LogReplaced, OSError) as error:
+            return msgspec.structs.replace(found.finding, mended=False, hindrance=as_text(str(error)))
+        return msgspec.structs.replace(
+            found.finding, mended=True, kept=None if kept is None else as_text(kept)
+        )
+
+    async def put_tail_aside(self, found: Found) -> str | None:
+        return _unless_gone(await self._hub.mend_tail(found.path))
+
+    async def trash_draft(self, found: Found) -> str | None:
+        return _unless_gone(await self._hub.trash_draft(found.path), "it is open, or was answered")
+
+    async def trash_empty(self, found: Found) -> str | None:
+        return _unless_gone(
+            await self._hub.trash_empty(found.path), "it is open, or something is in it by now"
+        )
+
+    async def close_to_others(self, found: Found) -> str | None:
+        await asyncio.to_thread(close_to_others, found.path)
+        return None
+
+    async def put_leftover_aside(self, found: Found) -> str | None:
+        folder = self._scope.trash / f"leftovers-{self._stamp}"
+        reason = "a daemon that was killed had left it behind"
+        return str(
+            await asyncio.to_thread(put_aside, Path(found.path), folder, reason=reason, calls=self._calls)
+        )
+
+    async def bring_blob_back(self, found: Found) -> str | None:
+        name = found.finding.where.blob or ""
+        if await asyncio.to_thread(self._is_sound, name):
+            raise _NotMended(_GONE)
+        copy = await asyncio.to_thread(sound_copy, self._scope.trash, name)
+        if copy is None:
+            raise _NotMended("the trash has no good copy of it")
+        # Bytes that are put take the place of damaged ones, which go to the trash.
+        await self._hub.put_blob(await asyncio.to_thread(copy.read_bytes))
+        aside = sorted(self._scope.trash.glob(f"blobs-damaged-*/{name}"))
+        return str(aside[-1]) if aside and found.finding.kind == "damagedBlob" else None
+
+    def _is_sound(self, name: str) -> bool:
+        return digest_of(self._scope.blobs_folder / name) == name
+
+    async def put_index_aside(self, found: Found) -> str | None:
+        path = found.path
+        if await asyncio.to_thread(damage_of, path) is None:
+            raise _NotMended(_GONE)
+        for suffix in INDEX_FILES:
+            if os.path.lexists(path + suffix):
+                os.rename(path + suffix, f"{path}{suffix}.damaged-{self._stamp}")  # noqa: PTH104 - a text
+        return f"{path}.damaged-{self._stamp}"
+
+
+def _unless_gone(kept: str | None, reason: str = _GONE) -> str:
+    if kept is None:
+        raise _NotMended(reason)
+    return kept
+
+
+_MENDS: Final[Mapping[str, Callable[[_Mending, Found], Awaitable[str | None]]]] = {
+    "tornTail": _Mending.put_tail_aside,
+    "cutOffBatch": _Mending.put_tail_aside,
+    "emptyLog": _Mending.trash_empty,
+    "staleDraft": _Mending.trash_draft,
+    "openToOthers": _Mending.close_to_others,
+    "leftover": _Mending.put_leftover_aside,
+    "missingBlob": _Mending.bring_blob_back,
+    "damagedBlob": _Mending.bring_blob_back,
+    "damagedIndex": _Mending.put_index_aside,
+}

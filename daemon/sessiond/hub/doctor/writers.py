@@ -1,0 +1,54 @@
+"""Which other processes have session files open for writing, where the system tells that (Linux)."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from sessiond.hub.doctor.scope import Scope
+
+
+def look_at_writers(scope: Scope, files: set[str]) -> Iterator[None]:
+    """Note every process of this user, but for sessiond's own, that may write to one of these files."""
+    for process in sorted(Path("/proc").glob("[0-9]*")):
+        for path in sorted(_written_by(process) & files):
+            if not _is_daemon(process):
+                name = _name(process)
+                scope.add("openElsewhere", f"process {process.name} ({name}) has it open for writing", path)
+        yield
+
+
+def _written_by(process: Path) -> set[str]:
+    found: set[str] = set()
+    try:
+        for descriptor in os.listdir(process / "fd"):  # noqa: PTH208
+            path = os.readlink(process / "fd" / descriptor)  # noqa: PTH115
+            if path.endswith(".jsonl") and _may_write(process / "fdinfo" / descriptor):
+                found.add(path)
+    except OSError:
+        return found  # it ended, or is another user's
+    return found
+
+
+def _may_write(fdinfo: Path) -> bool:
+    for line in fdinfo.read_text(encoding="ascii").splitlines():
+        if line.startswith("flags:"):
+            return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+    return False
+
+
+def _is_daemon(process: Path) -> bool:
+    """Whether it is this process, or a daemon as clients start it."""
+    if int(process.name) == os.getpid():
+        return True
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return True
+    return b"sessiond" in words and b"serve" in words
+
+
+def _name(process: Path) -> str:
+    try:
+        return (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return "ended"

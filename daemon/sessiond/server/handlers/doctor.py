@@ -1,0 +1,13 @@
+"""`server/doctor`: looks through all that lies on disk, and mends what it may."""
+
+from sessiond.protocol import types as t
+from sessiond.server.client import Client
+from sessiond.server.progress import progress_in_percent
+
+
+async def doctor(client: Client, params: t.DoctorParams) -> t.DoctorResult:
+    if params.fix:
+        client.hub.refuse_when_draining()
+    server = client.server
+    with progress_in_percent(client, params.work_done_token, "Looking for what is wrong") as tell:
+        return await client.hub.look_through(server.where, server.chosen, params, tell)

@@ -1,0 +1,180 @@
+"""The command doctor, with a daemon, without one, and with one that does not answer; and others then."""
+
+import json  # noqa: TID251 - what a daemon tells of itself
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.commands import Ran, Shell, a_shell
+from support.homes import wait_until
+from support.processes import runs
+
+MACHINE = {"littleRoom", "volatileDisk", "networkDisk", "fewWatches", "openElsewhere"}
+"""What the machine that the tests run on may have by itself."""
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with a_shell(tmp_path) as shell:
+        yield shell
+
+
+def kinds(ran: Ran) -> set[str]:
+    return {it["kind"] for it in ran.json["findings"]} - MACHINE
+
+
+def of(ran: Ran, kind: str) -> dict[str, Any]:
+    [found] = [it for it in ran.json["findings"] if it["kind"] == kind]
+    return dict(found)
+
+
+def a_session(shell: Shell) -> Path:
+    session = shell("new").lines[0]
+    shell("append", session, "--user", "Hello.", "--assistant", "Hello!")
+    return Path(shell("show", session, "--json").json["session"]["path"])
+
+
+def endpoint(shell: Shell) -> dict[str, Any]:
+    told = json.loads(Path(shell.where.endpoint).read_bytes())
+    assert isinstance(told, dict)
+    return told
+
+
+def tear(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b'{"type":"mess')
+
+
+def test_without_a_daemon_everything_is_looked_at_and_none_is_started(shell: Shell) -> None:
+    path = a_session(shell)
+    shell("stop")
+    assert kinds(shell("doctor", "--json")) == {"notRunning"}
+    tear(path)
+    ran = shell.run("doctor", "--json")
+    assert ran.code == 1
+    assert kinds(ran) == {"notRunning", "tornTail"}
+    assert not Path(shell.where.endpoint).exists()
+
+
+def test_fix_starts_a_daemon_mends_and_has_nothing_to_do_again(shell: Shell) -> None:
+    path = a_session(shell)
+    shell("stop")
+    tear(path)
+    ran = shell("doctor", "--fix")
+    assert "mended" in ran.out
+    assert f"{path}.torn-3" in ran.out
+    assert Path(f"{path}.torn-3").read_bytes() == b'{"type":"mess'
+    assert "mended" not in shell("doctor", "--fix").out
+
+
+def test_an_id_or_a_file_or_a_folder_may_be_named(shell: Shell) -> None:
+    path = a_session(shell)
+    session = shell("show", "--json").json["session"]["sessionId"]
+    for word in (session, str(path), str(path.parent)):
+        assert shell("doctor", word, "--json").json["examined"]["sessions"] == 1
+    assert shell.run("doctor", "/nowhere/at-all.jsonl").code == 2
+
+
+def test_a_configuration_that_no_daemon_takes_is_told(shell: Shell) -> None:
+    config = Path(shell.where.config_file)
+    config.parent.mkdir(parents=True)
+    config.write_text("[listen]\nidle = 3\n", encoding="utf-8")
+    ran = shell.run("doctor", "--fix", "--json")
+    assert ran.code == 1
+    assert "badConfig" in kinds(ran)
+
+
+def test_a_socket_that_was_removed_comes_back(shell: Shell) -> None:
+    a_session(shell)
+    Path(endpoint(shell)["socket"]).unlink()
+    assert "unreachable" in kinds(shell.run("doctor", "--json"))
+    assert of(shell.run("doctor", "--fix", "--json"), "unreachable")["mended"] is True
+    assert "unreachable" not in kinds(shell("doctor", "--json"))
+
+
+def test_an_endpoint_that_cannot_be_read_is_written_anew(shell: Shell) -> None:
+    a_session(shell)
+    Path(shell.where.endpoint).write_text("{", encoding="utf-8")
+    assert "damagedEndpoint" in kinds(shell.run("doctor", "--json"))
+    shell.run("doctor", "--fix")
+    assert "damagedEndpoint" not in kinds(shell("doctor", "--json"))
+
+
+def test_what_a_killed_daemon_leaves_behind_is_only_worth_a_note(shell: Shell) -> None:
+    a_session(shell)
+    daemon = endpoint(shell)["pid"]
+    os.kill(daemon, signal.SIGKILL)
+    wait_until(lambda: not runs(daemon), 30)
+    assert kinds(shell("doctor", "--json")) == {"notRunning", "staleSocket", "staleEndpoint"}
+
+
+def test_a_lock_file_that_was_replaced_under_a_daemon_is_told(shell: Shell) -> None:
+    a_session(shell)
+    lock = Path(shell.where.daemon_lock)
+    lock.rename(f"{lock}.old")
+    lock.touch(0o600)
+    assert "lockLost" in kinds(shell.run("doctor", "--json"))
+
+
+def test_escape_sequences_in_names_do_not_reach_the_terminal(shell: Shell) -> None:
+    path = a_session(shell)
+    path.with_name("\x1b]0;owned\x07\x1b[31m.jsonl.txt").write_bytes(b"")
+    assert "\x1b" not in shell.run("doctor").out
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_every_command_ends_with_a_sentence_when_the_daemon_does_not_answer(shell: Shell) -> None:
+    path = a_session(shell)
+    tear(path)
+    daemon = endpoint(shell)["pid"]
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        words = [["status"], ["clients"], ["stop"], ["list"], ["append", "--user", "x"], ["doctor"]]
+        running = [shell.start(*it) for it in words]
+        ended = [it.communicate(timeout=120) for it in running]
+        codes = [it.returncode for it in running]
+        assert codes == [75] * 5 + [1]
+        for out, err in ended:
+            assert f"process {daemon}" in out + err
+        assert f"kill -CONT {daemon}" in ended[-1][0]
+        assert "the last line is torn" in ended[-1][0]  # what lies on disk is looked at all the same
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+    # It was asked to stop, and now it does.
+    wait_until(lambda: not runs(daemon), 30)
+
+
+@pytest.mark.slow
+def test_a_socket_of_somebody_who_only_listens_is_told_as_silence(shell: Shell) -> None:
+    """As a daemon whose loop hangs: the kernel takes the connection, and nobody ever reads it."""
+    run = Path(shell.where.runtime)
+    run.mkdir(parents=True, mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(shell.where.socket)
+        listening.listen(16)
+        ran = shell.run("status")
+        assert ran.code == 75
+        assert "has not answered" in ran.err
+
+
+def test_the_command_never_loads_the_server(shell: Shell) -> None:
+    program = (
+        "import sys; from sessiond.cli.main import run; run(['doctor'])\n"
+        "print([it for it in sys.modules if it.startswith('sessiond.server')], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        encoding="utf-8",
+        env=shell.environment(),
+        cwd=shell.folder,
+    )
+    assert done.stderr.splitlines()[-1] == "[]"

@@ -1,0 +1,295 @@
+"""The doctor: what he finds in a store that was damaged on purpose, what he mends, and what he leaves alone."""
+
+import hashlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessiond.hub.doctor.folders import look_at_folders
+from sessiond.hub.doctor.mending import _MENDS
+from sessiond.protocol.findings import KINDS
+from sessiond.session.problems import PROBLEMS
+from support import logs
+from support.daemons import Running, assistant, refusal, running, user
+
+SESSION = "doctors-patient"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A home as the daemon makes it: open to its owner only."""
+    os.umask(0o077)
+    yield tmp_path / "home"
+    os.umask(0o022)
+
+
+async def patient(daemon: Running) -> Path:
+    """A session of two messages that nobody has open."""
+    peer = await daemon.attach()
+    await peer.call("session/create", cwd="/home/ada/atlas", id=SESSION)
+    await peer.append(SESSION, user("Hello."), assistant("Hello!"))
+    path = Path((await peer.call("session/info", sessionId=SESSION))["session"]["path"])
+    await peer.call("session/close", sessionId=SESSION)
+    return path
+
+
+async def found_after(
+    home: Path, damage: Callable[[Path], object], *, again: bool = True
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The findings after some damage to the patient's file, and those after they were mended."""
+    async with running(home) as daemon:
+        path = await patient(daemon)
+    damage(path)
+    async with running(home) as daemon:
+        peer = await daemon.attach()
+        found = (await peer.call("server/doctor"))["findings"]
+        mended = (await peer.call("server/doctor", fix=True))["findings"]
+        if again:
+            assert not [
+                it for it in (await peer.call("server/doctor", fix=True))["findings"] if it.get("mended")
+            ]
+        return found, mended
+
+
+def kinds(findings: list[dict[str, Any]]) -> set[str]:
+    """The kinds of what is wrong; the machine that the tests run on may have its own."""
+    machine = {"littleRoom", "volatileDisk", "networkDisk", "fewWatches", "openElsewhere"}
+    return {it["kind"] for it in findings} - machine
+
+
+def _of(findings: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [it for it in findings if it["kind"] == kind]
+
+
+def add(data: bytes) -> Callable[[Path], object]:
+    def append(path: Path) -> None:
+        with path.open("ab") as file:
+            file.write(data)
+
+    return append
+
+
+def test_every_problem_of_a_session_has_its_advice_in_the_table_of_findings() -> None:
+    assert PROBLEMS.keys() <= KINDS.keys()
+
+
+def test_what_can_be_mended_is_what_the_table_says_or_what_the_command_does_itself() -> None:
+    by_the_command = {"unreachable", "damagedEndpoint"}
+    assert {kind for kind, it in KINDS.items() if it.mends} == _MENDS.keys() | by_the_command
+
+
+async def test_a_sound_store_has_no_findings(home: Path) -> None:
+    found, mended = await found_after(home, lambda _: None)
+    assert kinds(found) == kinds(mended) == set()
+
+
+@pytest.mark.parametrize(
+    "tail", [b'{"type":"mess', b'{"type":"message","id":"x1"}\0\0\0\0\0\0\0\0'], ids=["half", "nul"]
+)
+async def test_a_torn_tail_is_put_aside_and_named(home: Path, tail: bytes) -> None:
+    found, mended = await found_after(home, add(tail))
+    assert kinds(found) == {"tornTail"}
+    [mend] = _of(mended, "tornTail")
+    assert mend["mended"] is True
+    assert Path(mend["kept"]).read_bytes() == tail
+
+
+async def test_a_damaged_line_is_told_by_its_place_and_stays(home: Path) -> None:
+    async with running(home) as daemon:
+        path = await patient(daemon)
+    before = path.read_bytes()
+    path.write_bytes(before + b'not json\n{"type":"custom","id":"c1","parentId":"lost","customType":"x"}\n')
+    damaged = path.read_bytes()
+    async with running(home) as daemon:
+        peer = await daemon.attach()
+        found = (await peer.call("server/doctor", fix=True))["findings"]
+    assert {"damagedLine", "lostParent"} <= kinds(found)
+    [line] = _of(found, "damagedLine")
+    assert (line["where"]["line"], line["where"]["byteOffset"]) == (before.count(b"\n") + 1, len(before))
+    assert line["mendable"] is False
+    assert path.read_bytes() == damaged
+
+
+async def test_an_empty_log_goes_to_the_trash_and_one_that_is_not_empty_any_more_stays(home: Path) -> None:
+    found, mended = await found_after(home, lambda path: path.with_name("1_empty-log.jsonl").write_bytes(b""))
+    assert kinds(found) == {"emptyLog"}
+    [mend] = _of(mended, "emptyLog")
+    assert Path(mend["kept"]).parent.name == "trash"
+    assert not Path(mend["where"]["path"]).exists()
+
+
+async def test_rights_of_others_are_taken_away(home: Path) -> None:
+    def open_up(path: Path) -> None:
+        path.chmod(0o664)
+        path.parent.chmod(0o755)
+
+    found, mended = await found_after(home, open_up)
+    assert kinds(found) == {"openToOthers"}
+    assert [it["mended"] for it in mended if it["kind"] == "openToOthers"] == [True, True]
+
+
+async def test_links_and_strangers_are_found_and_left_alone(home: Path) -> None:
+    def litter(path: Path) -> None:
+        path.with_name("2_a-link.jsonl").symlink_to(path)
+        path.with_name("note to myself").write_bytes(b"")
+        os.mkfifo(path.with_name("3_a-fifo.jsonl"), 0o600)
+        os.link(path, path.parent.parent.parent / "a second name")
+
+    found, mended = await found_after(home, litter)
+    assert kinds(found) == {"symbolicLink", "strangeFile", "hardLink"}
+    assert not [it for it in mended if it.get("mended")]
+
+
+async def test_what_was_kept_beside_a_session_says_what_it_holds(home: Path) -> None:
+    def keep(path: Path) -> None:
+        path.with_name(f"{path.name}.torn-3").write_bytes(b'{"type":\n{"ty')
+        path.with_name("4_gone.jsonl.v1.bak").write_bytes(b"one\ntwo\n")
+
+    found, _ = await found_after(home, keep)
+    assert kinds(found) == {"kept", "orphan"}
+    [orphan] = _of(found, "orphan")
+    assert "8 bytes" in orphan["what"]
+    assert "2 whole lines" in orphan["what"]
+
+
+async def test_an_old_temporary_file_goes_to_the_trash_and_a_young_one_stays(home: Path) -> None:
+    def leave(path: Path) -> None:
+        for name, age in ((f".{path.name}.0123456789ab.tmp", 7200), (f".{path.name}.ba9876543210.tmp", 0)):
+            made = path.with_name(name)
+            made.write_bytes(b"half")
+            os.utime(made, (time.time() - age,) * 2)
+
+    found, mended = await found_after(home, leave)
+    assert [it["kind"] for it in found if it["kind"] == "leftover"] == ["leftover"]
+    [mend] = _of(mended, "leftover")
+    assert Path(mend["kept"]).read_bytes() == b"half"
+
+
+async def test_an_old_draft_goes_to_the_trash_unless_somebody_has_it_open(home: Path) -> None:
+    async with running(home) as daemon:
+        peer = await daemon.attach()
+        await peer.call("session/create", cwd="/home/ada", id="old-draft")
+        await peer.append("old-draft", user("Anybody?"))
+        [draft] = daemon.files("drafts")
+        os.utime(draft, (time.time() - 30 * 86_400,) * 2)
+        other = await daemon.attach()
+        [stale] = _of((await other.call("server/doctor", fix=True))["findings"], "staleDraft")
+        assert stale["mended"] is False
+        peer.connection.close()
+        await peer.connection.wait_closed()
+        assert daemon.hub is not None
+        await daemon.hub.let_go_unless_wanted(daemon.hub.open_sessions()[0])
+        [stale] = _of((await other.call("server/doctor", fix=True))["findings"], "staleDraft")
+        assert stale["mended"] is True
+        assert Path(stale["kept"]).parent.name == "trash"
+
+
+async def test_a_damaged_blob_is_found_and_a_good_copy_comes_back_from_the_trash(home: Path) -> None:
+    data = b"an image, as it were"
+    name = hashlib.sha256(data).hexdigest()
+    reference = (
+        f'{{"type":"custom","id":"b1","parentId":null,"customType":"x","data":"blob:sha256:{name}"}}\n'
+    )
+
+    def damage(path: Path) -> None:
+        add(reference.encode())(path)
+        blobs = path.parents[2] / "blobs"
+        blobs.mkdir(exist_ok=True)
+        (blobs / name).write_bytes(b"something else")
+        copy = path.parents[2] / "trash" / "blobs-then"
+        copy.mkdir(parents=True)
+        (copy / name).write_bytes(data)
+
+    found, mended = await found_after(home, damage)
+    assert kinds(found) == {"damagedBlob"}
+    [mend] = _of(mended, "damagedBlob")
+    assert Path(mend["kept"]).read_bytes() == b"something else"
+    assert Path(mend["where"]["path"]).read_bytes() == data
+
+
+async def test_a_missing_blob_without_a_copy_is_told_and_not_mendable(home: Path) -> None:
+    name = "7" * 64
+    reference = (
+        f'{{"type":"custom","id":"b1","parentId":null,"customType":"x","data":"blob:sha256:{name}"}}\n'
+    )
+    found, mended = await found_after(home, add(reference.encode()))
+    assert kinds(found) == kinds(mended) == {"missingBlob"}
+    assert [it["mendable"] for it in found if it["kind"] == "missingBlob"] == [False]
+
+
+async def test_two_files_of_one_session_are_told(home: Path) -> None:
+    found, _ = await found_after(
+        home, lambda path: path.with_name("5_a-copy.jsonl").write_bytes(path.read_bytes())
+    )
+    assert kinds(found) == {"sameSession"}
+
+
+async def test_a_damaged_index_is_put_aside_and_lists_are_as_before(home: Path) -> None:
+    async with running(home) as daemon:
+        await patient(daemon)
+        peer = await daemon.attach()
+        before = (await peer.call("session/list", all=True))["sessions"]
+        index = home / "state/index.db"
+        with sqlite3.connect(index) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+        with index.open("r+b") as file:
+            file.seek(100)
+            file.write(b"\xff" * 4000)
+        found = (await peer.call("server/doctor", fix=True))["findings"]
+        [mend] = _of(found, "damagedIndex")
+        assert mend["mended"] is True
+        assert Path(mend["kept"]).exists()
+        assert (await peer.call("session/list", all=True))["sessions"] == before
+
+
+async def test_a_log_in_the_trash_without_a_note_is_told(home: Path) -> None:
+    def lose_the_note(path: Path) -> None:
+        trash = path.parents[2] / "trash"
+        trash.mkdir(exist_ok=True)
+        (trash / "6_no-note.jsonl").write_bytes(path.read_bytes())
+
+    found, _ = await found_after(home, lose_the_note)
+    assert kinds(found) == {"noNote"}
+
+
+async def test_only_what_is_named_is_looked_at_and_mended(home: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    elsewhere.write_bytes(logs.log(logs.header(), logs.user("Hi.")) + b'{"torn')
+    async with running(home) as daemon:
+        add(b'{"torn')(await patient(daemon))
+        peer = await daemon.attach()
+        told = await peer.call("server/doctor", paths=[str(elsewhere)], fix=True)
+        assert told["examined"]["sessions"] == 1
+        [mend] = told["findings"]
+        assert (mend["kind"], mend["mended"]) == ("tornTail", True)
+        assert told["sound"] is True
+        refused = await refusal(peer.call("server/doctor", paths=["relative.jsonl"]))
+        assert refused.kind == "invalidParams"
+
+
+async def test_progress_is_told_and_the_work_can_be_cancelled(home: Path) -> None:
+    async with running(home) as daemon:
+        await patient(daemon)
+        peer = await daemon.attach()
+        await peer.call("server/doctor", workDoneToken="check-up")
+        steps = [it["value"]["kind"] for it in peer.told("$/progress")]
+        assert (steps[0], steps[-1]) == ("begin", "end")
+
+
+def test_looking_leaves_nothing_behind(home: Path) -> None:
+    from sessiond.config import Config
+    from sessiond.hub.doctor.examination import examine
+    from sessiond.hub.doctor.scope import Scope
+    from sessiond.paths import places
+
+    scope = Scope(places({"SESSIOND_HOME": str(home)}), Config())
+    for _ in examine(scope):
+        pass
+    assert not home.exists()
+    assert list(look_at_folders(scope)) != []
