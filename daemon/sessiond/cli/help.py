@@ -28,7 +28,7 @@ _GROUPS = (
     ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
     ("Other programs", ("import", "export")),
     ("Blobs", ("blobs",)),
-    ("The daemon", ("status", "clients", "stop", "restart", "serve", "attach")),
+    ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
     ("The protocol", ("rpc", "schema")),
 )
 
