@@ -52,7 +52,7 @@ async def test_an_editor_is_told_what_the_daemon_can_do(daemon: Running) -> None
         assert result.capabilities.document_symbol_provider
         sync = result.capabilities.text_document_sync
         assert isinstance(sync, types.TextDocumentSyncOptions)
-        assert sync.open_close is False
+        assert (sync.open_close, sync.change) == (True, types.TextDocumentSyncKind.Incremental)
         assert result.capabilities.experimental is not None
         ours = result.capabilities.experimental["sessiond"]
         assert ours["protocolVersion"] == 1
@@ -104,6 +104,7 @@ SYMBOLS: tuple[str, dict[str, Any]] = (
 )
 
 HOVER = ("textDocument/hover", {**SYMBOLS[1], "position": {"line": 0, "character": 0}})
+RENAME = ("textDocument/rename", {**HOVER[1], "newName": "x"})
 
 
 def kind(answer: dict[str, Any]) -> str:
@@ -122,7 +123,8 @@ def kind(answer: dict[str, Any]) -> str:
         ([INITIALIZE, ("shutdown", None), SYMBOLS], ["answered", "answered", "invalidRequest"]),
         ([INITIALIZE, ("shutdown", None), ("session/list", {})], ["answered", "answered", "invalidRequest"]),
         ([INITIALIZE, ("shutdown", None), ("shutdown", None)], ["answered", "answered", "invalidRequest"]),
-        ([INITIALIZE, HOVER], ["answered", "methodNotFound"]),
+        ([INITIALIZE, HOVER], ["answered", "answered"]),
+        ([INITIALIZE, RENAME], ["answered", "methodNotFound"]),
         ([INITIALIZE, ("made/up", {})], ["answered", "methodNotFound"]),
         ([INITIALIZE, ("textDocument/documentSymbol", {})], ["answered", "invalidParams"]),
         ([INITIALIZE, ("textDocument/documentSymbol", {"textDocument": 5})], ["answered", "invalidParams"]),

@@ -31,6 +31,14 @@ FLAT = types.ClientCapabilities(
 async def connected(home: Path) -> AsyncIterator[pytest_lsp.LanguageClient]:
     """An LSP client that has said nothing yet."""
     client = pytest_lsp.LanguageClient()
+    converter = client.protocol._converter
+    # lsprotocol takes every action that has a command for a command.
+    converter.register_structure_hook(
+        types.Command | types.CodeAction,
+        lambda it, _: converter.structure(
+            it, types.Command if isinstance(it.get("command"), str) else types.CodeAction
+        ),
+    )
     reader, writer = await asyncio.open_unix_connection(socket_path(home))
     client.protocol.set_writer(writer)
     stop = threading.Event()
@@ -66,3 +74,60 @@ async def symbols(client: pytest_lsp.LanguageClient, path: Path) -> list[Any]:
 def names(outline: list[types.DocumentSymbol]) -> list[Any]:
     """An outline as nested names: a symbol with children is a pair."""
     return [(it.name, names(list(it.children))) if it.children else it.name for it in outline]
+
+
+def document(path: Path) -> types.TextDocumentIdentifier:
+    """A file as LSP names it."""
+    return types.TextDocumentIdentifier(path.as_uri())
+
+
+def place(path: Path, line: int, within: str = "", *, after: int = 0) -> types.TextDocumentPositionParams:
+    """A place in a file: where a text begins on a line (in UTF-16 units), or some bytes behind that."""
+    before = path.read_bytes().split(b"\n")[line].decode().partition(within)[0] if within else ""
+    character = len(before.encode("utf-16-le")) // 2 + after
+    return types.TextDocumentPositionParams(document(path), types.Position(line, character))
+
+
+def show(client: pytest_lsp.LanguageClient, path: Path, text: str | None = None) -> None:
+    """Have the editor open a file, with the text of it, or another one that was not saved."""
+    text = path.read_text(encoding="utf-8") if text is None else text
+    item = types.TextDocumentItem(path.as_uri(), "jsonl", 1, text)
+    client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+
+def edit(client: pytest_lsp.LanguageClient, path: Path, text: str, *range: types.Range) -> None:
+    """Have the editor replace a range of a text, or all of it."""
+    which = types.VersionedTextDocumentIdentifier(2, path.as_uri())
+    change = (
+        types.TextDocumentContentChangePartial(range[0], text)
+        if range
+        else types.TextDocumentContentChangeWholeDocument(text)
+    )
+    client.text_document_did_change(types.DidChangeTextDocumentParams(which, [change]))
+
+
+def said(line: int, start: int, end: int) -> types.Range:
+    """A range on one line."""
+    return types.Range(types.Position(line, start), types.Position(line, end))
+
+
+def texts_at(path: Path, ranges: list[types.Range]) -> list[str]:
+    """What stands in ranges of a file, each on one line (in UTF-16 units)."""
+    lines = path.read_bytes().split(b"\n")
+    found = []
+    for it in ranges:
+        units = lines[it.start.line].decode("utf-8", "replace").encode("utf-16-le")
+        found.append(units[2 * it.start.character : 2 * it.end.character].decode("utf-16-le"))
+    return found
+
+
+async def choose(client: pytest_lsp.LanguageClient, chosen: Any) -> Any:
+    """What the command of a lens or an action answers."""
+    command = chosen if isinstance(chosen, types.Command) else chosen.command
+    params = types.ExecuteCommandParams(command.command, command.arguments)
+    return await client.workspace_execute_command_async(params)
+
+
+async def execute(client: pytest_lsp.LanguageClient, command: str, **about: Any) -> Any:
+    """What a command answers."""
+    return await client.workspace_execute_command_async(types.ExecuteCommandParams(command, [about]))

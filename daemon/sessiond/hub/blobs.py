@@ -93,6 +93,13 @@ class SessionBlobs:
                 continue
         return 0
 
+    def place(self, digest: str) -> str | None:
+        """The path of a blob's file; None when it is in none, or not there."""
+        for source in self._sources:
+            with contextlib.suppress(BlobAbsent, StorageFailed):
+                return source.place(digest)
+        return None
+
 
 NO_BLOBS: Final = SessionBlobs(None)
 

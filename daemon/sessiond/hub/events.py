@@ -1,6 +1,6 @@
 """What the hub tells beside the lines themselves: which sessions come and change, for whoever lists them."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from sessiond.protocol import types as t
@@ -27,6 +27,30 @@ class Follower(Protocol):
 
     def grew(self, live: "LiveSession", first: int) -> None:
         """The rows from `first` on are committed and have been told of."""
+
+
+class Onlooker(Follower, Protocol):
+    """Who shows sessions, open or not, and wants to know when others have changed them."""
+
+    def written(self, refs: Set[str]) -> None:
+        """Somebody has written to the logs at these places, moved or removed them; nobody has them open."""
+
+
+class Followers:
+    """All who look at sessions when lines have come, one after the other."""
+
+    def __init__(self, first: Follower) -> None:
+        self._first = first
+        self.onlookers: list[Onlooker] = []
+
+    def grew(self, live: "LiveSession", first: int) -> None:
+        self._first.grew(live, first)
+        for onlooker in self.onlookers:
+            onlooker.grew(live, first)
+
+    def written(self, refs: Set[str]) -> None:
+        for onlooker in self.onlookers:
+            onlooker.written(refs)
 
 
 class _Nobody:

@@ -19,7 +19,7 @@ from sessiond.hub.collecting import Tell, collect
 from sessiond.hub.compacting import Compactions
 from sessiond.hub.continuing import Continuing
 from sessiond.hub.errors import Draining, InvalidRequest
-from sessiond.hub.events import Listener
+from sessiond.hub.events import Followers, Listener, Onlooker
 from sessiond.hub.exchange import Exchange
 from sessiond.hub.history import History
 from sessiond.hub.index.index import START_SECONDS, Index
@@ -28,7 +28,7 @@ from sessiond.hub.keeping import Keeping
 from sessiond.hub.lineage import Lineage
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
-from sessiond.hub.opened import OpenSessions
+from sessiond.hub.opened import Load, OpenSessions
 from sessiond.hub.room import Room
 from sessiond.hub.summarizing import Summarizers
 from sessiond.hub.trash import Trash
@@ -80,13 +80,17 @@ class Hub:
         self._jobs = Jobs()
         self.compactions = Compactions(chosen.compaction, self.summarizers, self._jobs)
         self.branches = Branches(chosen.compaction, self.summarizers, self._jobs)
-        self._open.follower = self._auto = AutoCompaction(
-            chosen.compaction, self.compactions, self.summarizers
-        )
+        self._auto = AutoCompaction(chosen.compaction, self.compactions, self.summarizers)
+        self._open.follower = self._followers = Followers(self._auto)
 
     def tell(self, listener: Listener) -> None:
         """Let this listener hear of sessions that come and change."""
         self._open.listener = listener
+
+    def look_on(self, onlooker: Onlooker) -> Callable[[], None]:
+        """Let somebody know when sessions grow or their files are written; the answer ends that."""
+        self._followers.onlookers.append(onlooker)
+        return lambda: self._followers.onlookers.remove(onlooker)
 
     def refuse_when_draining(self) -> None:
         """Raise `Draining` when no more writes are taken."""
@@ -106,17 +110,27 @@ class Hub:
         """The session with this id or unique prefix, loaded. Raises `SessionNotFound`."""
         return await self._open.session(session_id)
 
+    async def ref_of(self, session_id: str) -> str:
+        """Where the session lies that has this id or unique prefix. Raises `SessionNotFound`, `SessionTrashed`."""
+        return await self._open.ref_of(session_id)
+
     def by_prefix(self, prefix: str) -> LiveSession | None:
         """The only open session whose id is this or begins so, or None."""
         return self._open.by_prefix(prefix)
+
+    def blobs_of(self, session: LoadedSession) -> SessionBlobs:
+        """Where the blobs lie that a session on disk names, open or not."""
+        return session.blobs if isinstance(session, LiveSession) else self._open.blobs_of(session.log)
 
     async def at_path(self, path: str) -> LiveSession:
         """The session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists`: another has its id."""
         return await self._open.at_path(path)
 
-    def glance(self, path: str) -> contextlib.AbstractAsyncContextManager[LoadedSession]:
+    def glance(
+        self, path: str, load: Load = LoadedSession.load
+    ) -> contextlib.AbstractAsyncContextManager[LoadedSession]:
         """The session in a file, only to be read now; see `OpenSessions.glance`."""
-        return self._open.glance(path)
+        return self._open.glance(path, load)
 
     # --- making ----------------------------------------------------------------------------------------
 
@@ -282,6 +296,7 @@ class Hub:
                         await self._take_in(live)
                 if refs:
                     self.index.changed(refs)
+                    self._followers.written(refs)
         finally:
             watch.close()
 

@@ -9,7 +9,7 @@ import difflib
 import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
@@ -19,6 +19,8 @@ from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.trash import Trash
 from sessiond.store.base import Log, LogExists, LogNotFound, Store
+
+Load: TypeAlias = Callable[[LoadedSession], Awaitable[None]]
 
 SHORTEST: Final = 4
 """Characters that a prefix of an id must have."""
@@ -139,10 +141,10 @@ class OpenSessions:
                 await asyncio.wait([leaving])
 
     @contextlib.asynccontextmanager
-    async def glance(self, path: str) -> AsyncIterator[LoadedSession]:
+    async def glance(self, path: str, load: Load = LoadedSession.load) -> AsyncIterator[LoadedSession]:
         """The session in a file, only to be read now: a copy of a session that is open elsewhere will do.
 
-        Raises `SessionNotFound`.
+        `load` reads one that is not open, or knows it already. Raises `SessionNotFound`.
         """
         log = await self._log_at(path)
         try:
@@ -151,7 +153,7 @@ class OpenSessions:
                 yield known
                 return
             loaded = LoadedSession(log)
-            await loaded.load()
+            await load(loaded)
             yield loaded
         finally:
             await log.close()
@@ -185,6 +187,10 @@ class OpenSessions:
             raise
         self._by_id[live.session_id] = live
         return live
+
+    def blobs_of(self, log: Log) -> SessionBlobs:
+        """The blobs of a log on disk that is not open."""
+        return self._blobs_of(log, self._files)
 
     def _blobs_of(self, log: Log, store: Store) -> SessionBlobs:
         kept = [store.blobs] if store is self._files else [store.blobs, self._files.blobs]

@@ -85,6 +85,7 @@ class Client(Handler):
         self.connected_at = clock.timestamp()
         self._framing = framing
         self.summarizes = False
+        self.lsp_options = t.LspOptions()
         self._heard: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
         self._tokens = itertools.count(1)
         self._opt_out: frozenset[str] = frozenset()
@@ -277,6 +278,7 @@ class Client(Handler):
         self.terminal = ours.terminal
         self.summarizes = ours.capabilities.summarize is not None
         self._opt_out = frozenset(ours.opt_out)
+        self.lsp_options = ours.lsp
 
     def handshake(self) -> t.Handshake:
         """What we say of ourselves under `capabilities.experimental.sessiond`."""

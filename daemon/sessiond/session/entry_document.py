@@ -23,8 +23,11 @@ class Surroundings:
     on_path: bool
 
 
-def entry_document(entry: bytes, around: Surroundings) -> str:
-    """The document of an entry, as everybody sees it (`Tree.entry`): heading, facts, and all that it says."""
+def entry_document(entry: bytes, around: Surroundings, *, most: int | None = None) -> str:
+    """The document of an entry, as everybody sees it (`Tree.entry`): heading, facts, and all that it says.
+
+    `most` is how many characters of what it says are enough.
+    """
     said = preview.decoded(entry)
     heading, about, body = markdown.entry(said, around.label)
     facts = {
@@ -35,6 +38,8 @@ def entry_document(entry: bytes, around: Surroundings) -> str:
         "Place": "" if around.on_path else "on another branch than the leaf",
     }
     listed = "\n".join(f"- {name}: {markdown.inline(value)}" for name, value in facts.items() if value)
+    if most is not None:
+        body = markdown.beginning(body, most)
     return "\n\n".join(filter(None, [f"# {heading}", about, listed, *body])) + "\n"
 
 

@@ -32,6 +32,23 @@ def entry(entry: dict[str, Any], label: str | None) -> tuple[str, str, list[str]
     return inline(heading), " · ".join(filter(None, about)), body
 
 
+def beginning(paragraphs: list[str], most: int) -> list[str]:
+    """The first paragraphs, of which a fence that is too long is cut, and ended as it began."""
+    found: list[str] = []
+    for paragraph in paragraphs:
+        if len(paragraph) <= most:
+            found.append(paragraph)
+            most -= len(paragraph)
+            continue
+        if paragraph.startswith("```"):
+            opening, _, rest = paragraph.partition("\n")
+            closing = paragraph.rpartition("\n")[2]
+            found.append(f"{opening}\n{rest[: max(most, 0)].removesuffix(closing)}…\n{closing}")
+        found.append("_Cut here: the rest is in the entry._")
+        break
+    return found
+
+
 def _said(message: dict[str, Any]) -> tuple[str, list[str]]:
     role = fields.as_text(message.get("role")) or "message"
     match role:

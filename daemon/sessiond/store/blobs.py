@@ -54,6 +54,9 @@ class BlobSource(Protocol):
     def size(self, hash: str) -> int:
         """How many bytes a blob has. Raises `BlobAbsent`."""
 
+    def place(self, hash: str) -> str | None:
+        """The path of a blob's file, None when it is in no file. Raises `BlobAbsent`."""
+
 
 class Blobs(BlobSource, Protocol):
     """The blobs that a store keeps."""

@@ -1709,6 +1709,8 @@ export interface InitializeOptions {
   optOut?: string[];
   /** Default `{}`. */
   capabilities?: ClientCapabilities;
+  /** For an editor. Default `{}`. */
+  lsp?: LspOptions;
 }
 
 /** What the daemon may ask of a client. */
@@ -1718,6 +1720,16 @@ export interface ClientCapabilities {
 
 /** The client answers `client/summarize`. Nothing is to be said about how, so far. */
 export type SummarizeCapability = Record<string, never>;
+
+/** What an editor wants shown in session files beside what it asks for. */
+export interface LspOptions {
+  /** "branch here", "fork here" above each user message. Default `false`. */
+  codeLens?: boolean;
+  /** Role, time, tokens and marks before each line. Default `true`. */
+  inlayHints?: boolean;
+  /** What is wrong with the file. Default `true`. */
+  diagnostics?: boolean;
+}
 
 /** `capabilities.experimental.sessiond` of the reply to `initialize`. */
 export interface Handshake {

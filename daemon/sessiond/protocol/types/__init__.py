@@ -50,6 +50,7 @@ from sessiond.protocol.types.doctor import (
 )
 from sessiond.protocol.types.exchange import (
     Dialect as Dialect,
+    ExportFormat as ExportFormat,
     ExportParams as ExportParams,
     ExportResult as ExportResult,
     ImportedSession as ImportedSession,
@@ -65,6 +66,7 @@ from sessiond.protocol.types.handshake import (
     Handshake as Handshake,
     InitializeOptions as InitializeOptions,
     Limits as Limits,
+    LspOptions as LspOptions,
     SummarizeCapability as SummarizeCapability,
 )
 from sessiond.protocol.types.history import (

@@ -9,6 +9,8 @@ from sessiond.protocol.types.shared import EntryId, ProgressToken, SessionId, Wi
 Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex"]
 """Whose session files are read; `pi` is the home format, oh-my-pi's too."""
 
+ExportFormat = Literal["jsonl", "markdown", "html", "operator", "go", "nova"]
+
 Path = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
@@ -82,7 +84,7 @@ class ExportParams(Wire, frozen=True):
     """
 
     session_id: SessionId
-    format: Literal["jsonl", "markdown", "html", "operator", "go", "nova"]
+    format: ExportFormat
     leaf_id: EntryId | None = None
     path: Path | None = None
     overwrite: bool = False

@@ -19,6 +19,14 @@ class ClientCapabilities(Wire, frozen=True):
     summarize: SummarizeCapability | None = None
 
 
+class LspOptions(Wire, frozen=True):
+    """What an editor wants shown in session files beside what it asks for."""
+
+    code_lens: bool = False  # "branch here", "fork here" above each user message
+    inlay_hints: bool = True  # role, time, tokens and marks before each line
+    diagnostics: bool = True  # what is wrong with the file
+
+
 class InitializeOptions(Wire, frozen=True):
     """`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants."""
 
@@ -27,6 +35,7 @@ class InitializeOptions(Wire, frozen=True):
     terminal: Terminal | None = None
     opt_out: list[str] = msgspec.field(default_factory=list)  # notifications this client does not want
     capabilities: ClientCapabilities = ClientCapabilities()
+    lsp: LspOptions = LspOptions()  # for an editor
 
 
 class Limits(Wire, frozen=True):

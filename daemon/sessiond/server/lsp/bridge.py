@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 from lsprotocol import converters, types
+from pygls.exceptions import FeatureRequestError
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
@@ -19,11 +20,41 @@ from sessiond.protocol import errors as wire
 from sessiond.rpc.connection import NotAwaited
 from sessiond.rpc.message import RequestId
 from sessiond.server.client import Client
-from sessiond.server.lsp import symbols
+from sessiond.server.lsp import (
+    actions,
+    commands,
+    completion,
+    definition,
+    diagnostics,
+    entry_content,
+    folding,
+    hints,
+    hover,
+    lenses,
+    links,
+    references,
+    selection,
+    settings,
+    symbols,
+    workspace_symbols,
+)
+from sessiond.server.lsp.editor import Editor
+from sessiond.server.lsp.live import Live
+from sessiond.server.lsp.position import Encoding
+from sessiond.server.lsp.shapes import Encoded
+from sessiond.server.lsp.syncing import Syncing
+
+_FEATURES: Final = (
+    actions, commands, completion, definition, diagnostics, entry_content, folding, hints, hover, lenses, links,
+    references, selection, symbols, workspace_symbols,
+)  # fmt: skip
 
 _CONVERTER: Final = converters.get_converter()
 _KINDS: Final = {code: kind for kind, code in wire.CODES.items() if code < 0}
 
+_ENCODINGS: Final[dict[str, Encoding]] = {it: it for it in ("utf-8", "utf-16", "utf-32")}
+
+log = logging.getLogger(__name__)
 # pygls writes every message at INFO; transcripts do not belong into a log.
 logging.getLogger("pygls").setLevel(logging.CRITICAL)
 
@@ -43,7 +74,7 @@ class LspBridge:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._server = LanguageServer(
+        self._server = _Server(
             "sessiond",
             sessiond.__version__,
             text_document_sync_kind=types.TextDocumentSyncKind.None_,
@@ -53,11 +84,19 @@ class LspBridge:
         self._protocol: _Protocol = self._server.protocol  # type: ignore[assignment]
         self._protocol.client = client
         self._protocol.asked = set()
-        symbols.register(self._server, client.hub)
+        editor = self._protocol.editor = Editor(self._server, client)
+        self._live = Live(editor)
+        self._leave = client.hub.look_on(self._live)
+        self._syncing = Syncing(editor, self._live.text_changed)
+        for feature in _FEATURES:
+            feature.register(editor)
+        settings.register(editor, self._live)
 
     def feed(self, body: bytes) -> None:
         """Hand a message to pygls; a request always gets a reply, and no message harms anybody."""
         asked = _decode_asked(body)
+        if asked.id is None and self._syncing.take(asked.method, body):
+            return
         try:
             # Top level only: pygls itself would restructure whatever holds a "jsonrpc" key.
             message = self._protocol.structure_message(msgspec.json.decode(body))
@@ -76,15 +115,26 @@ class LspBridge:
 
     def close(self) -> None:
         """The client is gone: nothing of it is kept."""
+        self._leave()
+        self._live.close()
         for future in list(self._protocol._request_futures.values()):  # noqa: SLF001 - pygls has no way to say this
             future.cancel()
         self._server.shutdown()  # type: ignore[no-untyped-call]  # pygls does not annotate it
+
+
+class _Server(LanguageServer):
+    """pygls' server; what goes wrong while nobody waits for an answer is for our log, not for a message box."""
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        if source is not FeatureRequestError:
+            log.warning("a notification of an editor was not understood: %s", type(error).__name__)
 
 
 class _Protocol(LanguageServerProtocol):
     """pygls' protocol with our connection as its wire."""
 
     client: Client
+    editor: Editor
     asked: set[RequestId]
     """Ids of requests to the editor. pygls makes texts, our own connection numbers: they cannot meet."""
 
@@ -111,14 +161,19 @@ class _Protocol(LanguageServerProtocol):
     def _send_response(
         self, msg_id: str | int, result: Any | None = None, error: types.ResponseError | None = None
     ) -> None:
-        if error is None:
+        if isinstance(result, Encoded):
+            with contextlib.suppress(NotAwaited):
+                self.client.connection.reply(msg_id, msgspec.Raw(result.body))
+            self.client.answered()
+        elif error is None:
             super()._send_response(msg_id, result)
         else:
-            self.refuse(msg_id, error.code, error.message)
+            data = error.data if isinstance(error.data, wire.ErrorData) else None
+            self.refuse(msg_id, error.code, error.message, data)
 
-    def refuse(self, msg_id: str | int, code: int, message: str) -> None:
+    def refuse(self, msg_id: str | int, code: int, message: str, data: wire.ErrorData | None = None) -> None:
         """Answer a request with an error in our own form, without pygls' traceback."""
-        data = wire.ErrorData(kind=_KINDS.get(code, "internal"), retryable=False)
+        data = data or wire.ErrorData(kind=_KINDS.get(code, "internal"), retryable=False)
         with contextlib.suppress(NotAwaited):
             self.client.connection.fail(msg_id, code, message, data)
         self.client.answered()
@@ -126,9 +181,12 @@ class _Protocol(LanguageServerProtocol):
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
         result = yield from super().lsp_initialize(params)
-        # Sessions are read from disk or from the hub: an editor need not send a gigabyte in didOpen.
-        result.capabilities.text_document_sync = types.TextDocumentSyncOptions(
-            open_close=False, change=types.TextDocumentSyncKind.None_
+        capabilities = result.capabilities
+        self.editor.documents.encoding = _ENCODINGS.get(str(capabilities.position_encoding), "utf-16")
+        capabilities.text_document_sync = types.TextDocumentSyncOptions(
+            open_close=True, change=types.TextDocumentSyncKind.Incremental, save=True
         )
-        result.capabilities.experimental = {"sessiond": msgspec.to_builtins(self.client.handshake())}
+        if capabilities.workspace is not None:
+            capabilities.workspace.text_document_content = entry_content.OPTIONS
+        capabilities.experimental = {"sessiond": msgspec.to_builtins(self.client.handshake())}
         return result

@@ -1,21 +1,26 @@
 """`textDocument/documentSymbol`: the tree of a session file as an outline, single chains flat."""
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
-from pygls.lsp.server import LanguageServer
 
-from sessiond.hub.errors import HubError
-from sessiond.hub.hub import Hub
+from sessiond.server.lsp.documents import Document
+from sessiond.server.lsp.editor import Editor
+from sessiond.server.lsp.position import END_OF_LINE
+from sessiond.server.lsp.shapes import Encoded, FlatSymbol, Location, Symbol, at, encoded
 from sessiond.session import views
-from sessiond.store.base import StorageFailed
+from sessiond.session.steps import Steps
+from sessiond.session.tree import NONE
+from sessiond.session.views import Filter, Node, Page
 
-MAX_SYMBOLS: Final = 5_000
+MOST: Final = 5_000
 """More rows than this help nobody in an outline, and cost every editor seconds."""
-END_OF_LINE: Final = 2**31 - 1
-"""A character past the end of a line means its end (LSP 3.17), in every position encoding."""
+DEEPEST: Final = 50
+"""Forks below forks: what is deeper stands beside them, or an editor's own stack ends."""
+_FILTERS: Final[tuple[Filter, ...]] = ("default", "no-tools", "user-only")
+"""The first that shows all it lets through."""
+_TOGETHER: Final = 500
 
 _KINDS: Final = {
     "user": types.SymbolKind.Event,
@@ -28,82 +33,78 @@ _KINDS: Final = {
 }
 
 
-def register(server: LanguageServer, hub: Hub) -> None:
-    """Offer the feature to one client."""
+def register(editor: Editor) -> None:
+    """Offer the feature to one editor."""
 
-    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-    async def document_symbol(
-        params: types.DocumentSymbolParams,
-    ) -> list[types.DocumentSymbol] | list[types.SymbolInformation]:
-        path = _path(params.text_document.uri)
-        if path is None:
-            return []
-        try:
-            async with hub.glance(path) as live:
-                page = await live.drive(
-                    views.tree_rows(live.tree, live.outline, live.read_rows, limit=MAX_SYMBOLS)
-                )
-                line_of = live.tree.line
-                outline = _outline(page.nodes, line_of)
-        except (HubError, StorageFailed):
-            return []  # not a session: other servers may know better
-        if _hierarchical(server):
-            return outline
-        return [symbol for root in outline for symbol in _flat(root, params.text_document.uri)]
+    async def outline(params: types.DocumentSymbolParams) -> Encoded | list[Any]:
+        uri = params.text_document.uri
+        async with editor.documents.at(uri) as document:
+            if document is None:
+                return []  # other servers may know better
+            page = await _page(document)
+            roots = await document.session.drive(_outline(document, page))
+        if editor.can("text_document.document_symbol.hierarchical_document_symbol_support"):
+            return await encoded(roots)
+        return await encoded(_flat(roots, uri))
+
+    editor.offer(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, outline)
 
 
-def _outline(nodes: list[Any], line_of: Any) -> list[types.DocumentSymbol]:
+async def _page(document: Document) -> Page:
+    session, page = document.session, Page([], NONE, 0)
+    for filter in _FILTERS:
+        page = await session.drive(
+            views.tree_rows(session.tree, session.outline, session.read_rows, filter=filter, limit=MOST)
+        )
+        if page.resume == NONE:
+            break
+    return page
+
+
+def _outline(document: Document, page: Page) -> Steps[list[Symbol]]:
     """Nest where the tree forks; an entry that only continues its parent stands beside it."""
-    roots: list[types.DocumentSymbol] = []
-    lists: dict[str, list[types.DocumentSymbol]] = {}
-    symbols: dict[str, types.DocumentSymbol] = {}
+    roots: list[Symbol] = []
+    lists: dict[str, list[Symbol]] = {}
+    symbols: dict[str, Symbol] = {}
     indents: dict[str, int] = {}
-    for node in nodes:
-        symbol = _symbol(node, line_of(node.seq))
-        if node.parent_id not in symbols:
+    rows, line = document.rows, 0
+    for count, node in enumerate(page.nodes):
+        if count % _TOGETHER == 0:
+            yield
+        if node.seq >= rows:
+            continue  # the editor does not show it yet
+        line = document.line_of(node.seq)
+        symbol = _symbol(node, line)
+        if node.parent_id is None or node.parent_id not in symbols:
             where = roots
-        elif node.indent == indents[node.parent_id]:
+        elif node.indent == indents[node.parent_id] or node.indent > DEEPEST:
             where = lists[node.parent_id]
         else:
-            where = symbols[node.parent_id].children = symbols[node.parent_id].children or []  # type: ignore[assignment]
+            where = symbols[node.parent_id].children
         where.append(symbol)
         symbols[node.id], lists[node.id], indents[node.id] = symbol, where, node.indent
+    if page.resume != NONE:
+        place = at(line, 0, END_OF_LINE)
+        roots.append(
+            Symbol("… and more than an outline can show", "", types.SymbolKind.Null.value, place, place)
+        )
     return roots
 
 
-def _symbol(node: Any, line: int) -> types.DocumentSymbol:
-    place = types.Range(types.Position(line, 0), types.Position(line, END_OF_LINE))
+def _symbol(node: Node, line: int) -> Symbol:
+    place = at(line, 0, END_OF_LINE)
     label = f"[{node.label}] " if node.label else ""
     what = node.role or node.type
-    return types.DocumentSymbol(
+    return Symbol(
         name=f"{label}{node.preview}".strip() or what,
         detail=what if node.on_path else f"{what} (other branch)",
-        kind=_KINDS.get(node.role or node.type, types.SymbolKind.Object),
+        kind=_KINDS.get(what, types.SymbolKind.Object).value,
         range=place,
         selection_range=place,
     )
 
 
-def _flat(symbol: types.DocumentSymbol, uri: str) -> list[types.SymbolInformation]:
-    found = [
-        types.SymbolInformation(
-            name=symbol.name, kind=symbol.kind, location=types.Location(uri, symbol.range)
-        )
-    ]
-    for child in symbol.children or []:
-        found += _flat(child, uri)
-    return found
-
-
-def _hierarchical(server: LanguageServer) -> bool:
-    document = server.client_capabilities.text_document
-    symbols = document.document_symbol if document is not None else None
-    return bool(symbols is not None and symbols.hierarchical_document_symbol_support)
-
-
-def _path(uri: str) -> str | None:
-    parts = urlsplit(uri)
-    if parts.scheme != "file":
-        return None
-    path = unquote(parts.path)
-    return path if Path(path).is_file() else None
+def _flat(symbols: list[Symbol], uri: str) -> Iterator[FlatSymbol]:
+    for symbol in symbols:
+        yield FlatSymbol(symbol.name, symbol.kind, Location(uri, symbol.range))
+        yield from _flat(symbol.children, uri)

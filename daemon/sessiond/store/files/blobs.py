@@ -61,6 +61,10 @@ class BlobFolder:
         os.close(fd)
         return size
 
+    def place(self, hash: str) -> str | None:
+        self.size(hash)
+        return str(self._path(hash))
+
     def _path(self, hash: str) -> Path:
         if not _HASH.fullmatch(hash):
             raise BlobAbsent(hash)

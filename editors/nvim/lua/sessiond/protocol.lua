@@ -1232,6 +1232,7 @@
 ---@field terminal? sessiond.Terminal
 ---@field optOut? string[] Notifications this client does not want. Default `[]`.
 ---@field capabilities? sessiond.ClientCapabilities Default `{}`.
+---@field lsp? sessiond.LspOptions For an editor. Default `{}`.
 
 ---What the daemon may ask of a client.
 ---@class (exact) sessiond.ClientCapabilities
@@ -1239,6 +1240,12 @@
 
 ---The client answers `client/summarize`. Nothing is to be said about how, so far.
 ---@class (exact) sessiond.SummarizeCapability
+
+---What an editor wants shown in session files beside what it asks for.
+---@class (exact) sessiond.LspOptions
+---@field codeLens? boolean "branch here", "fork here" above each user message. Default `false`.
+---@field inlayHints? boolean Role, time, tokens and marks before each line. Default `true`.
+---@field diagnostics? boolean What is wrong with the file. Default `true`.
 
 ---`capabilities.experimental.sessiond` of the reply to `initialize`.
 ---@class (exact) sessiond.Handshake

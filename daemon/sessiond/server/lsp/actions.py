@@ -1,0 +1,95 @@
+"""`textDocument/codeAction`: the commands that make sense on a line, and what helps against a problem there."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from lsprotocol import types
+
+from sessiond.server.lsp import names
+from sessiond.server.lsp.diagnostics import SOURCE
+from sessiond.server.lsp.documents import Document
+from sessiond.server.lsp.editor import Editor
+from sessiond.server.lsp.naming import is_entry
+from sessiond.session import preview
+from sessiond.session.entry_document import entry_uri
+from sessiond.session.tree import LEAF
+
+KIND: Final = "refactor.sessiond"
+QUICK_FIX: Final = types.CodeActionKind.QuickFix.value
+LABEL_LENGTH: Final = 40
+
+
+def register(editor: Editor) -> None:
+    """Offer the feature to one editor."""
+
+    async def actions(params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
+        async with editor.documents.at(params.text_document.uri) as document:
+            if document is None or document.path is None:
+                return []  # what is not on disk yet cannot be branched from
+            found = [*_fixes(document, params), *_on_entry(editor, document, params.range.start.line)]
+        only = [str(getattr(it, "value", it)) for it in params.context.only or [""]]
+        found = [it for it in found if any(_is_of(str(it.kind), kind) for kind in only)]
+        if editor.can("text_document.code_action.code_action_literal_support"):
+            return list(found)
+        return [it.command for it in found if it.command is not None]
+
+    options = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, KIND])
+    editor.offer(types.TEXT_DOCUMENT_CODE_ACTION, actions, options)
+
+
+def default_label(document_text: str) -> str:
+    """A label for an entry that nobody has named: its first words."""
+    return preview.one_line(document_text, LABEL_LENGTH)
+
+
+def _fixes(document: Document, params: types.CodeActionParams) -> Iterator[types.CodeAction]:
+    """The one thing that is safe whatever is wrong: what can be read goes on elsewhere, the file stays."""
+    ours = [it for it in params.context.diagnostics if it.source == SOURCE]
+    if ours and document.tree.count_entries():
+        title = "Fork what can be read into a new session; this file stays as it is"
+        yield _action(title, names.FORK, names.arguments(document, None), kind=QUICK_FIX, fixes=ours)
+
+
+def _on_entry(editor: Editor, document: Document, line: int) -> Iterator[types.CodeAction]:
+    row = document.row_at(line)
+    if row is None:
+        return
+    tree = document.tree
+    if is_entry(document, row) and tree.kind(row) != LEAF and tree.is_entry(row):
+        about = names.arguments(document, row)
+        entry_id = tree.id(row) or ""
+        if row != tree.leaf:
+            yield _action("Branch here: the next entry attaches to this one", names.BRANCH, about)
+        yield _action("Fork the path to here into a new session", names.FORK, about)
+        label = tree.labels.get(entry_id)
+        if label is None:
+            said = preview.text_of(preview.decoded(document.session.read(row)))
+            text = default_label(said) or tree.type(row)
+            yield _action(f"Label this entry “{text}”", names.LABEL, about | {"label": text})
+        else:
+            text = preview.one_line(label.text, LABEL_LENGTH)
+            yield _action(f"Remove the label “{text}”", names.LABEL, about | {"label": ""})
+        if editor.can("workspace.text_document_content"):
+            uri = entry_uri(document.session_id, entry_id)
+            yield _action("Show this entry as a document", names.OPEN, {"uri": uri})
+        yield _action("Export the path to here as Markdown", names.EXPORT, about)
+    if tree.header is not None:
+        yield _action("Compact the session", names.COMPACT, names.arguments(document, None))
+
+
+def _action(
+    title: str,
+    command: str,
+    about: dict[str, Any],
+    *,
+    kind: str = KIND,
+    fixes: list[types.Diagnostic] | None = None,
+) -> types.CodeAction:
+    return types.CodeAction(
+        title=title, kind=kind, diagnostics=fixes, command=types.Command(title, command, arguments=[about])
+    )
+
+
+def _is_of(kind: str, asked: str) -> bool:
+    """Whether a kind is the one that is asked for, or one below it."""
+    return asked == "" or kind == asked or kind.startswith(f"{asked}.")

@@ -1,0 +1,180 @@
+"""`workspace/executeCommand`: branch, fork, label, open, export, compact, for editors without methods of ours.
+
+Each takes one object: `path` or `sessionId` (and `entryId`); what an editor cannot ask a person for has a default.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from lsprotocol import types
+
+from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.live import LiveSession
+from sessiond.paths import make_private
+from sessiond.protocol import methods as m, types as t
+from sessiond.server.handlers.named import named
+from sessiond.server.lsp import names
+from sessiond.server.lsp.actions import default_label
+from sessiond.server.lsp.documents import uri_of
+from sessiond.server.lsp.editor import Editor
+from sessiond.session import preview
+
+PATIENCE_SECONDS: Final = 300.0
+"""How long a person may think about a label."""
+_EXTENSIONS: Final = {"markdown": "md", "html": "html", "nova": "json"}
+
+
+class About(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """What a command is told. `uri` is for `sessiond.open` only, and then enough."""
+
+    path: str | None = None
+    session_id: str | None = None
+    entry_id: str | None = None
+    label: str | None = None
+    title: str | None = None
+    format: t.ExportFormat = "markdown"
+    output: str | None = None
+    uri: str | None = None
+
+
+def register(editor: Editor) -> None:
+    """Offer the commands to one editor."""
+    commands = _Commands(editor)
+    for name, run in commands.all():
+        _offer(editor, name, run)
+
+
+def _offer(editor: Editor, name: str, run: Callable[[About], Awaitable[Any]]) -> None:
+    async def command(*arguments: Any) -> Any:
+        # What has begun is finished, whoever cancels: a log is written.
+        work = asyncio.get_running_loop().create_task(editor.refusing(_run(arguments, run)))
+        work.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+        return await asyncio.shield(work)
+
+    editor.server.command(name)(command)
+
+
+async def _run(arguments: tuple[Any, ...], run: Callable[[About], Awaitable[Any]]) -> Any:
+    try:
+        about = msgspec.convert(arguments[0] if arguments else {}, About)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"the argument is an object: {error}") from None
+    return await run(about)
+
+
+class _Commands:
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+
+    def all(self) -> list[tuple[str, Callable[[About], Awaitable[Any]]]]:
+        """Every command by its name."""
+        return [
+            (names.BRANCH, self._branch), (names.FORK, self._fork), (names.LABEL, self._label),
+            (names.OPEN, self._open), (names.EXPORT, self._export), (names.COMPACT, self._compact),
+        ]  # fmt: skip
+
+    async def _session(self, about: About) -> LiveSession:
+        return await named(self._editor.client, about.session_id, about.path)
+
+    async def _branch(self, about: About) -> Any:
+        live = await self._session(about)
+        params = t.BranchParams(session_id=live.session_id, target_id=about.entry_id)
+        branched = await self._editor.ask(m.BRANCH, params)
+        self._say(f"The next entry attaches to {about.entry_id or 'the beginning'}.")
+        return msgspec.to_builtins(branched)
+
+    async def _fork(self, about: About) -> Any:
+        editor, source = self._editor, await self._session(about)
+        header = source.tree.header
+        cwd = None if header is not None and header.cwd.startswith("/") else str(Path(source.log.ref).parent)
+        params = t.ForkParams(
+            session_id=source.session_id, leaf_id=about.entry_id, cwd=cwd, title=about.title
+        )
+        # As `session/fork`, but it does not subscribe: an editor could make nothing of our notifications.
+        live = await editor.hub.fork(source, params)
+        editor.client.server.tell_created_soon(live, editor.client.origin)
+        self._show(live.log.path, "The new session is")
+        return msgspec.to_builtins(editor.hub.info(live))
+
+    async def _label(self, about: About) -> Any:
+        live = await self._session(about)
+        if about.entry_id is None:
+            raise InvalidRequest("say which entry: entryId")
+        text = about.label
+        if text is None:
+            row = live.row(about.entry_id)
+            said = preview.text_of(preview.decoded(live.read(row)))
+            text = await self._choose(default_label(said) or live.tree.type(row))
+            if text is None:
+                return None
+        params = t.LabelParams(session_id=live.session_id, target_id=about.entry_id, label=text)
+        return msgspec.to_builtins(await self._editor.ask(m.LABEL, params))
+
+    async def _choose(self, text: str) -> str | None:
+        """The label that a person chooses, where the editor can ask; else the first words."""
+        editor = self._editor
+        if editor.declares("window.show_message") is None:
+            return text
+        offered = [types.MessageActionItem(it) for it in dict.fromkeys((text, "todo", "done"))]
+        params = types.ShowMessageRequestParams(types.MessageType.Info, "Label this entry:", offered)
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                chosen = await editor.server.window_show_message_request_async(params)
+        except TimeoutError:
+            return None
+        return None if chosen is None else chosen.title
+
+    async def _open(self, about: About) -> Any:
+        if about.uri is not None:
+            self._show_uri(about.uri, about.uri, "The document is", 0)
+            return {"uri": about.uri}
+        live = await self._session(about)
+        line = 0 if about.entry_id is None else live.tree.line(live.row(about.entry_id))
+        self._show(live.log.path, "The session is", line)
+        return msgspec.to_builtins(self._editor.hub.info(live))
+
+    async def _export(self, about: About) -> Any:
+        live = await self._session(about)
+        params = t.ExportParams(
+            session_id=live.session_id, format=about.format,
+            leaf_id=about.entry_id, path=about.output or self._place(live, about.format),
+            overwrite=about.output is None,
+        )  # fmt: skip
+        exported = await self._editor.ask(m.EXPORT, params)
+        self._show(exported.path, "The export is")
+        return msgspec.to_builtins(exported)
+
+    def _place(self, live: LiveSession, format: str) -> str:
+        """Where an export goes that was given no place: a folder of ours, never one of the person's."""
+        folder = Path(self._editor.client.server.home) / "exports"
+        make_private(str(folder))
+        return str(folder / f"{live.session_id}.{_EXTENSIONS.get(format, 'jsonl')}")
+
+    async def _compact(self, about: About) -> Any:
+        live = await self._session(about)
+        compacted = await self._editor.ask(m.COMPACT, t.CompactParams(session_id=live.session_id))
+        self._say("The session is compacted.")
+        return msgspec.to_builtins(compacted)
+
+    def _show(self, path: str | None, what: str, line: int = 0) -> None:
+        if path is None:
+            self._say(f"{what} in memory only.")
+        else:
+            self._show_uri(uri_of(path), path, what, line)
+
+    def _show_uri(self, uri: str, name: str, what: str, line: int) -> None:
+        """Show a document, or say where it is. Nobody waits: an editor may do one thing after the other."""
+        if not self._editor.can("window.show_document.support"):
+            self._say(f"{what} {name}")
+            return
+        place = types.Position(line, 0)
+        selection = types.Range(place, place) if line else None
+        params = types.ShowDocumentParams(uri, take_focus=True, selection=selection)
+        shown = self._editor.server.protocol.send_request(types.WINDOW_SHOW_DOCUMENT, params)
+        shown.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+
+    def _say(self, text: str) -> None:
+        self._editor.server.window_show_message(types.ShowMessageParams(types.MessageType.Info, text))

@@ -1,0 +1,232 @@
+"""The session files that an editor looks at: as they lie on disk, as the hub has them open, or as it edits them.
+
+A text that is as its file begins stands for the file: what others have added since counts, though the editor
+does not show it yet. A text that differs is read as it is, and leads to nothing on disk.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from lsprotocol import types
+
+from sessiond.hub.errors import HubError
+from sessiond.hub.hub import Hub
+from sessiond.hub.live import LiveSession
+from sessiond.hub.loaded import LoadedSession
+from sessiond.server.lsp import position
+from sessiond.server.lsp.position import Encoding
+from sessiond.server.lsp.texts import Text
+from sessiond.session.looks import is_session
+from sessiond.session.tree import Tree
+from sessiond.session.views import Outline
+from sessiond.store.base import LogNotFound, StorageFailed
+from sessiond.store.memory import MemoryStore
+
+KEPT: Final = 4
+"""Files whose rows are kept between two questions of one editor."""
+
+_Stamp = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    stamp: _Stamp
+    tree: Tree
+    outline: Outline
+
+
+class Document:
+    """One session file, for the time of one question."""
+
+    def __init__(
+        self, uri: str, session: LoadedSession, encoding: Encoding, *, text: Text | None, path: str | None
+    ) -> None:
+        self.uri = uri
+        self.session = session
+        self.tree = session.tree
+        self.path = path
+        """The file that the editor shows, None when it shows something else by now."""
+        self.encoding = encoding
+        self._text = text
+
+    @property
+    def session_id(self) -> str:
+        """The id in the header, or what the file's name says."""
+        if isinstance(self.session, LiveSession):
+            return self.session.session_id
+        header = self.tree.header
+        return header.id if header is not None else self.session.log.session_id
+
+    @property
+    def rows(self) -> int:
+        """How many rows the editor can show: those behind the end of its text are none of them."""
+        if self._text is None or self._text.data is None or self.path is None:
+            return self.tree.committed
+        shown = len(self._text.data)
+        low, high = 0, self.tree.committed
+        while low < high:
+            middle = (low + high) // 2
+            if self.tree.span(middle)[0] < shown:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def row_at(self, line: int) -> int | None:
+        """The row that stands on a line, the header and damaged lines included."""
+        if self._text is not None and self._text.data is not None:
+            if not 0 <= line < len(self._text.starts):
+                return None
+            line = self._text.data.count(b"\n", 0, self._text.starts[line])
+        row = line - self.tree.line(0)
+        return row if 0 <= row < self.rows and (row or self.tree.header is not None) else None
+
+    def line_of(self, row: int) -> int:
+        """The line on which a row stands."""
+        if self._text is not None and self._text.data is not None:
+            return self._text.line_at(self.tree.span(row)[0])
+        return self.tree.line(row)
+
+    def raw(self, row: int) -> bytes:
+        """The line of a row as it stands there, without its end."""
+        start, end = self.tree.span(row)
+        return position.without_end(self.session.log.read(start, end))
+
+    def raw_line(self, line: int) -> bytes:
+        """A line as it stands there, whatever it holds."""
+        if self._text is not None and self._text.data is not None:
+            return self._text.line(line)
+        row = line - self.tree.line(0)
+        if 0 <= row < self.tree.committed:
+            return self.raw(row)
+        return position.without_end(self.tree.tail) if row == self.tree.committed else b""
+
+    def range_in(self, row: int, start: int, end: int) -> types.Range:
+        """The range of some bytes of a row's line."""
+        return self.range_on(self.line_of(row), self.raw(row), start, end)
+
+    def range_on(self, line: int, raw: bytes, start: int, end: int) -> types.Range:
+        """The range of some bytes of a line."""
+        return types.Range(
+            types.Position(line, position.character(raw, start, self.encoding)),
+            types.Position(line, position.character(raw, end, self.encoding)),
+        )
+
+    def range_of(self, row: int) -> types.Range:
+        """The range of a row's whole line."""
+        raw = self.raw(row)
+        return self.range_on(self.line_of(row), raw, 0, len(raw))
+
+    def offset(self, raw: bytes, character: int) -> int:
+        """The byte of a line that a character is at."""
+        return position.byte(raw, character, self.encoding)
+
+
+class Documents:
+    """What one editor has open, and what is kept of the files it asks about."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.texts: dict[str, Text] = {}
+        self.encoding: Encoding = "utf-16"
+        self._hub = hub
+        self._kept: dict[str, _Kept] = {}
+        self._buffers: dict[str, tuple[object, LoadedSession]] = {}
+        self._matched: dict[str, tuple[object, Tree]] = {}
+        self._loading: dict[str, asyncio.Lock] = {}
+
+    @contextlib.asynccontextmanager
+    async def at(self, uri: str) -> AsyncIterator[Document | None]:
+        """The session at an address, only to be looked at; None for anything that is no session."""
+        text = self.texts.get(uri)
+        path = path_of(uri)
+        if text is not None and text.data is None and text.changed:
+            yield None  # it is too large to be kept, and no longer what the file holds
+            return
+        async with contextlib.AsyncExitStack() as stack:
+            found = await self._on_disk(stack, uri, path, text)
+            if found is None and text is not None and text.data is not None:
+                session = await self._as_edited(uri, text)
+                found = Document(uri, session, self.encoding, text=text, path=None)
+            if found is not None and not is_session(found.tree):
+                found = None
+            yield found
+
+    async def _on_disk(
+        self, stack: contextlib.AsyncExitStack, uri: str, path: str | None, text: Text | None
+    ) -> Document | None:
+        if path is None:
+            return None
+        try:
+            session = await stack.enter_async_context(self._hub.glance(path, self._load))
+        except (HubError, LogNotFound, StorageFailed, OSError):
+            return None
+        document = Document(uri, session, self.encoding, text=text, path=path)
+        return document if text is None or text.data is None or self._shows(uri, text, session) else None
+
+    def _shows(self, uri: str, text: Text, session: LoadedSession) -> bool:
+        """Whether a text is how the file begins, but for a last newline that an editor may add."""
+        tree, data = session.tree, text.data or b""
+        matched = self._matched.get(uri)
+        if matched is None or matched[0] is not text.version or matched[1] is not tree:
+            stored = session.log.read(0, len(data))
+            if stored != data and stored + b"\n" != data:
+                self._matched.pop(uri, None)
+                return False
+            self._matched[uri] = text.version, tree
+        return True
+
+    async def _load(self, session: LoadedSession) -> None:
+        """Read a file that nobody has open, unless it is as it was when it was read last."""
+        ref = session.log.ref
+        stamp = _stamp(ref)
+        async with self._loading.setdefault(ref, asyncio.Lock()):
+            kept = self._kept.pop(ref, None)
+            if kept is None or kept.stamp != stamp:
+                await session.load()
+                kept = _Kept(stamp, session.tree, session.outline)
+            self._kept[ref] = kept
+            while len(self._kept) > KEPT:
+                del self._kept[next(iter(self._kept))]
+        session.tree, session.outline = kept.tree, kept.outline
+
+    async def _as_edited(self, uri: str, text: Text) -> LoadedSession:
+        version, data = text.version, text.data or b""
+        known = self._buffers.get(uri)
+        if known is None or known[0] is not version:
+            log = await MemoryStore().create("buffer", cwd="", timestamp="", lines=data, draft=False)
+            session = LoadedSession(log)
+            await session.load()
+            known = self._buffers[uri] = version, session
+        return known[1]
+
+    def forget(self, uri: str) -> None:
+        """The editor has closed a text."""
+        self.texts.pop(uri, None)
+        self._buffers.pop(uri, None)
+        self._matched.pop(uri, None)
+
+
+def path_of(uri: str) -> str | None:
+    """The path of a `file` address, or None for any other."""
+    try:
+        parts = urlsplit(uri)
+        path = unquote(parts.path, errors="surrogateescape") if parts.scheme == "file" else ""
+    except ValueError:
+        return None
+    return path if path.startswith("/") and "\0" not in path else None
+
+
+def uri_of(path: str) -> str:
+    """The `file` address of an absolute path."""
+    return Path(path).as_uri()
+
+
+def _stamp(path: str) -> _Stamp:
+    at = os.stat(path)  # noqa: PTH116 - a quick look, for the four numbers
+    return at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns

@@ -1,0 +1,87 @@
+"""One editor: what it can, what it wants, and how a feature answers it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from pygls.exceptions import JsonRpcException
+from pygls.lsp._capabilities import get_capability
+from pygls.lsp.server import LanguageServer
+
+from sessiond.hub.hub import Hub
+from sessiond.protocol import methods as m, types as t
+from sessiond.server import errors
+from sessiond.server.answers import Pending
+from sessiond.server.client import Client
+from sessiond.server.lsp.documents import Documents
+
+P = TypeVar("P")
+Q = TypeVar("Q", bound=t.Wire)
+R = TypeVar("R", bound=t.Wire)
+
+
+class Refused(JsonRpcException):
+    """Refuses a request as the daemon refuses its own; `data` is an `ErrorData`."""
+
+    def __init__(self, error: Exception) -> None:
+        code, message, data = errors.explain(error)
+        super().__init__(message=message, code=code, data=data)
+
+
+class Editor:
+    """The editor at the other end of a client's connection."""
+
+    def __init__(self, server: LanguageServer, client: Client) -> None:
+        self.server = server
+        self.client = client
+        self.hub: Hub = client.hub
+        self.documents = Documents(client.hub)
+        self.wishes = client.lsp_options
+
+    def declares(self, capability: str) -> Any:
+        """What it has declared of a capability, named as in lsprotocol with dots; None for nothing."""
+        declared: Any = get_capability(self.server.client_capabilities, capability, None)
+        return declared
+
+    def can(self, capability: str) -> bool:
+        """Whether it has declared that it can do something."""
+        return bool(self.declares(capability))
+
+    def offer(self, method: str, answer: Callable[[P], Awaitable[Any]], options: Any = None) -> None:
+        """Answer a method. What goes wrong is told as everywhere (`server.errors`)."""
+
+        async def answered(params: Any) -> Any:
+            return await self.refusing(answer(params))
+
+        self.server.feature(method, options)(answered)
+
+    async def refusing(self, work: Awaitable[Any]) -> Any:
+        """The outcome of some work. Raises `Refused` for all that goes wrong."""
+        try:
+            return await work
+        except (asyncio.CancelledError, JsonRpcException):
+            raise
+        except Exception as error:
+            raise Refused(error) from error
+
+    async def ask(self, method: m.Method[Q, R], params: Q) -> R:
+        """What one of the daemon's own methods answers, for an editor that does not know them."""
+        answer: Any = self.client.server.routes[method.name].call(self.client, params)
+        if isinstance(answer, Coroutine):
+            answer = await answer
+        if isinstance(answer, Pending):
+            answer = await _answer_of(answer)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer  # type: ignore[no-any-return]
+
+
+async def _answer_of(pending: Pending) -> object:
+    answered: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+
+    def take(answer: object) -> None:
+        if not answered.done():
+            answered.set_result(answer)
+
+    pending.then(take)
+    return await answered

@@ -1,0 +1,23 @@
+"""`workspace/textDocumentContent` (LSP 3.18): the document of an entry at its `sessiond:` address."""
+
+from lsprotocol import types
+
+from sessiond.hub.errors import SessionNotFound
+from sessiond.protocol import methods as m, types as t
+from sessiond.server.lsp.editor import Editor
+from sessiond.session.entry_document import SCHEME, named_by
+
+OPTIONS = types.TextDocumentContentOptions(schemes=[SCHEME])
+
+
+def register(editor: Editor) -> None:
+    """Offer the feature to one editor; the bridge names the scheme among the capabilities."""
+
+    async def content(params: types.TextDocumentContentParams) -> types.TextDocumentContentResult:
+        named = named_by(params.uri)
+        if named is None:
+            raise SessionNotFound(params.uri[:200])
+        asked = t.EntryDocumentParams(session_id=named[0], entry_id=named[1])
+        return types.TextDocumentContentResult(text=(await editor.ask(m.ENTRY_DOCUMENT, asked)).text)
+
+    editor.offer(types.WORKSPACE_TEXT_DOCUMENT_CONTENT, content)

@@ -1,0 +1,56 @@
+"""`textDocument/foldingRange`: one fold a turn (a user message and what follows), one a stretch off the path."""
+
+from collections.abc import Sequence
+
+from lsprotocol import types
+
+from sessiond.server.lsp.documents import Document
+from sessiond.server.lsp.editor import Editor
+from sessiond.server.lsp.shapes import Encoded, Fold, encoded
+from sessiond.session import steps
+from sessiond.session.steps import ROWS_A_STEP, Steps
+from sessiond.session.tree import USER
+
+
+def register(editor: Editor) -> None:
+    """Offer the feature to one editor."""
+
+    async def folding(params: types.FoldingRangeParams) -> Encoded | None:
+        async with editor.documents.at(params.text_document.uri) as document:
+            if document is None:
+                return None
+            found = await document.session.drive(_folds(document))
+        limit = editor.declares("text_document.folding_range.range_limit")
+        return await encoded(found[:limit] if limit else found)
+
+    editor.offer(types.TEXT_DOCUMENT_FOLDING_RANGE, folding)
+
+
+def _folds(document: Document) -> Steps[Sequence[Fold]]:
+    """A fold of a stretch holds those of its turns: no two of them overlap."""
+    tree, end = document.tree, document.rows
+    path = yield from steps.path(tree, tree.leaf)
+    marks = bytearray(len(tree))
+    for row in path:
+        marks[row] = 1
+    yield
+    found: list[Fold] = []
+    turn = stretch = 1
+    for row in range(1, end + 1):
+        if row % ROWS_A_STEP == 0:
+            yield
+        turns = row == end or marks[row] != marks[row - 1]
+        if turns or tree.role(row) == USER:
+            _fold(found, document, turn, row - 1)
+            turn = row
+        if turns:
+            if not marks[row - 1]:
+                _fold(found, document, stretch, row - 1)
+            stretch = row
+    found = list(dict.fromkeys(found))
+    return sorted(found, key=lambda it: (it.start_line, -it.end_line))
+
+
+def _fold(found: list[Fold], document: Document, first: int, last: int) -> None:
+    if last > first:
+        found.append(Fold(document.line_of(first), document.line_of(last)))

@@ -1,0 +1,64 @@
+"""`textDocument/inlayHint`: before each line who speaks, when, how many tokens it takes, and its marks."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from lsprotocol import types
+
+from sessiond.server.lsp.documents import Document
+from sessiond.server.lsp.editor import Editor
+from sessiond.server.lsp.shapes import Encoded, Hint, Position, encoded
+from sessiond.session import lines, preview, steps, tokens
+from sessiond.session.tree import BAD, HEADER, LEAF
+
+MOST: Final = 2_000
+"""Lines that are looked at: an editor asks for those that it shows."""
+LARGEST: Final = 256 * 1024
+"""Bytes of an entry above which its tokens are not estimated from what it says."""
+
+
+def register(editor: Editor) -> None:
+    """Offer the feature to one editor."""
+
+    async def hints(params: types.InlayHintParams) -> Encoded | list[Any]:
+        if not editor.wishes.inlay_hints:
+            return []
+        async with editor.documents.at(params.text_document.uri) as document:
+            if document is None:
+                return []
+            tree = document.tree
+            path = set(await document.session.drive(steps.path(tree, tree.leaf)))
+            return await encoded(_hints(document, params.range, path))
+
+    editor.offer(types.TEXT_DOCUMENT_INLAY_HINT, hints)
+
+
+def _hints(document: Document, asked: types.Range, path: set[int]) -> Iterator[Hint]:
+    first, last = asked.start.line, min(asked.end.line, asked.start.line + MOST)
+    for line in range(first, last + 1):
+        row = document.row_at(line)
+        if row is not None and document.tree.kind(row) not in (BAD, HEADER):
+            yield Hint(Position(line, 0), _label(document, row, row in path), padding_right=True)
+
+
+def _label(document: Document, row: int, on_path: bool) -> str:
+    tree = document.tree
+    entry = document.session.read(row)
+    said = preview.decoded(entry)
+    message, timestamp = said.get("message"), said.get("timestamp")
+    role = message.get("role") if isinstance(message, dict) else None
+    label = tree.labels.get(tree.id(row) or "")
+    parts = [
+        preview.one_line(role, 20) if isinstance(role, str) else tree.type(row),
+        preview.one_line(timestamp, 30)[11:16] if isinstance(timestamp, str) else "",
+        _tokens(message) if isinstance(message, dict) and len(entry) < LARGEST else "",
+        f"★ {preview.one_line(label.text, 40)}" if label is not None else "",
+        "◆ leaf" if row == tree.leaf else "",
+        "other branch" if not on_path and tree.kind(row) != LEAF else "",
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def _tokens(message: dict[str, Any]) -> str:
+    count = tokens.estimate(lines.dumps(message))
+    return f"{count} tok" if count < 1_000 else f"{count / 1_000:.1f}k tok"

@@ -1,0 +1,40 @@
+"""`textDocument/codeLens`: branch here, fork here, above each user message. Off unless it was asked for."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from lsprotocol import types
+
+from sessiond.server.lsp import names
+from sessiond.server.lsp.documents import Document
+from sessiond.server.lsp.editor import Editor
+from sessiond.server.lsp.shapes import Command, Encoded, Lens, at, encoded
+from sessiond.session.tree import USER
+
+MOST: Final = 5_000
+
+
+def register(editor: Editor) -> None:
+    """Offer the feature to one editor."""
+
+    async def lenses(params: types.CodeLensParams) -> Encoded | list[Any]:
+        if not editor.wishes.code_lens:
+            return []
+        async with editor.documents.at(params.text_document.uri) as document:
+            if document is None or document.path is None:
+                return []
+            return await encoded(_lenses(document))
+
+    editor.offer(types.TEXT_DOCUMENT_CODE_LENS, lenses)
+
+
+def _lenses(document: Document) -> Iterator[Lens]:
+    tree, found = document.tree, 0
+    for row in range(1, document.rows):
+        if tree.role(row) != USER or not tree.is_entry(row) or found == MOST:
+            continue
+        found += 1
+        place = at(document.line_of(row), 0, 0)
+        about = names.arguments(document, row)
+        yield Lens(place, Command("branch here", names.BRANCH, [about]))
+        yield Lens(place, Command("fork here", names.FORK, [about]))

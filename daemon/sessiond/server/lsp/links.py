@@ -1,0 +1,84 @@
+"""`textDocument/documentLink`: from a reference to its blob's file, from the header to the parent session."""
+
+from bisect import bisect_right
+from typing import Final
+
+from lsprotocol import types
+
+from sessiond.hub.blobs import SessionBlobs
+from sessiond.server.lsp import position
+from sessiond.server.lsp.definition import parent_session_uri
+from sessiond.server.lsp.documents import Document, uri_of
+from sessiond.server.lsp.editor import Editor
+from sessiond.server.lsp.fields import own_fields
+from sessiond.server.lsp.shapes import Encoded, Link, at, encoded
+from sessiond.session import blobs, steps
+from sessiond.session.steps import Steps
+from sessiond.session.tree import HEADER
+
+MOST: Final = 1_000
+_PREFIX: Final = blobs.PREFIX.encode()
+
+
+def register(editor: Editor) -> None:
+    """Offer the feature to one editor."""
+
+    async def links(params: types.DocumentLinkParams) -> Encoded | None:
+        async with editor.documents.at(params.text_document.uri) as document:
+            if document is None:
+                return None
+            found: list[Link] = []
+            target = await parent_session_uri(editor, document)
+            if target is not None:
+                found += _header_link(document, target)
+            if document.path is not None:
+                place = editor.hub.blobs_of(document.session)
+                found += await document.session.drive(_blob_links(document, place))
+            if not editor.can("text_document.document_link.tooltip_support"):
+                found = [Link(it.range, it.target) for it in found]
+            return await encoded(found)
+
+    editor.offer(types.TEXT_DOCUMENT_DOCUMENT_LINK, links)
+
+
+def _header_link(document: Document, target: str) -> list[Link]:
+    if document.tree.kind(0) != HEADER or not document.rows:
+        return []
+    raw, line = document.raw(0), document.line_of(0)
+    field = own_fields(raw).get("parentSession")
+    return (
+        []
+        if field is None
+        else [_link(document, line, raw, field.start, field.end, target, "the session it came from")]
+    )
+
+
+def _blob_links(document: Document, place: SessionBlobs) -> Steps[list[Link]]:
+    found: list[Link] = []
+    tree, log = document.tree, document.session.log
+    for batch in steps.batches(tree, range(1, document.rows)):
+        begin = tree.span(batch[0])[0]
+        block = log.read(begin, tree.span(batch[-1])[1])
+        starts = [tree.span(row)[0] - begin for row in batch] if _PREFIX in block else []
+        offset = block.find(_PREFIX) if starts else -1
+        while offset >= 0 and len(found) < MOST:
+            row = batch[bisect_right(starts, offset) - 1]
+            found += _blob_link(document, row, offset - starts[row - batch[0]], place)
+            offset = block.find(_PREFIX, offset + 1)
+        yield
+    return found
+
+
+def _blob_link(document: Document, row: int, start: int, place: SessionBlobs) -> list[Link]:
+    raw = document.raw(row)
+    end = start + blobs.REFERENCE_BYTES
+    digest = blobs.referred(raw[start:end].decode("ascii", "replace"))
+    path = None if digest is None else place.place(digest)
+    if path is None:
+        return []
+    return [_link(document, document.line_of(row), raw, start, end, uri_of(path), "the bytes of this blob")]
+
+
+def _link(document: Document, line: int, raw: bytes, start: int, end: int, target: str, tooltip: str) -> Link:
+    first, last = (position.character(raw, it, document.encoding) for it in (start, end))
+    return Link(at(line, first, last), target, tooltip)

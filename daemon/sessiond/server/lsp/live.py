@@ -1,0 +1,105 @@
+"""What an editor shows is kept true: diagnostics are pushed, and what it asked for before is asked for again.
+
+It is told soon after a change, not at each: whoever types changes a text ten times a second.
+"""
+
+import asyncio
+from collections.abc import Set
+from typing import Final
+
+from lsprotocol import types
+
+from sessiond.hub.live import LiveSession
+from sessiond.server.lsp.diagnostics import diagnostics
+from sessiond.server.lsp.documents import path_of
+from sessiond.server.lsp.editor import Editor
+
+DELAY_SECONDS: Final = 0.15
+
+_REFRESHES: Final = (
+    ("workspace.code_lens.refresh_support", types.WORKSPACE_CODE_LENS_REFRESH),
+    ("workspace.inlay_hint.refresh_support", types.WORKSPACE_INLAY_HINT_REFRESH),
+    ("workspace.diagnostics.refresh_support", types.WORKSPACE_DIAGNOSTIC_REFRESH),
+    ("workspace.folding_range.refresh_support", types.WORKSPACE_FOLDING_RANGE_REFRESH),
+)
+
+
+class Live:
+    """Tells one editor of what has changed in the files that it has open."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self._dirty: dict[str, None] = {}
+        self._refreshes = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._telling: asyncio.Task[None] | None = None
+        self._published: set[str] = set()
+        """Addresses of which something wrong was published."""
+
+    def text_changed(self, uri: str) -> None:
+        """The editor itself has opened, changed or closed a text."""
+        self._soon(uri)
+
+    def wishes_changed(self) -> None:
+        """The editor wants to see something else now."""
+        self._refreshes = True
+        for uri in self._editor.documents.texts:
+            self._soon(uri)
+
+    def grew(self, live: LiveSession, first: int) -> None:
+        """Lines were added to a session; see `hub.events.Follower`. Called for each batch."""
+        if self._editor.documents.texts and live.log.path is not None:
+            self.written({live.log.path})
+
+    def written(self, paths: Set[str]) -> None:
+        """Somebody has written to files, moved or removed them."""
+        for uri in self._editor.documents.texts:
+            if path_of(uri) in paths:
+                self._refreshes = True
+                self._soon(uri)
+
+    def close(self) -> None:
+        """The editor is gone."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._telling is not None:
+            self._telling.cancel()
+
+    def _soon(self, uri: str) -> None:
+        self._dirty[uri] = None
+        if self._timer is None and self._telling is None:
+            self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        self._telling = asyncio.get_running_loop().create_task(self._tell())
+        self._telling.add_done_callback(self._told)
+
+    def _told(self, task: asyncio.Task[None]) -> None:
+        self._telling = None
+        if not task.cancelled():
+            task.exception()  # the next change tells again
+        if self._dirty and not self._editor.client.connection.closing:
+            self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._begin)
+
+    async def _tell(self) -> None:
+        dirty, self._dirty = self._dirty, {}
+        refreshes, self._refreshes = self._refreshes, False
+        # An editor that asks for diagnostics would show them twice.
+        if self._editor.declares("text_document.diagnostic") is None:
+            for uri in dirty:
+                await self._publish(uri)
+        for capability, method in _REFRESHES if refreshes else ():
+            if self._editor.can(capability):
+                asked = self._editor.server.protocol.send_request(method, None)
+                asked.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+
+    async def _publish(self, uri: str) -> None:
+        is_open = uri in self._editor.documents.texts
+        found = await diagnostics(self._editor, uri) if is_open else []
+        if not found and uri not in self._published:
+            return
+        self._published.add(uri)
+        if not found:
+            self._published.discard(uri)
+        self._editor.server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found))

@@ -1,0 +1,69 @@
+"""`textDocument/references` and `documentHighlight`: what names an entry, in other lines and in sight."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from lsprotocol import types
+
+from sessiond.server.lsp.documents import Document
+from sessiond.server.lsp.editor import Editor
+from sessiond.server.lsp.fields import own_fields
+from sessiond.server.lsp.naming import id_range, is_entry, spot
+from sessiond.session.references import FIELDS, naming_rows
+
+MOST: Final = 1_000
+"""Places that are shown: a root of thousands of branches is known by fewer."""
+
+
+def register(editor: Editor) -> None:
+    """Offer both features to one editor."""
+
+    async def references(params: types.ReferenceParams) -> list[types.Location] | None:
+        async with editor.documents.at(params.text_document.uri) as document:
+            about = None if document is None else spot(document, params.position)
+            if document is None or about is None or not is_entry(document, about.row):
+                return None
+            row = about.row if about.names is None else document.tree.row(about.names)
+            if row is None:
+                return None
+            places = [id_range(document, row)] if params.context.include_declaration else []
+            places += _places(document, row, await _rows(document, row))
+            return [types.Location(document.uri, place) for place in places]
+
+    async def highlight(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight] | None:
+        async with editor.documents.at(params.text_document.uri) as document:
+            about = None if document is None else spot(document, params.position)
+            if document is None or about is None or about.field is None or not is_entry(document, about.row):
+                return None
+            row = document.tree.row(about.names) if about.names is not None else None
+            row = about.row if about.field.name == "id" else row
+            if row is None:
+                return None
+            found = [types.DocumentHighlight(id_range(document, row), types.DocumentHighlightKind.Write)]
+            return found + [
+                types.DocumentHighlight(place, types.DocumentHighlightKind.Read)
+                for place in _places(document, row, await _rows(document, row))
+            ]
+
+    editor.offer(types.TEXT_DOCUMENT_REFERENCES, references)
+    editor.offer(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, highlight)
+
+
+async def _rows(document: Document, row: int) -> Sequence[int]:
+    session = document.session
+    rows = await session.drive(naming_rows(session.tree, session.outline.children, row, session.read_rows))
+    return [it for it in rows if it < document.rows][:MOST]
+
+
+def _places(document: Document, row: int, rows: Sequence[int]) -> Iterator[types.Range]:
+    """Where these rows say the id of a row; their whole lines when they do not say it (version 1)."""
+    entry_id = document.tree.id(row)
+    for it in rows:
+        raw = document.raw(it)
+        own = own_fields(raw)
+        said = [own[name] for name in FIELDS if name in own and own[name].value == entry_id]
+        line = document.line_of(it)
+        if said:
+            yield from (document.range_on(line, raw, field.start, field.end) for field in said)
+        else:
+            yield document.range_on(line, raw, 0, len(raw))

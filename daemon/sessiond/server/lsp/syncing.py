@@ -1,0 +1,111 @@
+"""`textDocument/didOpen`, `didChange`, `didSave`, `didClose`: what an editor has open. pygls is not asked.
+
+Its own way keeps a copy of every text for ever and decodes each through namedtuples; a text that is too large
+to be kept is not even decoded here.
+"""
+
+import contextlib
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.server.lsp.editor import Editor
+from sessiond.server.lsp.texts import LARGEST, Change, Text, encoded
+from sessiond.session import lines
+
+_S = TypeVar("_S")
+
+
+class _Named(msgspec.Struct):
+    uri: str
+
+
+class _Item(msgspec.Struct):
+    uri: str
+    text: Raw
+
+
+class _Open(msgspec.Struct, rename="camel"):
+    text_document: _Item
+
+
+class _Changes(msgspec.Struct, rename="camel"):
+    text_document: _Named
+    content_changes: list[Change]
+
+
+class _Which(msgspec.Struct, rename="camel"):
+    text_document: _Named
+
+
+class _Message(msgspec.Struct, Generic[_S]):
+    params: _S
+
+
+_open = msgspec.json.Decoder(_Message[_Open])
+_changes = msgspec.json.Decoder(_Message[_Changes])
+_which = msgspec.json.Decoder(_Message[_Which])
+
+
+class Syncing:
+    """Takes in what an editor says of its texts; `changed` is told of each address that is another now."""
+
+    def __init__(self, editor: Editor, changed: Callable[[str], None]) -> None:
+        self._editor = editor
+        self._texts = editor.documents.texts
+        self._changed = changed
+        self._takers: dict[str, Callable[[bytes], None]] = {
+            "textDocument/didOpen": self._open,
+            "textDocument/didChange": self._change,
+            "textDocument/didSave": self._save,
+            "textDocument/didClose": self._close,
+        }
+
+    def take(self, method: str | None, body: bytes) -> bool:
+        """Take in a message if it is about a text; one that is not as it should be says nothing."""
+        taker = self._takers.get(method or "")
+        if taker is None:
+            return False
+        with contextlib.suppress(msgspec.DecodeError, RecursionError, lines.NotAnEntry):
+            taker(body)  # a notification has no answer
+        return True
+
+    def _open(self, body: bytes) -> None:
+        item = _params(body, _open).text_document
+        data = (
+            encoded(msgspec.json.decode(item.text, type=str))
+            if memoryview(item.text).nbytes <= LARGEST
+            else None
+        )
+        self._texts[item.uri] = Text(data)
+        self._changed(item.uri)
+
+    def _change(self, body: bytes) -> None:
+        said = _params(body, _changes)
+        text = self._texts.get(said.text_document.uri)
+        if text is not None:
+            text.change(said.content_changes, self._editor.documents.encoding)
+            self._changed(said.text_document.uri)
+
+    def _save(self, body: bytes) -> None:
+        uri = _params(body, _which).text_document.uri
+        if uri in self._texts:
+            self._texts[uri].changed = False
+            self._changed(uri)
+
+    def _close(self, body: bytes) -> None:
+        uri = _params(body, _which).text_document.uri
+        self._editor.documents.forget(uri)
+        self._changed(uri)
+
+
+def _params(body: bytes, message: msgspec.json.Decoder[_Message[_S]]) -> _S:
+    """The params of a message; of one that msgspec refuses (halves of surrogate pairs) after a second look."""
+    try:
+        return message.decode(body).params
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return message.decode(lines.well_formed(body)).params
