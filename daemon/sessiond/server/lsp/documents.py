@@ -160,7 +160,7 @@ class Documents:
     async def _on_disk(
         self, stack: contextlib.AsyncExitStack, uri: str, path: str | None, text: Text | None
     ) -> Document | None:
-        if path is None:
+        if path is None or not os.path.isfile(path):  # noqa: PTH113 - bytes that are no text are a path, too
             return None
         try:
             session = await stack.enter_async_context(self._hub.glance(path, self._load))
