@@ -15,6 +15,7 @@ class StandIn:
     def __init__(self) -> None:
         self.epoch = "5f0c2a52-6d3b-4b8e-9a33-5a8c6b1a7d10"
         self.stopping = asyncio.Event()
+        self.configured: list[Config] = []
         self.dirty = False
         self.closed = False
         self.hangs_at_the_end = False
@@ -28,6 +29,13 @@ class StandIn:
     @property
     def busy(self) -> bool:
         return bool(self.clients) or self.dirty
+
+    def listens_at(self, path: str) -> None:
+        pass
+
+    def configure(self, chosen: Config) -> list[str]:
+        self.configured.append(chosen)
+        return []
 
     async def close(self) -> None:
         if self.hangs_at_the_end:

@@ -29,6 +29,7 @@ _GROUPS = (
     ("Other programs", ("import", "export")),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
+    ("As a service", ("install-service", "uninstall-service")),
     ("The protocol", ("rpc", "schema")),
 )
 

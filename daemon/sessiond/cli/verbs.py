@@ -304,6 +304,19 @@ VERBS: dict[str, Verb] = {
         (Option("now", "", "do not wait for what other clients are being answered"), JSON),
         "Whoever is attached connects again by itself, and misses nothing. A daemon that is not running is started.",
     ),
+    "install-service": Verb(
+        "Let systemd (or launchd) listen for the daemon, and start it when somebody comes",
+        "service:install",
+        (),
+        (Option("print", "", "only show the files that it would write"),),
+        "Writes unit files of this user and switches them on. Run again after an update: what is right is left alone.",
+    ),
+    "uninstall-service": Verb(
+        "Take the service away again; commands start the daemon by themselves, as before",
+        "service:uninstall",
+        (),
+        (Option("print", "", "only list the files that it would remove"),),
+    ),
     "rpc": Verb(
         "Call any method and print the result",
         "raw:rpc",

@@ -19,7 +19,7 @@ from sessiond.protocol import versions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 PATIENCE = 40.0
@@ -67,6 +67,22 @@ def restart(places: Places, *, within: float = WITHIN) -> dict[str, Any] | None:
     Returns what the old one told of itself (see `server/endpoint.py`), or None.
     """
     return _replaced(places, lambda found: True, "sessiond restart", within)
+
+
+@contextlib.contextmanager
+def make_room(places: Places, reason: str) -> Iterator[None]:
+    """No daemon runs for the time of the block, and nobody starts one: the one that ran was asked to go.
+
+    Raises `DaemonStays`, `DaemonNotStarted`: somebody else was starting one all the time.
+    """
+    deadline = time.monotonic() + PATIENCE
+    make_private(places.state)
+    with only_starter(places, deadline):
+        found = reach(places, deadline)
+        if found is not None:
+            with found.sock, contextlib.suppress(Disconnected):
+                _drain(found, reason, WITHIN, deadline)
+        yield
 
 
 def _replaced(

@@ -74,6 +74,8 @@ def spawned(places: Places, deadline: float) -> Reached:
         # One that the system starts by itself, or somebody in a terminal, is as good as ours.
         if found := reach(places, deadline):
             return found
+        if _service_comes(places):
+            continue
         reason = _spawn(places, deadline)
         if reason and time.monotonic() + _A_START > deadline:
             raise DaemonNotStarted(reason, places.log, [])
@@ -93,6 +95,8 @@ def _started(places: Places, deadline: float) -> socket.socket:
                 found = knock(places, deadline)
                 if found is not None:
                     return found
+                if _service_comes(places):
+                    continue
                 reason = _spawn(places, deadline)
                 if not reason:
                     continue
@@ -103,6 +107,16 @@ def _started(places: Places, deadline: float) -> socket.socket:
         time.sleep(pause)
         # To look again costs little, but to start again and find another daemon in the way costs a process.
         pause = min(pause * 2, 0.5 if reason else 0.1)
+
+
+def _service_comes(places: Places) -> bool:
+    """Whether sessiond is a service here, and its manager listens for it now."""
+    from sessiond.client import service
+
+    if not service.open_door(places) or (found := reach(places, time.monotonic())) is None:
+        return False
+    found.sock.close()
+    return True
 
 
 def _taken(lock: int) -> bool:

@@ -59,7 +59,7 @@ class AutoCompaction:
     def __init__(
         self, configured: config.Compaction, compactions: Compactions, summarizers: Summarizers
     ) -> None:
-        self._configured = configured
+        self.configured = configured
         self._compactions = compactions
         self._summarizers = summarizers
         self._watches: weakref.WeakKeyDictionary[LiveSession, _Watch] = weakref.WeakKeyDictionary()
@@ -69,7 +69,7 @@ class AutoCompaction:
     def grew(self, live: LiveSession, first: int) -> None:
         self._compactions.grew(live)
         tree = live.tree
-        if not limits.enabled(self._configured, tree) or self._closed:
+        if not limits.enabled(self.configured, tree) or self._closed:
             return
         watch = self._watches.setdefault(live, _Watch())
         rows = range(first, tree.committed)
@@ -111,7 +111,7 @@ class AutoCompaction:
 
     async def _look_once(self, live: LiveSession, watch: _Watch) -> None:
         tree, leaf = live.tree, live.tree.leaf
-        settings = limits.in_force(self._configured, tree)
+        settings = limits.in_force(self.configured, tree)
         window = Limits(settings.context_window, settings.reserve_tokens, settings.keep_recent_tokens)
         used = _used(live, leaf)
         if used is None:

@@ -24,7 +24,7 @@ class Branches:
     """All moves of a leaf that wait for a summary."""
 
     def __init__(self, configured: config.Compaction, summarizers: Summarizers, jobs: Jobs) -> None:
-        self._configured = configured
+        self.configured = configured
         self._summarizers = summarizers
         self._jobs = jobs
 
@@ -47,7 +47,7 @@ class Branches:
         await until_stored(live, origin)
         tree, leaf = live.tree, live.tree.leaf
         leaf_id = tree.leaf_id
-        settings = limits.in_force(self._configured, tree)
+        settings = limits.in_force(self.configured, tree)
         room = settings.context_window - settings.reserve_tokens
         prepared = await live.drive(
             prepare_branch(tree, leaf, target, live.read_rows, room, params.instructions)

@@ -44,7 +44,7 @@ class Compactions:
     """All compactions of this process."""
 
     def __init__(self, configured: config.Compaction, summarizers: Summarizers, jobs: Jobs) -> None:
-        self._configured = configured
+        self.configured = configured
         self._summarizers = summarizers
         self._jobs = jobs
         self._landings = Landings()
@@ -54,13 +54,13 @@ class Compactions:
         self, live: LiveSession, params: t.PrepareCompactionParams
     ) -> tuple[Preparation, t.CompactionSettings]:
         """What a compaction would do, and the settings that were reckoned with."""
-        settings = limits.in_force(self._configured, live.tree, params.settings)
+        settings = limits.in_force(self.configured, live.tree, params.settings)
         row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
         return await _prepared(live, row, settings, params.instructions), settings
 
     def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:
         """Begin, or wait for what is under way. Raises `InvalidRequest`, `LeafConflict`, `EntryNotFound`."""
-        settings = limits.in_force(self._configured, live.tree, request.params.settings)
+        settings = limits.in_force(self.configured, live.tree, request.params.settings)
         _refuse_unless_at_the_leaf(live, request.params.expected_leaf)
         if request.params.summary is not None:
             return self._jobs.begin(live, lambda job: _with_given(job, live, request, settings)).join(waiter)

@@ -45,7 +45,7 @@ class History:
 
     def __init__(self, path: str | None, *, enabled: bool) -> None:
         self._path = path
-        self._enabled = enabled
+        self.enabled = enabled
         self._work: queue.SimpleQueue[Callable[[Prompts], None] | None] = queue.SimpleQueue()
         self._said: deque[_Said] = deque()
         self._left_out = 0
@@ -54,7 +54,7 @@ class History:
 
     def remember(self, rows: Sequence[NewRow], cwd: str) -> None:
         """Remember the user messages among new lines, sooner or later. Returns at once, and never fails."""
-        if not self._enabled or self._closed:
+        if not self.enabled or self._closed:
             return
         for row in rows:
             if row.role == "user":
@@ -67,7 +67,7 @@ class History:
 
     async def add(self, params: t.HistoryAddParams) -> bool:
         """Remember a prompt; whether it was added."""
-        if not self._enabled:
+        if not self.enabled:
             return False
         said_at = clock.timestamp()
         return await self._ask(lambda prompts: prompts.add(params.prompt, params.cwd, said_at))

@@ -92,6 +92,13 @@ class Hub:
         self._followers.onlookers.append(onlooker)
         return lambda: self._followers.onlookers.remove(onlooker)
 
+    def configure(self, chosen: config.Config) -> None:
+        """Follow another configuration, as far as that is possible while sessions are open."""
+        self.history.enabled = chosen.history.enabled
+        self.summarizers.configure(chosen.summarizer)
+        for part in (self.compactions, self.branches, self._auto):
+            part.configured = chosen.compaction
+
     def refuse_when_draining(self) -> None:
         """Raise `Draining` when no more writes are taken."""
         if self.draining:

@@ -56,6 +56,10 @@ class Summarizers:
 
     def __init__(self, chosen: config.Summarizer) -> None:
         self.directory: Directory = _Nobody()
+        self.configure(chosen)
+
+    def configure(self, chosen: config.Summarizer) -> None:
+        """Follow another configuration; what is being written goes on as it began."""
         self._command = Command(chosen.command) if chosen.command else None
         self._timeout = chosen.timeout
 

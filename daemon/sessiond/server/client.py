@@ -193,7 +193,7 @@ class Client(Handler):
     ) -> None:
         answering = self._answered(request_id, work, nature)
         if nature == "write":
-            self.server.spawn(answering)  # what has begun is finished, whoever cancels or goes away
+            self.server.spawn_write(answering)  # what has begun is finished, whoever cancels or goes away
             return
 
         def ended(task: asyncio.Task[None]) -> None:

@@ -18,7 +18,7 @@ LEAVING_SECONDS: Final = 10.0
 class Intake:
     """Reads a connection only as fast as it is answered. `spawn` runs something in the background."""
 
-    def __init__(self, connection: Connection, spawn: Callable[[Coroutine[Any, Any, Any]], None]) -> None:
+    def __init__(self, connection: Connection, spawn: Callable[[Coroutine[Any, Any, Any]], object]) -> None:
         self._connection = connection
         self._spawn = spawn
         self._held = False

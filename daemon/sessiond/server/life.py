@@ -10,12 +10,15 @@ import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol
 
+from sessiond.config import Config
 from sessiond.paths import Places, UnsafeFolder, make_private
 from sessiond.server import endpoint
 from sessiond.server.listen import CannotListen, Listener
 from sessiond.server.lock import DaemonLock
+from sessiond.server.notify import Notifier, silent
 
 ENDED: Final = 0
 UNFINISHED: Final = 1
@@ -39,13 +42,19 @@ class Served(Protocol):
     def busy(self) -> bool:
         """Whether clients are attached or something is not on disk yet: no time to go."""
 
+    def listens_at(self, path: str) -> None:
+        """It can be reached there; told before the first client comes."""
+
+    def configure(self, chosen: Config) -> list[str]:
+        """Follow another configuration. Returns the tables that changed and that only a new daemon follows."""
+
     async def close(self) -> None:
         """Put everything on disk and cut the clients off."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pace:
-    """Times in seconds. `idle_exit` None: never."""
+    """Times in seconds. `idle_exit` None: never; it may change while the daemon lives."""
 
     idle_exit: float | None
     look: float = 60.0
@@ -66,19 +75,24 @@ async def live(
     lock: DaemonLock,
     pace: Pace,
     ready: Callable[[Callable[[], None]], None],
-    reopen_log: Callable[[], None],
+    hung_up: Callable[[], None],
+    *,
+    inherited: socket.socket | None = None,
+    tell: Notifier | None = None,
 ) -> int:
     """Listen, serve until something ends it, put everything on disk, and return the exit status.
 
-    `ready` is called once clients can connect, with a function that asks for the end from any thread. Raises
-    `CannotListen`. The lock stays held.
+    `ready` is called once clients can connect, with a function that asks for the end from any thread; `hung_up` at a
+    SIGHUP. `inherited` is a socket of the service manager, which `tell` keeps informed. Raises `CannotListen`. The lock
+    stays held.
     """
+    tell = tell or silent()
     loop = asyncio.get_running_loop()
     signals: asyncio.Queue[str] = asyncio.Queue()
     look_now = asyncio.Event()
 
     def hang_up() -> None:
-        reopen_log()
+        hung_up()
         look_now.set()
 
     def stop() -> None:
@@ -90,8 +104,9 @@ async def live(
         loop.add_signal_handler(number, signals.put_nowait, number.name)
     loop.add_signal_handler(signal.SIGHUP, hang_up)
 
-    listener = Listener(where.socket, server.attach)
-    told = endpoint.describe(where.socket, server.epoch)
+    listener = Listener(where.socket, server.attach, inherited)
+    server.listens_at(listener.path)
+    told = endpoint.describe(listener.path, server.epoch)
     try:
         endpoint.publish(where.endpoint, told)
     except OSError as error:
@@ -99,13 +114,15 @@ async def live(
         raise CannotListen(where.endpoint, error.strerror or str(error)) from error
     log.info("sessiond %s listens at %s (process %d)", told.build, told.socket, told.pid)
     ready(stop)
+    tell.ready(f"listens at {told.socket}")
+    beating = asyncio.create_task(tell.beat())
 
     ends = [
         asyncio.create_task(end)
         for end in (
             _signalled(signals),
             _asked(server),
-            _idle(server, listener, pace.idle_exit),
+            _idle(server, listener, pace),
             _displaced(listener, lock, where, told, pace.look, look_now),
         )
     ]
@@ -114,12 +131,15 @@ async def live(
         end.cancel()
     ending = done.pop().result()
     log.info("Ending: %s", ending.reason)
+    tell.stopping(ending.reason)
 
     # No newcomer finds the way from here on, and nobody is sent to rouse a process that is about to be gone.
     listener.close()
     if lock.still_ours:
         endpoint.withdraw(where.endpoint)
-    if not await _drained(server, pace.drain, signals):
+    drained = await _drained(server, pace.drain, signals)
+    beating.cancel()
+    if not drained:
         return UNFINISHED
     log.info("Ended; everything acknowledged is on disk")
     return ending.status
@@ -134,15 +154,13 @@ async def _asked(server: Served) -> Ending:
     return Ending("a client asked for it", ENDED)
 
 
-async def _idle(server: Served, listener: Listener, after: float | None) -> Ending:
-    if after is None:
-        await asyncio.get_running_loop().create_future()
-        raise AssertionError("nobody completes that future")
+async def _idle(server: Served, listener: Listener, pace: Pace) -> Ending:
     quiet_for, accepted = 0.0, 0
-    step = min(after / 10, 30.0)
     while True:
+        after = pace.idle_exit
+        step = 30.0 if after is None else min(after / 10, 30.0)
         await asyncio.sleep(step)
-        if server.busy or listener.accepted != accepted:
+        if after is None or server.busy or listener.accepted != accepted:
             quiet_for, accepted = 0.0, listener.accepted
             continue
         quiet_for += step
@@ -169,11 +187,11 @@ async def _displaced(
         try:
             match listener.look():
                 case "foreign":
-                    return Ending(f"something else is at {where.socket} now", DISPLACED)
+                    return Ending(f"something else is at {listener.path} now", DISPLACED)
                 case "missing":
-                    make_private(where.runtime)
+                    make_private(str(Path(listener.path).parent))
                     listener.bind_again()
-                    log.warning("The socket %s had been removed and is back", where.socket)
+                    log.warning("The socket %s had been removed and is back", listener.path)
                 case "ours":
                     pass
             if endpoint.read(where.endpoint) != told:

@@ -8,15 +8,18 @@ import os
 import resource
 import socket
 import sys
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from sessiond import config, paths
-from sessiond.server import endpoint, life
+from sessiond.server import activation, endpoint, life
 from sessiond.server.listen import CannotListen
 from sessiond.server.lock import AnotherRuns, DaemonLock, LockRefused
 from sessiond.server.logfile import CannotLog, LogFile, logging_to
+from sessiond.server.notify import Notifier
 
 ANOTHER_RUNS: Final = 75
 _STATUS: Final = {
@@ -24,14 +27,27 @@ _STATUS: Final = {
     CannotListen: 73,
     CannotLog: 73,
     paths.UnsafeFolder: 73,
+    activation.BadActivation: 73,
     config.InvalidConfig: 78,
 }
 
 _DESCRIPTORS: Final = 65_536
+_TAKEOVER: Final = 15.0
+"""Seconds that a daemon which was started for a socket waits for the one before it to go."""
+
+log = logging.getLogger(__name__)
 
 Stop = Callable[[], None]
 Ready = Callable[[Stop], None]
 Build = Callable[[paths.Places, config.Config], Awaitable[life.Served]]
+
+
+@dataclass(frozen=True)
+class _Manager:
+    """The service manager that started this process, if one did: its socket, and how it is kept informed."""
+
+    inherited: socket.socket | None
+    tell: Notifier
 
 
 class CannotServe(Exception):
@@ -65,18 +81,20 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
     os.umask(0o077)
     where = paths.places()
     try:
+        inherited, tell = activation.inherited(), Notifier()
         for folder in (where.state, where.data, where.runtime):
             paths.make_private(folder)
-        lock = DaemonLock(where.daemon_lock)
+        lock = DaemonLock(where.daemon_lock) if inherited is None else _lock_in_time(where)
     except AnotherRuns as error:
         raise CannotServe(_who_runs(where), ANOTHER_RUNS) from error
-    except (LockRefused, paths.UnsafeFolder) as error:
+    except (LockRefused, paths.UnsafeFolder, activation.BadActivation) as error:
         raise CannotServe(str(error), _STATUS[type(error)]) from error
+    manager = _Manager(inherited, tell)
     try:
         chosen = config.read(where.config_file)
         _raise_descriptor_limit()
         with logging_to(where.log) as logfile, asyncio.Runner() as runner:
-            status = runner.run(_live(where, chosen, lock, logfile, ready, first_client, build))
+            status = runner.run(_live(where, chosen, lock, logfile, ready, first_client, build, manager))
             if status == life.UNFINISHED:
                 # A thread may hang in the system for ever, and an orderly exit would wait for it.
                 logging.shutdown()
@@ -96,6 +114,7 @@ async def _live(
     ready: Ready,
     first_client: socket.socket | None,
     build: Build,
+    manager: _Manager,
 ) -> int:
     server = await build(where, chosen)
     # What is loaded now stays for good; and appends make many small objects that reference counting frees.
@@ -107,7 +126,43 @@ async def _live(
         first_client.setblocking(False)
         server.attach(first_client)
     pace = life.Pace(idle_exit=chosen.listen.idle_exit)
-    return await life.live(server, where, lock, pace, ready, logfile.reopen)
+
+    def hung_up() -> None:
+        with contextlib.suppress(OSError):  # then the next record tries again
+            logfile.reopen()
+        _read_again(where.config_file, pace, server)
+
+    return await life.live(
+        server, where, lock, pace, ready, hung_up, inherited=manager.inherited, tell=manager.tell
+    )
+
+
+def _read_again(config_file: str, pace: life.Pace, server: life.Served) -> None:
+    """Follow a configuration that was changed; one that cannot be used changes nothing."""
+    try:
+        chosen = config.read(config_file)
+    except config.InvalidConfig as error:
+        log.error("%s Everything stays as it is.", error)
+        return
+    pace.idle_exit = chosen.listen.idle_exit
+    later = server.configure(chosen)
+    log.info("The configuration was read again")
+    if later:
+        log.warning("What changed in %s takes effect with: sessiond restart", ", ".join(later))
+
+
+def _lock_in_time(where: paths.Places) -> DaemonLock:
+    """The lock, waited for: the service manager took the socket over, and who has it sees that and goes."""
+    deadline = time.monotonic() + _TAKEOVER
+    while True:
+        try:
+            return DaemonLock(where.daemon_lock)
+        except AnotherRuns:
+            if time.monotonic() > deadline:
+                raise
+            if told := endpoint.read(where.endpoint):
+                endpoint.rouse(told)
+            time.sleep(0.25)
 
 
 def _who_runs(where: paths.Places) -> str:

@@ -76,12 +76,13 @@ class Server:
         self.lsp_loaded = False
         self._stuck: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._writes: set[asyncio.Task[Any]] = set()
         hub.tell(self)
         hub.summarizers.directory = self
         self.spawn(self._sweep())
         self.spawn(hub.index.keep_up())
         self.spawn(hub.follow_files())
-        self.spawn(self._keep())
+        self._keeping = self.spawn(self._keep())
 
     # --- clients ---------------------------------------------------------------------------------------
 
@@ -165,13 +166,35 @@ class Server:
     @property
     def busy(self) -> bool:
         """Whether clients are attached, something is not on disk yet, or a summary is being written."""
-        return bool(self.clients) or any(live.pending or live.engaged for live in self.hub.open_sessions())
+        return bool(self.clients or self._writes) or any(
+            live.pending or live.engaged for live in self.hub.open_sessions()
+        )
 
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+    def listens_at(self, path: str) -> None:
+        """The socket is where the service manager put it, or at the usual place."""
+        self.socket = path
+
+    def configure(self, chosen: Config) -> list[str]:
+        """Follow another configuration. Returns the tables that changed and that only a new daemon follows."""
+        before, self.chosen = self.chosen, chosen
+        self.hub.configure(chosen)
+        if chosen.keep != before.keep:
+            self._keeping.cancel()
+            self._keeping = self.spawn(self._keep())
+        return [name for name in ("roots",) if getattr(before, name) != getattr(chosen, name)]
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run something in the background; it is cancelled with the server."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
+
+    def spawn_write(self, work: Coroutine[Any, Any, Any]) -> None:
+        """As `spawn`, for what is finished whoever goes away: until then the daemon is busy."""
+        task = self.spawn(work)
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

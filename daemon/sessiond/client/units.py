@@ -1,0 +1,130 @@
+"""What a service manager is told of sessiond: systemd's two units for a user, launchd's property list. Only texts.
+
+The socket is where clients look for it anyway. The manager listens there, starts the daemon for the first who comes,
+and keeps whoever comes while none runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sessiond.paths import Places
+
+SOCKET_NAME = "sessiond"
+"""What the socket is called among those that the manager hands over; `server/activation.py` asks for it."""
+
+_PASSED_ON = ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+
+_SOCKET = """\
+[Unit]
+Description=The door of sessiond, which keeps the sessions of coding agents
+Documentation=man:systemd.socket(5)
+
+[Socket]
+ListenStream={path}
+FileDescriptorName={name}
+SocketMode=0600
+DirectoryMode=0700
+Backlog=1024
+Accept=no
+RemoveOnStop=yes
+
+[Install]
+WantedBy=sockets.target
+"""
+
+_SERVICE = """\
+[Unit]
+Description=sessiond, which keeps the sessions of coding agents
+Requires={unit}.socket
+After={unit}.socket
+StartLimitIntervalSec=60
+StartLimitBurst=5
+
+[Service]
+Type=notify
+ExecStart={command}
+{environment}\
+Restart=on-failure
+RestartSec=1
+RestartPreventExitStatus=73 75 78
+TimeoutStopSec=30
+WatchdogSec=60
+KillMode=mixed
+UMask=0077
+LimitNOFILE=65536
+OOMPolicy=continue
+
+[Install]
+Also={unit}.socket
+"""
+
+
+def unit_name(places: Places) -> str:
+    """`sessiond`, or for a SESSIOND_HOME of its own a name that no other home has."""
+    if places.home is None:
+        return "sessiond"
+    from hashlib import sha256
+
+    return f"sessiond-{sha256(os.fsencode(places.home)).hexdigest()[:12]}"
+
+
+def systemd_units(places: Places, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The unit files by name. Raises ValueError for a path that systemd cannot be told of."""
+    unit = unit_name(places)
+    values = "".join(
+        f"Environment={_quoted(f'{name}={value}')}\n" for name, value in _said(places, environ).items()
+    )
+    command = " ".join(_quoted(word).replace("$", "$$") for word in _command())
+    return {
+        f"{unit}.socket": _SOCKET.format(path=_unquoted(places.socket), name=SOCKET_NAME),
+        f"{unit}.service": _SERVICE.format(unit=unit, command=command, environment=values),
+    }
+
+
+def launchd_job(places: Places, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The property list by name. Never tried on macOS; written after launchd.plist(5)."""
+    import plistlib
+
+    label = f"dev.{unit_name(places)}"
+    job = {
+        "Label": label,
+        "ProgramArguments": _command(),
+        "EnvironmentVariables": {**_said(places, environ), "SESSIOND_LAUNCHD": "1"},
+        "Sockets": {SOCKET_NAME: {"SockPathName": places.socket, "SockPathMode": 0o600}},
+        "KeepAlive": {"Crashed": True},
+        "RunAtLoad": False,
+        "ProcessType": "Interactive",
+        "ThrottleInterval": 5,
+        "ExitTimeOut": 30,
+        "Umask": 0o077,
+        "StandardErrorPath": places.log,
+    }
+    return {f"{label}.plist": plistlib.dumps(job).decode()}
+
+
+def _command() -> list[str]:
+    return [sys.executable, "-E", "-P", "-m", "sessiond", "serve"]
+
+
+def _said(places: Places, environ: Mapping[str, str]) -> dict[str, str]:
+    """What the daemon must know to find the same folders as the clients."""
+    if places.home is not None:
+        return {"SESSIOND_HOME": places.home}
+    return {name: environ[name] for name in _PASSED_ON if environ.get(name)}
+
+
+def _quoted(text: str) -> str:
+    text = _unquoted(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def _unquoted(text: str) -> str:
+    if "\n" in text or text != text.strip():
+        raise ValueError(f"systemd cannot be told of {text!r}")
+    return text.replace("%", "%%")

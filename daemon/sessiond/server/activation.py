@@ -1,0 +1,103 @@
+"""The socket that a service manager opened for us: systemd's by environment, launchd's by a call.
+
+Such a socket is not ours: its path is never unlinked, not even at the end, and who comes while no daemon runs waits in
+it for the next one. (A server of asyncio's would unlink it from Python 3.13 on, one more reason not to use that.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+NAME: Final = "sessiond"
+"""What the socket is called in the units that `sessiond install-service` writes."""
+_FIRST: Final = 3  # where systemd's descriptors begin
+
+log = logging.getLogger(__name__)
+
+
+class BadActivation(Exception):
+    """The service manager gave no socket to listen on: {reason}. Write its files again: sessiond install-service."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"The service manager gave no socket to listen on: {reason}. "
+            "Write its files again: sessiond install-service."
+        )
+
+
+def inherited(environ: MutableMapping[str, str] = os.environ) -> socket.socket | None:
+    """The socket that this process was started for, or None when it was not started by a service manager.
+
+    What is not for our children is taken out of the environment. Raises `BadActivation`.
+    """
+    if environ.get("LISTEN_PID") == str(os.getpid()):
+        return _from_systemd(environ)
+    if sys.platform == "darwin" and environ.get("SESSIOND_LAUNCHD"):
+        return _from_launchd(NAME)
+    return None
+
+
+def _from_systemd(environ: MutableMapping[str, str]) -> socket.socket:
+    count = environ.pop("LISTEN_FDS", "")
+    names = environ.pop("LISTEN_FDNAMES", "").split(":")
+    environ.pop("LISTEN_PID", None)
+    if not count.isdecimal() or not 0 < int(count) < 64:
+        raise BadActivation(f"LISTEN_FDS is {count!r:.20}")
+    descriptors = list(range(_FIRST, _FIRST + int(count)))
+    for descriptor in descriptors:
+        try:
+            os.set_inheritable(descriptor, False)  # systemd leaves them open for children
+        except OSError as error:
+            raise BadActivation(f"descriptor {descriptor} is not open") from error
+    named = [it for it, name in zip(descriptors, names, strict=False) if name == NAME]
+    chosen = named[0] if named else descriptors[0]
+    for other in descriptors:
+        if other != chosen:
+            os.close(other)
+    return _checked(chosen)
+
+
+def _from_launchd(name: str) -> socket.socket:
+    """The socket of that name in the job's `Sockets` (launch_activate_socket(3))."""
+    system = ctypes.CDLL(None, use_errno=True)
+    descriptors, count = ctypes.POINTER(ctypes.c_int)(), ctypes.c_size_t()
+    refused = system.launch_activate_socket(
+        name.encode(), ctypes.byref(descriptors), ctypes.byref(count)
+    )  # an errno: ENOENT without such a socket, ESRCH outside launchd
+    if refused or not count.value:
+        raise BadActivation(
+            f"launchd has none called {name} ({os.strerror(refused) if refused else 'an empty list'})"
+        )
+    chosen = descriptors[0]
+    for number in range(1, count.value):
+        os.close(descriptors[number])
+    system.free(descriptors)
+    os.set_inheritable(chosen, False)
+    return _checked(chosen)
+
+
+def _checked(descriptor: int) -> socket.socket:
+    try:
+        given = socket.socket(fileno=descriptor)
+    except OSError as error:
+        raise BadActivation(f"descriptor {descriptor} is no socket") from error
+    try:
+        if given.family != socket.AF_UNIX or given.type != socket.SOCK_STREAM:
+            raise BadActivation(f"descriptor {descriptor} is not a unix stream socket")
+        if sys.platform == "linux" and not given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            raise BadActivation(f"the socket {given.getsockname()} does not listen")
+        if not isinstance(given.getsockname(), str) or not given.getsockname().startswith("/"):
+            raise BadActivation("the socket has no path")
+    except BaseException:
+        given.close()
+        raise
+    given.setblocking(False)
+    return given

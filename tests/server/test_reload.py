@@ -1,0 +1,116 @@
+"""SIGHUP: the log is opened anew, and the configuration followed as far as that goes."""
+
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sessiond.client.blocking import connect
+from sessiond.paths import Places, make_private
+from support.homes import a_home, environment, sessiond, wait_until
+
+BOUND = 60.0
+
+
+@pytest.fixture
+def daemon() -> Iterator[tuple[Places, "subprocess.Popen[bytes]"]]:
+    with (
+        a_home() as where,
+        subprocess.Popen(
+            sessiond("serve"), env=environment(where), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process,
+    ):
+        try:
+            wait_until(Path(where.endpoint).exists, BOUND)
+            yield where, process
+        finally:
+            process.kill()
+
+
+def configured(where: Places, text: str) -> None:
+    make_private(where.config)
+    Path(where.config_file).write_text(text, encoding="utf-8")
+
+
+def logged(where: Places, words: str) -> bool:
+    log = Path(where.log)
+    return log.exists() and words in log.read_text(encoding="utf-8")
+
+
+def test_a_log_that_was_moved_away_is_followed_by_a_new_one_for_the_owner_only(
+    daemon: tuple[Places, "subprocess.Popen[bytes]"],
+) -> None:
+    where, process = daemon
+    old = Path(f"{where.log}-20261122")
+    Path(where.log).rename(old)
+    process.send_signal(signal.SIGHUP)
+    wait_until(lambda: logged(where, "was read again"), BOUND)
+    assert stat.S_IMODE(Path(where.log).stat().st_mode) == 0o600
+    assert "was read again" not in old.read_text(encoding="utf-8")
+
+
+def test_what_can_change_while_sessions_are_open_changes_at_once(
+    daemon: tuple[Places, "subprocess.Popen[bytes]"],
+) -> None:
+    where, process = daemon
+    with connect(autostart=False, where=where) as client:
+        client.call("session/create", {"cwd": "/w", "id": "atlas-one"})
+        configured(where, "[compaction]\ncontext_window = 50_000\n[history]\nenabled = false\n")
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: logged(where, "was read again"), BOUND)
+        settings = client.call("session/configure", {"sessionId": "atlas-one"})["autoCompact"]
+        assert settings["contextWindow"] == 50_000
+        assert client.call("session/prepareCompaction", {"sessionId": "atlas-one"}) is not None
+        client.call("history/add", {"prompt": "nothing is kept", "cwd": "/w"})
+        assert client.call("history/recent")["prompts"] == []
+
+
+def test_the_time_until_the_end_can_be_changed_while_it_runs(tmp_path: Path) -> None:
+    with a_home() as where:
+        configured(where, '[listen]\nidle_exit = "5s"\n')
+        with subprocess.Popen(
+            sessiond("serve"), env=environment(where), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            wait_until(Path(where.endpoint).exists, BOUND)
+            with connect(autostart=False, where=where) as client:
+                client.call("server/status")
+                configured(where, '[listen]\nidle_exit = "1s"\n')
+                process.send_signal(signal.SIGHUP)
+                wait_until(lambda: logged(where, "was read again"), BOUND)
+            assert process.wait(BOUND) == 0
+            assert logged(where, "no client for 1 seconds")
+
+
+def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
+    daemon: tuple[Places, "subprocess.Popen[bytes]"],
+) -> None:
+    where, process = daemon
+    configured(where, '[listen]\nidle_exitt = "1s"\n')
+    process.send_signal(signal.SIGHUP)
+    wait_until(lambda: logged(where, "idle_exit is probably meant"), BOUND)
+    with connect(autostart=False, where=where) as client:
+        assert client.call("server/status")["pid"] == process.pid
+
+
+def test_what_takes_a_new_daemon_is_named(daemon: tuple[Places, "subprocess.Popen[bytes]"]) -> None:
+    where, process = daemon
+    configured(where, f'[roots]\nfolders = ["{where.home}/pi"]\n')
+    process.send_signal(signal.SIGHUP)
+    wait_until(lambda: logged(where, "roots takes effect with: sessiond restart"), BOUND)
+
+
+def test_a_log_that_cannot_be_opened_again_harms_nobody(
+    daemon: tuple[Places, "subprocess.Popen[bytes]"],
+) -> None:
+    where, process = daemon
+    Path(where.log).unlink()
+    Path(where.log).mkdir()
+    process.send_signal(signal.SIGHUP)
+    with connect(autostart=False, where=where) as client:
+        assert client.call("server/status")["pid"] == process.pid
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(BOUND) == 0
