@@ -47,7 +47,7 @@ class Shell:
             encoding="utf-8",
             cwd=self.folder,
             env=self.environment(**more),
-            timeout=30,
+            timeout=120,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 

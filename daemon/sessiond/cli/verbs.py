@@ -169,6 +169,16 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
     ),
+    "view": Verb(
+        "Look at a session in the browser, and follow it live",
+        "view:view",
+        ("[ID]",),
+        (
+            Option("port", "N", "serve it on this port of 127.0.0.1 (default: a free one)"),
+            Option("no-open", "", "only print the address"),
+        ),
+        "The address holds a token that is good once. Nobody else on this machine or network can open the page.",
+    ),
     "move": Verb(
         "Let a session belong to another folder, as when a project was renamed",
         "sessions:move",

@@ -22,7 +22,7 @@ from sessiond.session.dialects.to_jsonl import to_jsonl
 from sessiond.session.steps import Read, run
 from sessiond.session.tree import Tree
 
-_SCRIPTS: Final = ("model.js", "sidebar.js", "transcript.js", "page.js")
+_SCRIPTS: Final = ("model.js", "sidebar.js", "transcript.js", "live.js", "page.js")
 _STYLES: Final = ("default", "github-dark")
 """pygments' styles for code on light and on dark ground."""
 _BREAKING: Final = {ord(it): f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}
@@ -56,12 +56,12 @@ def about(tree: Tree, read: Read) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def page(data: Mapping[str, Any]) -> bytes:
-    """The page of a session and its rows."""
+def page(data: Mapping[str, Any], *, reach: str = "'none'") -> bytes:
+    """The page of a session and its rows; `reach` is where its script may ask for more (`connect-src`)."""
     style, script = styles(), scripts()
     policy = (
         f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"connect-src {reach}; base-uri 'none'; form-action 'none'"
     )
     said = lines.sound(data)
     title = said["session"]["title"] or f"Session {said['session']['id']}"

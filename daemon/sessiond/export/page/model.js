@@ -39,6 +39,13 @@ const model = {
     shapes.clear();
   },
 
+  // A row has another label, or is shown by other filters.
+  change(entry) {
+    const row = this.rowOf(entry.id);
+    if (row !== undefined) this.rows[row] = entry;
+    shapes.clear();
+  },
+
   rowOf(id) {
     return id === null || id === undefined ? undefined : this.byId.get(id);
   },

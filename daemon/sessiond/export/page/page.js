@@ -4,16 +4,22 @@ const $ = id => document.getElementById(id);
 
 const page = {
   begin() {
-    model.load(JSON.parse($("session").textContent));
-    const {session} = model;
-    $("title").textContent = session.title || `Session ${session.id}`;
-    $("facts").innerHTML = this.facts(session);
+    const data = JSON.parse($("session").textContent);
+    model.load(data);
+    this.head();
     sidebar.begin(row => this.goTo(row));
     transcript.begin();
     this.theme(this.kept("theme"));
     this.menu(innerWidth > 800);
     this.listen();
     this.fromAddress();
+    live.begin(data.live);
+  },
+
+  head() {
+    const {session} = model;
+    $("title").textContent = document.title = session.title || `Session ${session.id}`;
+    $("facts").innerHTML = this.facts(session);
   },
 
   facts(session) {

@@ -113,6 +113,11 @@ const transcript = {
       `<span class="facts">${facts}${time}</span>${branches(row)}${link}</header>${body}</article>`;
   },
 
+  redraw(row) {
+    const article = document.getElementById(`e-${row}`);
+    if (article) article.outerHTML = this.article(row);
+  },
+
   // Bring an entry into sight; true when it is on the path.
   reveal(row, {focus = false} = {}) {
     const place = this.place.get(row);

@@ -1,0 +1,204 @@
+"""A page that is served to one browser of this machine, and told what is new.
+
+Only 127.0.0.1 is listened on, and only who opens the address with its token, once, is let in: it becomes a cookie
+that no script and no other site can use. Requests that name another host (as those of a site that points its name
+here) are refused.
+"""
+
+import queue
+import secrets
+from collections.abc import Callable
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from sessiond.export import html
+
+_MOST_WAITING = 1_000
+_HEARTBEAT = 15.0
+"""Seconds between signs of life on a quiet stream; a browser that is gone is noticed by them."""
+
+_HEADERS = {
+    "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}  # fmt: skip
+
+
+class LivePage:
+    """The server. `serve` is given what makes the data that a page begins with; `tell` says what is new."""
+
+    def __init__(self, port: int = 0) -> None:
+        self._data: Callable[[], dict[str, Any]] = dict
+        self._token: str | None = secrets.token_urlsafe(32)
+        self._cookie = secrets.token_urlsafe(32)
+        self._lock = Lock()  # over what a page begins with and who hears what comes then
+        self._readers: list[queue.Queue[bytes | None]] = []
+        self._server = _Server(self, port)
+        self.port: int = self._server.server_address[1]
+        self.address = f"http://127.0.0.1:{self.port}/?token={self._token}"
+
+    def serve(self, data: Callable[[], dict[str, Any]]) -> None:
+        """Serve until `close`, in this thread."""
+        self._data = data
+        self._server.serve_forever()
+
+    def close(self) -> None:
+        """End the server and every stream."""
+        with self._lock:
+            for reader in self._readers:
+                reader.put(None)
+        self._server.shutdown()
+        self._server.server_close()
+
+    def tell(self, change: Callable[[], Callable[[], dict[str, Any]]]) -> None:
+        """Make a change, and tell every reader what it answers; a page that begins meanwhile has all or nothing of it.
+
+        `change` answers how to make the news, which is done when somebody hears them.
+        """
+        with self._lock:
+            news = change()
+            if self._readers:
+                event = f"data: {html.embedded(news())}\n\n".encode()
+                for reader in self._readers:
+                    reader.put(event if reader.qsize() < _MOST_WAITING else None)
+
+    def admits(self, token: str) -> bool:
+        """Whether this is the token; it is good for one use."""
+        with self._lock:
+            good = self._token is not None and secrets.compare_digest(token.encode(), self._token.encode())
+            if good:
+                self._token = None
+            return good
+
+    def knows(self, cookie: str) -> bool:
+        """Whether a request comes from the browser that was let in."""
+        return secrets.compare_digest(cookie.encode(), self._cookie.encode())
+
+    @property
+    def cookie(self) -> str:
+        """What the browser is to bring from now on."""
+        return f"{self.cookie_name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/"
+
+    @property
+    def cookie_name(self) -> str:
+        """Browsers do not tell ports apart, so the name does."""
+        return f"sessiond-{self.port}"
+
+    def page(self) -> bytes:
+        """The page as it is now."""
+        with self._lock:
+            data = self._data()
+        return html.page({**data, "live": f"/events?after={len(data['entries'])}"}, reach="'self'")
+
+    def stream(self, after: int, write: Callable[[bytes], object]) -> None:
+        """Tell a page that has so many rows what is new, until it is gone or the server ends."""
+        reader: queue.Queue[bytes | None] = queue.Queue()
+        with self._lock:
+            missed = self._data()
+            self._readers.append(reader)
+        try:
+            write(f"data: {html.embedded({**missed, 'entries': missed['entries'][after:]})}\n\n".encode())
+            while True:
+                try:
+                    event = reader.get(timeout=_HEARTBEAT)
+                except queue.Empty:
+                    event = b": still here\n\n"
+                if event is None:
+                    return
+                write(event)
+        except OSError:
+            return  # the browser is gone
+        finally:
+            with self._lock:
+                self._readers.remove(reader)
+
+
+class _Server(ThreadingHTTPServer):
+    """The sockets and threads of one self.server.page."""
+
+    daemon_threads = True
+
+    def __init__(self, page: LivePage, port: int) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.page = page
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    server_version = "sessiond"
+    sys_version = ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        asked = urlsplit(self.path)
+        query = parse_qs(asked.query)
+        if self.headers.get("Host") not in (
+            f"127.0.0.1:{self.server.page.port}",
+            f"localhost:{self.server.page.port}",
+        ):
+            self._say(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to 127.0.0.1 only.")
+        elif asked.path == "/" and "token" in query:
+            self._let_in(query)
+        elif not self.server.page.knows(self._cookie()):
+            self._say(
+                HTTPStatus.FORBIDDEN,
+                "This address was used already. Run sessiond view again for a new one.",
+            )
+        elif asked.path == "/":
+            self._send(HTTPStatus.OK, self.server.page.page(), "text/html; charset=utf-8")
+        elif asked.path == "/events":
+            self._stream(query.get("after", ["0"])[0])
+        else:
+            self._say(HTTPStatus.NOT_FOUND, "There is only one page here: /")
+
+    def _let_in(self, query: dict[str, list[str]]) -> None:
+        if not self.server.page.admits(query["token"][0]):
+            self._say(
+                HTTPStatus.FORBIDDEN,
+                "This address was used already. Run sessiond view again for a new one.",
+            )
+            return
+        kept = urlencode([(name, query[name][0]) for name in ("leafId", "targetId") if name in query])
+        self.send_response(HTTPStatus.SEE_OTHER)
+        self.send_header("Location", f"/?{kept}" if kept else "/")
+        self.send_header("Set-Cookie", self.server.page.cookie)
+        self.send_header("Content-Length", "0")
+        self._finish_headers()
+
+    def _stream(self, after: str) -> None:
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self._finish_headers()
+        self.close_connection = True
+        self.server.page.stream(int(after) if after.isdecimal() and len(after) < 10 else 0, self.wfile.write)
+
+    def _cookie(self) -> str:
+        try:
+            found = SimpleCookie(self.headers.get("Cookie", "")).get(self.server.page.cookie_name)
+        except CookieError:
+            return ""
+        return "" if found is None else found.value
+
+    def _say(self, status: HTTPStatus, text: str) -> None:
+        self._send(status, f"{text}\n".encode(), "text/plain; charset=utf-8")
+
+    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self._finish_headers()
+        self.wfile.write(body)
+
+    def _finish_headers(self) -> None:
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: the request line holds the token."""
