@@ -27,9 +27,13 @@ class InvalidConfig(Exception):
 
 @dataclass(frozen=True)
 class Listen:
-    """`[listen]`: how the daemon waits. `idle_exit`: seconds without a client until it ends; None never."""
+    """`[listen]`: how the daemon waits. `idle_exit`: seconds without a client until it ends; None never.
+
+    `tcp`: an address of this machine, as `127.0.0.1:7413`, at which it listens too, for who has the token; None: none.
+    """
 
     idle_exit: float | None = 30 * 60.0
+    tcp: str | None = None
 
 
 @dataclass(frozen=True)
@@ -192,6 +196,24 @@ def _duration(key: str, value: object) -> float | None:
     return int(parts[1]) * _SECONDS[parts[2]]
 
 
+def _loopback(key: str, value: object) -> str | None:
+    if value is False:
+        return None
+    parts = (
+        re.fullmatch(r"(127(?:\.[0-9]{1,3}){3}|\[::1\]):([0-9]{1,5})", value)
+        if isinstance(value, str)
+        else None
+    )
+    if (
+        parts is None
+        or int(parts[2]) > 65_535
+        or any(int(it) > 255 for it in re.findall(r"[0-9]+", parts[1]))
+    ):
+        advice = f'{key} as an address of this machine and a port, "127.0.0.1:7413" or "[::1]:7413", or false'
+        raise _Unfit(f"{key} is {value!r:.80}, which is no place to listen at", advice)
+    return parts[0]
+
+
 def _switch(key: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise _Unfit(f"{key} is {value!r}, which says neither yes nor no", f"{key} = true or {key} = false")
@@ -246,7 +268,7 @@ def _folders(key: str, value: object) -> tuple[str, ...]:
 _Reader: TypeAlias = Callable[[str, object], object]
 
 _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
-    "listen": (Listen, {"idle_exit": _duration}),
+    "listen": (Listen, {"idle_exit": _duration, "tcp": _loopback}),
     "drafts": (Drafts, {"max_age": _duration}),
     "compaction": (
         Compaction,

@@ -93,6 +93,11 @@ class Places:
         return os.path.join(self.state, "sessiond.log")
 
     @property
+    def tcp_token(self) -> str:
+        """What a client shows that comes over TCP; see `server/token.py`."""
+        return os.path.join(self.state, "tcp-token")
+
+    @property
     def config_file(self) -> str:
         """See `config.py`."""
         return os.path.join(self.config, "config.toml")

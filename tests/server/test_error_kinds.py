@@ -21,8 +21,9 @@ from support.disk import Disk
 from support.shared import started
 from support.summarizers import SMALL, summarizing, talk
 
-ON_THE_WIRE_ONLY = {"parse", "tooLarge"}
-"""Kinds about frames, which have no client that could be asked; see test_bad_input."""
+ON_THE_WIRE_ONLY = {"parse", "tooLarge", "unauthenticated", "unreachable", "outcomeUnknown"}
+"""Kinds that no client inside can be refused with: about frames (see test_bad_input), at the TCP door (test_tcp), and
+what `attach` says while it is between two daemons (test_attach_outlives_daemons)."""
 
 
 class OnADisk:

@@ -30,7 +30,10 @@ class StandIn:
     def busy(self) -> bool:
         return bool(self.clients) or self.dirty
 
-    def listens_at(self, path: str) -> None:
+    def let_in(self, sock: socket.socket, said: bytes) -> None:
+        raise NotImplementedError
+
+    def listens_at(self, path: str, tcp: str | None) -> None:
         pass
 
     def configure(self, chosen: Config) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from sessiond.cli import human
@@ -33,6 +34,8 @@ def status(given: Given) -> int:
     print(f"  {human.size(told['rssBytes'])} of memory, {loaded} the LSP side")
     print(f"  home    {told['home']}")
     print(f"  socket  {told.get('socket') or 'none'}")
+    if told.get("tcp"):
+        print(f"  tcp     {told['tcp']}")
     if told.get("lowSpace"):
         print(f"  only {human.size(told['freeBytes'])} are free where sessions lie: free some space")
     _tell_of_refusing(told.get("refusing", []))
@@ -103,10 +106,13 @@ def restart(given: Given) -> int:
     """Send `server/drain`, wait until the daemon has ended, and start another one in its place."""
     import json  # noqa: TID251 - the thin client has no msgspec
 
-    from sessiond.client.dial import read_endpoint
+    from sessiond.cli.arguments import Usage
+    from sessiond.client.dial import ADDRESS, read_endpoint
     from sessiond.client.replace import WITHIN, restart as start_anew
     from sessiond.paths import places
 
+    if os.environ.get(ADDRESS):
+        raise Usage(f"{ADDRESS} is set", "Restart the daemon where it runs.")
     where = places()
     before = start_anew(where, within=0.0 if given.flag("now") else WITHIN)
     after = read_endpoint(where)

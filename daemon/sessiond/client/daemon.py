@@ -124,7 +124,7 @@ def _dial(folders: Places, *, autostart: bool) -> Dial:
         sock = await asyncio.to_thread(reach, folders, autostart=autostart)
         sock.setblocking(False)
         loop = asyncio.get_running_loop()
-        _, connection = await loop.create_unix_connection(lambda: Connection(handler), sock=sock)
+        _, connection = await loop.create_connection(lambda: Connection(handler), sock=sock)
         return connection
 
     return dial

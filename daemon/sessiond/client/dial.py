@@ -25,6 +25,10 @@ PATIENCE = 15.0
 """Seconds that one `connect` may take, a start of the daemon included."""
 
 
+ADDRESS = "SESSIOND_CONNECT"
+"""Where a daemon is that is not to be found, or started, in the usual way: `tcp://127.0.0.1:7413`."""
+
+
 class CannotConnect(Exception):
     """There is no connection to the daemon."""
 
@@ -108,6 +112,8 @@ def connect(places: Places, *, autostart: bool = True) -> socket.socket:
     false, or SESSIOND_NO_AUTOSTART in the environment, none is started: `DaemonNotRunning`, `VersionMismatch`.
     Everything else that may go wrong is another `CannotConnect`, or `UnsafeFolder`.
     """
+    if address := os.environ.get(ADDRESS):
+        return _over_tcp(places, address)
     deadline = time.monotonic() + PATIENCE
     found = reach(places, deadline)
     may_start = autostart and not os.environ.get("SESSIOND_NO_AUTOSTART")
@@ -130,10 +136,18 @@ def connect(places: Places, *, autostart: bool = True) -> socket.socket:
 
 def connect_to_any(places: Places) -> socket.socket:
     """A connection to the daemon that runs, whatever version it is of. Raises `DaemonNotRunning`."""
+    if address := os.environ.get(ADDRESS):
+        return _over_tcp(places, address)
     found = reach(places, time.monotonic() + PATIENCE)
     if found is None:
         raise DaemonNotRunning
     return found.sock
+
+
+def _over_tcp(places: Places, address: str) -> socket.socket:
+    from sessiond.client import tcp
+
+    return tcp.connect(places, address)
 
 
 def knock(places: Places, deadline: float) -> socket.socket | None:

@@ -54,6 +54,10 @@ ADVICE: Final[dict[str, Advice]] = {
         retryable=True,
     ),
     "cancelled": Advice("The client cancelled the request with `$/cancelRequest`.", "Nothing."),
+    "unauthenticated": Advice(
+        "A client came over TCP and did not show the token in its first message. The connection is closed.",
+        "Send `server/authenticate` first, with what the file `tcp-token` beside the daemon's log holds.",
+    ),
     "sessionNotFound": Advice(
         "No session has this id or path, or the prefix fits none or several.",
         "See `didYouMean`, or ask `session/list`.",

@@ -24,6 +24,7 @@ CODES: Final[dict[str, int]] = {
     "internal": INTERNAL,
     "notInitialized": NOT_INITIALIZED,
     "cancelled": CANCELLED,
+    "unauthenticated": 1401,
     "sessionNotFound": 1404,
     "entryNotFound": 1404,
     "blobNotFound": 1404,

@@ -144,6 +144,9 @@ STATUS: Final = Method("server/status", t.StatusParams, t.StatusResult)
 CLIENTS: Final = Method("server/clients", t.ClientsParams, t.ClientsResult)
 DOCTOR: Final = Method("server/doctor", t.DoctorParams, t.DoctorResult, ("draining",))
 STOP: Final = Method("server/stop", t.StopParams, t.StopResult)
+AUTHENTICATE: Final = Method(
+    "server/authenticate", t.AuthenticateParams, t.AuthenticateResult, ("unauthenticated",)
+)
 DRAIN: Final = Method("server/drain", t.DrainParams, t.DrainResult)
 
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
@@ -154,7 +157,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,
         HISTORY_ADD, HISTORY_RECENT, HISTORY_SEARCH, BLOB_PUT, BLOB_GET, BLOB_COLLECT,
-        STATUS, CLIENTS, DOCTOR, STOP, DRAIN,
+        STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )
 }  # fmt: skip
 

@@ -29,9 +29,10 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     start_time: int | None
     build: str
     protocol: tuple[int, int]  # the oldest and the newest version it speaks
+    tcp: str | None = None  # host and port of the TCP door, where it is open
 
 
-def describe(socket: str, epoch: str) -> Endpoint:
+def describe(socket: str, epoch: str, tcp: str | None = None) -> Endpoint:
     """Describe this process."""
     return Endpoint(
         socket=socket,
@@ -41,6 +42,7 @@ def describe(socket: str, epoch: str) -> Endpoint:
         start_time=start_time(os.getpid()),
         build=sessiond.__version__,
         protocol=(versions.OLDEST, versions.NEWEST),
+        tcp=tcp,
     )
 
 

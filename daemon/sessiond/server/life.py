@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from sessiond.config import Config
 from sessiond.paths import Places, UnsafeFolder, make_private
@@ -19,6 +19,9 @@ from sessiond.server import endpoint
 from sessiond.server.listen import CannotListen, Listener
 from sessiond.server.lock import DaemonLock
 from sessiond.server.notify import Notifier, silent
+
+if TYPE_CHECKING:
+    from sessiond.server.tcp import TcpDoor
 
 ENDED: Final = 0
 UNFINISHED: Final = 1
@@ -42,7 +45,10 @@ class Served(Protocol):
     def busy(self) -> bool:
         """Whether clients are attached or something is not on disk yet: no time to go."""
 
-    def listens_at(self, path: str) -> None:
+    def let_in(self, sock: socket.socket, said: bytes) -> None:
+        """Serve a client who came over TCP and has shown the token, in what was `said` so far."""
+
+    def listens_at(self, path: str, tcp: str | None) -> None:
         """It can be reached there; told before the first client comes."""
 
     def configure(self, chosen: Config) -> list[str]:
@@ -78,13 +84,14 @@ async def live(
     hung_up: Callable[[], None],
     *,
     inherited: socket.socket | None = None,
+    tcp: str | None = None,
     tell: Notifier | None = None,
 ) -> int:
     """Listen, serve until something ends it, put everything on disk, and return the exit status.
 
     `ready` is called once clients can connect, with a function that asks for the end from any thread; `hung_up` at a
-    SIGHUP. `inherited` is a socket of the service manager, which `tell` keeps informed. Raises `CannotListen`. The lock
-    stays held.
+    SIGHUP. `inherited` is a socket of the service manager, which `tell` keeps informed; `tcp` an address of this
+    machine to listen at, too. Raises `CannotListen`. The lock stays held.
     """
     tell = tell or silent()
     loop = asyncio.get_running_loop()
@@ -104,13 +111,20 @@ async def live(
         loop.add_signal_handler(number, signals.put_nowait, number.name)
     loop.add_signal_handler(signal.SIGHUP, hang_up)
 
-    listener = Listener(where.socket, server.attach, inherited)
-    server.listens_at(listener.path)
-    told = endpoint.describe(listener.path, server.epoch)
+    door = _tcp_door(tcp, where, server) if tcp else None
+    with contextlib.ExitStack() as undo:
+        if door is not None:
+            undo.callback(door.close)
+        listener = Listener(where.socket, server.attach, inherited)
+        undo.pop_all()
+    server.listens_at(listener.path, door.address if door else None)
+    told = endpoint.describe(listener.path, server.epoch, door.address if door else None)
     try:
         endpoint.publish(where.endpoint, told)
     except OSError as error:
         listener.close()
+        if door is not None:
+            door.close()
         raise CannotListen(where.endpoint, error.strerror or str(error)) from error
     log.info("sessiond %s listens at %s (process %d)", told.build, told.socket, told.pid)
     ready(stop)
@@ -135,6 +149,8 @@ async def live(
 
     # No newcomer finds the way from here on, and nobody is sent to rouse a process that is about to be gone.
     listener.close()
+    if door is not None:
+        door.close()
     if lock.still_ours:
         endpoint.withdraw(where.endpoint)
     drained = await _drained(server, pace.drain, signals)
@@ -143,6 +159,14 @@ async def live(
         return UNFINISHED
     log.info("Ended; everything acknowledged is on disk")
     return ending.status
+
+
+def _tcp_door(address: str, where: Places, server: Served) -> "TcpDoor":
+    # Imported here, since hardly anybody has such a door, and every start would pay for it.
+    from sessiond.server.tcp import TcpDoor
+    from sessiond.server.token import token_of
+
+    return TcpDoor(address, token_of(where.tcp_token), server.let_in)
 
 
 async def _signalled(signals: asyncio.Queue[str]) -> Ending:

@@ -101,7 +101,7 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
                 os._exit(status)
         return status
     except (CannotListen, CannotLog, config.InvalidConfig) as error:
-        raise CannotServe(str(error), _STATUS[type(error)]) from error
+        raise CannotServe(str(error), _STATUS.get(type(error), 73)) from error
     finally:
         lock.release()
 
@@ -133,7 +133,15 @@ async def _live(
         _read_again(where.config_file, pace, server)
 
     return await life.live(
-        server, where, lock, pace, ready, hung_up, inherited=manager.inherited, tell=manager.tell
+        server,
+        where,
+        lock,
+        pace,
+        ready,
+        hung_up,
+        inherited=manager.inherited,
+        tell=manager.tell,
+        tcp=chosen.listen.tcp,
     )
 
 

@@ -63,6 +63,7 @@ class Server:
         self.chosen = chosen or Config()
         self.home = home
         self.socket = socket_path
+        self.tcp: str | None = None
         self.epoch = str(uuid.uuid4())
         self.started = time.monotonic()
         self.started_ns = time.time_ns()
@@ -88,13 +89,21 @@ class Server:
 
     def attach(self, sock: socket.socket) -> None:
         """Serve an accepted, non-blocking socket whose other end is this user."""
-        self.spawn(self._attach(sock))
+        self.spawn(self._attach(sock, b""))
 
-    async def _attach(self, sock: socket.socket) -> None:
+    def let_in(self, sock: socket.socket, said: bytes) -> None:
+        """Serve a client who came over TCP and has shown the token, in what was `said` so far."""
+        self.spawn(self._attach(sock, said))
+
+    async def _attach(self, sock: socket.socket, said: bytes) -> None:
         client = Client(self)
         loop = asyncio.get_running_loop()
         try:
-            await loop.connect_accepted_socket(lambda: Connection(client, max_frame=MAX_FRAME), sock)
+            _, connection = await loop.connect_accepted_socket(
+                lambda: Connection(client, max_frame=MAX_FRAME), sock
+            )
+            if said:
+                connection.data_received(said)
         except OSError as error:
             sock.close()
             log.info("a client was gone before it was served: %s", error)
@@ -170,9 +179,9 @@ class Server:
             live.pending or live.engaged for live in self.hub.open_sessions()
         )
 
-    def listens_at(self, path: str) -> None:
+    def listens_at(self, path: str, tcp: str | None) -> None:
         """The socket is where the service manager put it, or at the usual place."""
-        self.socket = path
+        self.socket, self.tcp = path, tcp
 
     def configure(self, chosen: Config) -> list[str]:
         """Follow another configuration. Returns the tables that changed and that only a new daemon follows."""
@@ -181,7 +190,8 @@ class Server:
         if chosen.keep != before.keep:
             self._keeping.cancel()
             self._keeping = self.spawn(self._keep())
-        return [name for name in ("roots",) if getattr(before, name) != getattr(chosen, name)]
+        roots, tcp = before.roots != chosen.roots, before.listen.tcp != chosen.listen.tcp
+        return ["roots"] * roots + ["listen.tcp"] * tcp
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run something in the background; it is cancelled with the server."""

@@ -1458,6 +1458,8 @@ export interface StatusResult {
   refusing?: RefusingSession[];
   /** That may still be written where sessions lie; null: unknown. */
   freeBytes?: number | null;
+  /** Host and port of the TCP door, where it is open. */
+  tcp?: string | null;
   /** So little that writes will soon be refused. Default `false`. */
   lowSpace?: boolean;
 }
@@ -1578,6 +1580,14 @@ export interface DrainResult {
   pid: number;
   epoch: string;
 }
+
+/** Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing. */
+export interface AuthenticateParams {
+  token: string;
+}
+
+/** The client is in. */
+export type AuthenticateResult = Record<string, never>;
 
 /**
  * The daemon asks a client, which declared `summarize`, to write a summary.
@@ -1709,6 +1719,8 @@ export interface InitializeOptions {
   optOut?: string[];
   /** Default `{}`. */
   capabilities?: ClientCapabilities;
+  /** Lets a client in over TCP. */
+  token?: string | null;
   /** For an editor. Default `{}`. */
   lsp?: LspOptions;
 }
@@ -2046,7 +2058,7 @@ export interface Draft {
 }
 
 /** The stable name of an error: match this, never the message. */
-export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "sessionTrashed" | "nothingToCompact" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "damaged" | "outcomeUnknown" | "unreachable" | "storageFull" | "storageFailed";
+export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "unauthenticated" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "sessionTrashed" | "nothingToCompact" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "damaged" | "outcomeUnknown" | "unreachable" | "storageFull" | "storageFailed";
 
 /** Every request: what it takes, answers and may fail with. */
 export interface Requests {
@@ -2319,6 +2331,8 @@ export interface Requests {
    * to the daemon that comes next. `reason` is for the log.
    */
   "server/drain": { params: DrainParams; result: DrainResult; errors: never };
+  /** Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing. */
+  "server/authenticate": { params: AuthenticateParams; result: AuthenticateResult; errors: "unauthenticated" };
 }
 
 /** What the daemon asks of a client that declared it. */
@@ -2412,6 +2426,7 @@ export const methods = {
   serverDoctor: "server/doctor",
   serverStop: "server/stop",
   serverDrain: "server/drain",
+  serverAuthenticate: "server/authenticate",
 } as const satisfies Record<string, keyof Requests>;
 
 export const clientMethods = {
@@ -2448,6 +2463,8 @@ export const errorCodes = {
   notInitialized: -32002,
   /** The client cancelled the request with `$/cancelRequest`. */
   cancelled: -32800,
+  /** A client came over TCP and did not show the token in its first message. The connection is closed. */
+  unauthenticated: 1401,
   /** No session has this id or path, or the prefix fits none or several. */
   sessionNotFound: 1404,
   /** The session has no entry with this id. */

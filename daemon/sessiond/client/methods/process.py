@@ -20,5 +20,9 @@ class ProcessMethods(Methods):
     async def stop(self) -> t.StopResult:
         return await self.call(m.STOP, t.StopParams())
 
+    async def authenticate(self, token: str) -> t.AuthenticateResult:
+        """Only over a connection of one's own making: those of this package have shown the token already."""
+        return await self.call(m.AUTHENTICATE, t.AuthenticateParams(token=token))
+
     async def drain(self, *, reason: str | None = None, within: float = 10.0) -> t.DrainResult:
         return await self.call(m.DRAIN, t.DrainParams(reason=reason, within=within))

@@ -111,6 +111,8 @@ from sessiond.protocol.types.search import (
     SearchResult as SearchResult,
 )
 from sessiond.protocol.types.server import (
+    AuthenticateParams as AuthenticateParams,
+    AuthenticateResult as AuthenticateResult,
     ClientInfo as ClientInfo,
     ClientsParams as ClientsParams,
     ClientsResult as ClientsResult,

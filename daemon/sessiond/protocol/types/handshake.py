@@ -35,6 +35,7 @@ class InitializeOptions(Wire, frozen=True):
     terminal: Terminal | None = None
     opt_out: list[str] = msgspec.field(default_factory=list)  # notifications this client does not want
     capabilities: ClientCapabilities = ClientCapabilities()
+    token: str | None = None  # lets a client in over TCP
     lsp: LspOptions = LspOptions()  # for an editor
 
 

@@ -37,6 +37,7 @@ class StatusResult(Wire, frozen=True):
     draining: bool
     refusing: list[RefusingSession] = msgspec.field(default_factory=list)
     free_bytes: int | None = None  # that may still be written where sessions lie; null: unknown
+    tcp: str | None = None  # host and port of the TCP door, where it is open
     low_space: bool = False  # so little that writes will soon be refused
 
 
@@ -73,6 +74,16 @@ class StopResult(Wire, frozen=True):
     """The process that is about to end."""
 
     pid: int
+
+
+class AuthenticateParams(Wire, frozen=True):
+    """Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing."""
+
+    token: str
+
+
+class AuthenticateResult(Wire, frozen=True):
+    """The client is in."""
 
 
 class DrainParams(Wire, frozen=True):

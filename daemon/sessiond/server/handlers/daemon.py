@@ -19,7 +19,7 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
         socket=server.socket, started_at=clock.iso(server.started_ns),
         uptime=time.monotonic() - server.started, rss_bytes=_rss(),
         open_sessions=len(client.hub.open_sessions()), clients=len(server.clients),
-        lsp_loaded=server.lsp_loaded, draining=client.hub.draining,
+        lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,
         refusing=[
             t.RefusingSession(session_id=live.session_id, path=live.log.path, refuses=live.refuses)
             for live in client.hub.open_sessions()
@@ -37,6 +37,11 @@ def stop(client: Client, _params: t.StopParams) -> t.StopResult:
     client.hub.draining = True
     client.server.stop_soon()
     return t.StopResult(pid=os.getpid())
+
+
+def authenticate(_client: Client, _params: t.AuthenticateParams) -> t.AuthenticateResult:
+    """Whoever gets so far is in: by his user id, or by the token that the TCP door has seen."""
+    return t.AuthenticateResult()
 
 
 def drain(client: Client, params: t.DrainParams) -> t.DrainResult:

@@ -115,6 +115,7 @@ ROUTES: dict[str, Route] = dict(
         _route(m.DOCTOR, doctor.doctor),
         _route(m.STOP, daemon.stop),
         _route(m.DRAIN, daemon.drain),
+        _route(m.AUTHENTICATE, daemon.authenticate),
     ]
 )
 """Every method of the protocol; a test compares the keys."""

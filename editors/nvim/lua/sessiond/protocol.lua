@@ -1039,6 +1039,7 @@
 ---@field draining boolean
 ---@field refusing? sessiond.RefusingSession[] Default `[]`.
 ---@field freeBytes? integer That may still be written where sessions lie; null: unknown.
+---@field tcp? string Host and port of the TCP door, where it is open.
 ---@field lowSpace? boolean So little that writes will soon be refused. Default `false`.
 
 ---An open session that takes no writes.
@@ -1128,6 +1129,13 @@
 ---@class (exact) sessiond.DrainResult
 ---@field pid integer
 ---@field epoch string
+
+---Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing.
+---@class (exact) sessiond.AuthenticateParams
+---@field token string
+
+---The client is in.
+---@class (exact) sessiond.AuthenticateResult
 
 ---The daemon asks a client, which declared `summarize`, to write a summary.
 ---
@@ -1232,6 +1240,7 @@
 ---@field terminal? sessiond.Terminal
 ---@field optOut? string[] Notifications this client does not want. Default `[]`.
 ---@field capabilities? sessiond.ClientCapabilities Default `{}`.
+---@field token? string Lets a client in over TCP.
 ---@field lsp? sessiond.LspOptions For an editor. Default `{}`.
 
 ---What the daemon may ask of a client.
@@ -1531,7 +1540,7 @@
 ---@field [string] any
 
 ---The stable name of an error: match this, never the message.
----@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"sessionTrashed"|"nothingToCompact"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"damaged"|"outcomeUnknown"|"unreachable"|"storageFull"|"storageFailed"
+---@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"unauthenticated"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"sessionTrashed"|"nothingToCompact"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"damaged"|"outcomeUnknown"|"unreachable"|"storageFull"|"storageFailed"
 
 local M = {}
 
@@ -1586,6 +1595,7 @@ M.methods = {
   serverDoctor = "server/doctor", -- sessiond.DoctorParams -> sessiond.DoctorResult
   serverStop = "server/stop", -- sessiond.StopParams -> sessiond.StopResult
   serverDrain = "server/drain", -- sessiond.DrainParams -> sessiond.DrainResult
+  serverAuthenticate = "server/authenticate", -- sessiond.AuthenticateParams -> sessiond.AuthenticateResult
 }
 
 M.client_methods = {
@@ -1616,6 +1626,7 @@ M.error_codes = {
   internal = -32603, -- A defect of the daemon. Nothing of the request was kept unless the message says so.
   notInitialized = -32002, -- An LSP request came before `initialize`. Methods of this document never answer so.
   cancelled = -32800, -- The client cancelled the request with `$/cancelRequest`.
+  unauthenticated = 1401, -- A client came over TCP and did not show the token in its first message. The connection is closed.
   sessionNotFound = 1404, -- No session has this id or path, or the prefix fits none or several.
   entryNotFound = 1404, -- The session has no entry with this id.
   blobNotFound = 1404, -- No blob has this hash.

@@ -1,0 +1,97 @@
+"""The way to a daemon over TCP, as through a tunnel into another machine or a container. It is never started.
+
+The token is the one secret, so it goes to loopback addresses only: a tunnel ends at one.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from sessiond.client.dial import ADDRESS, CannotConnect
+from sessiond.client.wire import BadReply, Disconnected, RpcError, frame, members
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessiond.paths import Places
+
+TOKEN_FILE = "SESSIOND_TOKEN_FILE"
+"""Names the file with the token of that daemon; by default the one of the daemon that would be here."""
+
+_PATIENCE = 15.0
+
+
+class NoWayIn(CannotConnect):
+    """The daemon at {address} cannot be reached: {reason}."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"The daemon at {address} cannot be reached: {reason}.")
+
+
+def connect(places: Places, address: str) -> socket.socket:
+    """A blocking socket to the daemon at `tcp://127.0.0.1:PORT`, with the token shown. Raises `NoWayIn`."""
+    host, port = _parted(address)
+    path = os.environ.get(TOKEN_FILE) or places.tcp_token
+    try:
+        with open(path, encoding="ascii") as file:
+            token = file.read(1_000).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise NoWayIn(
+            address, f"its token is not in {path} ({reason}); name the file in {TOKEN_FILE}"
+        ) from error
+    try:
+        knocking = socket.create_connection((host, port), timeout=_PATIENCE)
+    except OSError as error:
+        raise NoWayIn(address, error.strerror or str(error)) from error
+    try:
+        knocking.sendall(
+            frame({"jsonrpc": "2.0", "id": 0, "method": "server/authenticate", "params": {"token": token}})
+        )
+        _let_in(knocking)
+        knocking.settimeout(None)
+    except (OSError, Disconnected, BadReply) as error:
+        knocking.close()
+        raise NoWayIn(address, str(error).rstrip(".") or type(error).__name__) from error
+    except RpcError as error:
+        knocking.close()
+        raise NoWayIn(address, f"it does not take the token in {path}") from error
+    except BaseException:
+        knocking.close()
+        raise
+    return knocking
+
+
+def _parted(address: str) -> tuple[str, int]:
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    host = host.strip("[]")
+    is_loopback = host in ("localhost", "::1") or host.startswith("127.")
+    if not address.startswith("tcp://") or not port.isdecimal() or not is_loopback:
+        raise NoWayIn(address, f"{ADDRESS} is to be tcp://127.0.0.1:PORT, also for the end of a tunnel")
+    return host, int(port)
+
+
+def _let_in(knocking: socket.socket) -> None:
+    """Read the answer to the token, and not a byte more: what follows is for whoever gets this socket."""
+    header = b""
+    while not header.endswith(b"\r\n\r\n"):
+        header += _some(knocking, 1)
+        if len(header) > 1_000:
+            raise BadReply("a header without end")
+    length = header.lower().partition(b"content-length:")[2].split(b"\r\n")[0].strip()
+    if not length.isdigit() or len(length) > 6:
+        raise BadReply("a header without Content-Length")
+    body = b""
+    while len(body) < int(length):
+        body += _some(knocking, int(length) - len(body))
+    answer = members(body.decode("utf-8", "replace"))
+    if "error" in answer:
+        error = answer["error"][0]
+        raise RpcError(error.get("code", 0), str(error.get("message", "")), error.get("data"))
+
+
+def _some(knocking: socket.socket, most: int) -> bytes:
+    piece = knocking.recv(most)
+    if not piece:
+        raise Disconnected
+    return piece

@@ -1,0 +1,60 @@
+"""The token that opens the daemon to a client without a user id: made once, kept in a file for its owner only."""
+
+import hmac
+import os
+import secrets
+import stat
+from typing import Final
+
+from sessiond.server.listen import CannotListen
+
+_BYTES: Final = 32
+_LONGEST: Final = 1_000
+
+
+class BadToken(CannotListen):
+    """The token file {path} cannot be used: {reason}. Remove it, and the daemon makes another: sessiond restart."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        Exception.__init__(
+            self,
+            f"The token file {path} cannot be used: {reason}. "
+            "Remove it, and the daemon makes another: sessiond restart.",
+        )
+        self.path = path
+
+
+def token_of(path: str) -> str:
+    """The token in the file, which is made when there is none. Raises `BadToken` for one that others could know."""
+    flags = os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        made = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise BadToken(path, error.strerror or str(error)) from error
+    else:
+        with open(made, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(_BYTES) + "\n")
+    try:
+        descriptor = os.open(path, flags | os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        raise BadToken(path, error.strerror or str(error)) from error
+    found = os.fstat(descriptor)
+    if stat.S_ISDIR(found.st_mode):
+        os.close(descriptor)
+        raise BadToken(path, "it is a folder")
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
+            raise BadToken(path, "it is not a file of yours alone")
+        if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise BadToken(path, "others may read it, so it is no secret")
+        token = file.read(_LONGEST).decode("ascii", "replace").strip()
+    if len(token) < _BYTES:
+        raise BadToken(path, f"it holds less than {_BYTES} characters")
+    return token
+
+
+def is_same(token: str, said: str) -> bool:
+    """Whether somebody knows the token; in a time that says nothing of how much of it he knows."""
+    return hmac.compare_digest(token.encode(), said.encode("utf-8", "replace"))

@@ -1,0 +1,337 @@
+"""The TCP door: shut by default, on this machine only, and only for who has the token."""
+
+import json  # noqa: TID251 - what a stranger would send
+import socket
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sessiond.client import connect as connect_async
+from sessiond.client.blocking import connect
+from sessiond.client.dial import CannotConnect, read_endpoint
+from sessiond.client.wire import Reader, frame
+from sessiond.config import InvalidConfig, read
+from sessiond.paths import Places, make_private
+from sessiond.server import tcp
+from sessiond.server.token import BadToken, is_same, token_of
+from support.homes import a_home, environment, sessiond, wait_until
+
+BOUND = 60.0
+
+
+def with_a_door(where: Places) -> str:
+    """Have a daemon with a TCP door; its address."""
+    make_private(where.config)
+    Path(where.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
+    with connect(where=where) as client:
+        address = client.call("server/status")["tcp"]
+    assert address == read_endpoint(where)["tcp"]
+    return str(address)
+
+
+@pytest.fixture(scope="module")
+def door() -> Iterator[tuple[Places, str]]:
+    with a_home() as where:
+        yield where, with_a_door(where)
+
+
+def knock(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=BOUND)
+
+
+def all_of(knocking: socket.socket) -> bytes:
+    said = b""
+    try:
+        while piece := knocking.recv(4096):
+            said += piece
+    except ConnectionError:
+        pass
+    return said
+
+
+def request(method: str, **params: object) -> bytes:
+    return frame({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+
+
+def initialize(token: object) -> bytes:
+    return request(
+        "initialize",
+        capabilities={},
+        initializationOptions={"sessiond": {"protocolVersions": [1], "token": token}},
+    )
+
+
+def token(where: Places) -> str:
+    return Path(where.tcp_token).read_text(encoding="ascii").strip()
+
+
+def test_there_is_no_door_unless_somebody_wants_one() -> None:
+    with a_home() as where, connect(where=where) as client:
+        assert client.call("server/status").get("tcp") is None
+        assert not Path(where.tcp_token).exists()
+
+
+def test_the_token_is_for_its_owner_only_and_in_no_log(door: tuple[Places, str]) -> None:
+    where, address = door
+    with knock(address) as knocking:
+        knocking.sendall(request("server/authenticate", token="x" * 43))
+        all_of(knocking)
+    assert stat.S_IMODE(Path(where.tcp_token).stat().st_mode) == 0o600
+    log = Path(where.log).read_text(encoding="utf-8")
+    assert token(where) not in log
+    assert "x" * 43 not in log
+
+
+@pytest.mark.parametrize("json_lines", [False, True])
+def test_who_shows_the_token_first_is_a_client_like_any_other(
+    door: tuple[Places, str], json_lines: bool
+) -> None:
+    where, address = door
+    first = {"jsonrpc": "2.0", "id": 1, "method": "server/authenticate", "params": {"token": token(where)}}
+    then = {"jsonrpc": "2.0", "id": 2, "method": "server/clients"}
+    with knock(address) as knocking:
+        if json_lines:
+            knocking.sendall(b"".join(json.dumps(it).encode() + b"\n" for it in (first, then)))
+            with knocking.makefile("rb") as answers:
+                told = [json.loads(answers.readline()) for _ in range(2)]
+        else:
+            knocking.sendall(frame(first) + frame(then))
+            reader = Reader(knocking)
+            told = [json.loads(reader.read()) for _ in range(2)]
+        assert told[0]["result"] == {}
+        assert told[1]["result"]["clients"]
+
+
+def test_an_editor_shows_the_token_in_its_greeting_byte_by_byte(door: tuple[Places, str]) -> None:
+    where, address = door
+    with knock(address) as knocking:
+        for byte in initialize(token(where)):
+            knocking.sendall(bytes([byte]))
+        told = json.loads(Reader(knocking).read())
+        assert told["result"]["capabilities"]["experimental"]["sessiond"]["protocolVersion"] == 1
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        request("server/status"),
+        request("session/list"),
+        request("server/authenticate"),
+        request("server/authenticate", token=""),
+        request("server/authenticate", token="0" * 43),
+        request("server/authenticate", token="ä" * 43),
+        request("server/authenticate", token=["a"]),
+        request("initialize", capabilities={}),
+        initialize("0" * 43),
+        initialize(None),
+        b'{"jsonrpc":"2.0","id":1,"method":"server/stop"}\n',
+        b"Content-Length: 2\r\n\r\n[]",
+        b"Content-Length: 3\r\n\r\n\xff\xff\xff",
+        frame({"jsonrpc": "2.0", "method": "exit"}),
+    ],
+)
+def test_without_the_token_nothing_is_answered_but_that(door: tuple[Places, str], first: bytes) -> None:
+    where, address = door
+    with knock(address) as knocking:
+        knocking.sendall(first)
+        said = all_of(knocking)
+    body = json.loads(said[said.index(b"{") :])
+    assert (body["error"]["code"], body["error"]["data"]["kind"]) == (1401, "unauthenticated")
+    with connect(where=where) as client:
+        client.call("server/status")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Length: 80\r\n\r\n" + request("server/stop"),
+        b"OPTIONS * HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"Content-Length: 70000\r\n\r\n" + b" " * 70_000,
+        b"X: " + b"y" * 9_000,
+        b'{"' + b"x" * 70_000,
+    ],
+)
+def test_what_is_not_our_language_is_cut_off_without_a_word(door: tuple[Places, str], first: bytes) -> None:
+    _, address = door
+    with knock(address) as knocking:
+        try:
+            knocking.sendall(first)
+        except ConnectionError:
+            return
+        assert all_of(knocking) == b""
+
+
+def test_a_crowd_that_says_nothing_keeps_nobody_out(door: tuple[Places, str]) -> None:
+    where, address = door
+    crowd = [knock(address) for _ in range(tcp.MOST_WAITING + 20)]
+    with knock(address) as knocking:
+        knocking.sendall(request("server/authenticate", token=token(where)))
+        assert json.loads(Reader(knocking).read())["result"] == {}
+    for each in crowd:
+        each.close()
+
+
+async def test_the_clients_of_this_project_come_over_tcp_when_they_are_told_to(
+    door: tuple[Places, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, address = door
+    with a_home() as elsewhere:
+        monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
+        monkeypatch.setenv("SESSIOND_TOKEN_FILE", where.tcp_token)
+        async with connect_async(where=elsewhere) as daemon:
+            session = (await daemon.create("/w")).session.session_id
+            async with daemon.subscribe(session, after=0) as news:
+                await daemon.append(session, [{"type": "custom", "customType": "n", "data": 1}])
+                assert (await anext(news))["data"] == 1
+
+
+def test_its_commands_come_over_tcp_too(door: tuple[Places, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    where, address = door
+    with a_home() as elsewhere:
+        monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
+        monkeypatch.setenv("SESSIOND_TOKEN_FILE", where.tcp_token)
+        told = subprocess.run(
+            sessiond("new"),
+            env=environment(elsewhere),
+            capture_output=True,
+            timeout=BOUND,
+            check=False,
+        )
+        assert told.returncode == 0
+        hello = subprocess.run(
+            sessiond("attach", "--stdio"), env=environment(elsewhere), input=request("server/status"),
+            capture_output=True, timeout=BOUND, check=False,
+        )  # fmt: skip
+        assert str(where.home).encode() in hello.stdout
+        assert not Path(elsewhere.state).exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tcp://10.0.0.1:80",
+        "tcp://example.org:7413",
+        "127.0.0.1:7413",
+        "tcp://127.0.0.1:x",
+        "http://127.0.0.1:1",
+    ],
+)
+def test_the_token_goes_nowhere_but_to_this_machine(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SESSIOND_CONNECT", address)
+    with a_home() as where, pytest.raises(CannotConnect):
+        connect(where=where)
+
+
+def test_a_wrong_token_is_told_to_the_person(
+    door: tuple[Places, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, address = door
+    monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
+    wrong = Path(where.state) / "wrong"
+    for text in (None, "z" * 43):
+        if text is not None:
+            wrong.write_text(text, encoding="ascii")
+        monkeypatch.setenv("SESSIOND_TOKEN_FILE", str(wrong))
+        with pytest.raises(CannotConnect) as refused:
+            connect(where=where)
+        assert str(wrong) in str(refused.value)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604])
+def test_a_token_that_others_may_read_is_none(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "tcp-token"
+    said = token_of(str(path))
+    assert token_of(str(path)) == said
+    path.chmod(mode)
+    with pytest.raises(BadToken):
+        token_of(str(path))
+
+
+@pytest.mark.parametrize("kind", ["symlink", "hard link", "short", "folder"])
+def test_a_token_file_that_is_not_ours_alone_is_refused_and_left_alone(tmp_path: Path, kind: str) -> None:
+    path, other = tmp_path / "tcp-token", tmp_path / "other"
+    token_of(str(other))
+    match kind:
+        case "symlink":
+            path.symlink_to(other)
+        case "hard link":
+            path.hardlink_to(other)
+        case "short":
+            path.write_text("secret\n", encoding="ascii")
+            path.chmod(0o600)
+        case _:
+            path.mkdir(mode=0o700)
+    with pytest.raises(BadToken):
+        token_of(str(path))
+    assert path.exists()
+
+
+def test_a_token_is_the_same_only_when_it_is() -> None:
+    assert is_same("a" * 43, "a" * 43)
+    assert not any(is_same("a" * 43, it) for it in ("", "a", "a" * 42, "a" * 44, "ä" * 43, "\ud800"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '"0.0.0.0:7413"',
+        '"192.168.1.2:7413"',
+        '"127.0.0.1"',
+        '"127.0.0.1:99999"',
+        "7413",
+        '"127.0.0.999:1"',
+        "true",
+        '"[::]:1"',
+    ],
+)
+def test_only_a_place_on_this_machine_can_be_configured(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(f"[listen]\ntcp = {value}\n", encoding="utf-8")
+    with pytest.raises(InvalidConfig):
+        read(str(path))
+
+
+@pytest.mark.parametrize(
+    ("value", "read_as"), [("false", None), ('"127.0.0.2:0"', "127.0.0.2:0"), ('"[::1]:7413"', "[::1]:7413")]
+)
+def test_an_address_of_this_machine_or_none_can_be_configured(
+    tmp_path: Path, value: str, read_as: str | None
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(f"[listen]\ntcp = {value}\n", encoding="utf-8")
+    assert read(str(path)).listen.tcp == read_as
+
+
+def test_a_port_that_is_taken_is_the_reason_that_is_told() -> None:
+    with a_home() as where, socket.create_server(("127.0.0.1", 0)) as taken:
+        make_private(where.config)
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        Path(where.config_file).write_text(f'[listen]\ntcp = "{address}"\n', encoding="utf-8")
+        told = subprocess.run(
+            sessiond("serve"), env=environment(where), capture_output=True, timeout=BOUND, check=False
+        )
+        assert told.returncode == 73
+        assert address.encode() in told.stderr
+        assert not Path(where.socket).exists()
+
+
+def test_a_client_over_tcp_keeps_the_daemon_and_its_leaving_lets_it_go() -> None:
+    with a_home() as where:
+        make_private(where.config)
+        Path(where.config_file).write_text(
+            '[listen]\ntcp = "127.0.0.1:0"\nidle_exit = "1s"\n', encoding="utf-8"
+        )
+        with subprocess.Popen(
+            sessiond("serve"), env=environment(where), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as daemon:
+            wait_until(Path(where.endpoint).exists, BOUND)
+            with knock(read_endpoint(where)["tcp"]) as knocking:
+                knocking.sendall(request("server/authenticate", token=token(where)))
+                Reader(knocking).read()
+            assert daemon.wait(BOUND) == 0
