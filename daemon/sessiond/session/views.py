@@ -50,11 +50,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows of a view. `resume` is the row to go on after, `NONE` at the end; `total` counts all entries."""
+    """Rows of a view.
+
+    `resume` is the row to go on after, `NONE` at the end; `total` counts all entries, `shown` those of the whole view.
+    """
 
     nodes: list[Node]
     resume: int
     total: int
+    shown: int
 
 
 @dataclass(slots=True)
@@ -93,7 +97,8 @@ def tree_rows(
     end = start + len(nodes)
     # Whoever read a page will want the next one; after the last nothing is kept.
     outline.drawn = drawn if end < len(rows) else None
-    return Page(nodes, rows[end - 1] if end < len(rows) else NONE, tree.count_entries())
+    resume = rows[end - 1] if end < len(rows) else NONE
+    return Page(nodes, resume, total=tree.count_entries(), shown=len(rows))
 
 
 def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:

@@ -36,6 +36,7 @@ from sessiond.server.lsp import (
     selection,
     settings,
     symbols,
+    watching,
     workspace_symbols,
 )
 from sessiond.server.lsp.editor import Editor
@@ -90,7 +91,8 @@ class LspBridge:
         self._syncing = Syncing(editor, self._live.text_changed)
         for feature in _FEATURES:
             feature.register(editor)
-        settings.register(editor, self._live)
+        for listens in (settings, watching):
+            listens.register(editor, self._live)
 
     def feed(self, body: bytes) -> None:
         """Hand a message to pygls; a request always gets a reply, and no message harms anybody."""

@@ -1,6 +1,7 @@
 """`textDocument/foldingRange`: one fold a turn (a user message and what follows), one a stretch off the path."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from lsprotocol import types
 
@@ -11,6 +12,9 @@ from sessiond.session import steps
 from sessiond.session.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree import USER
 
+MOST: Final = 5_000
+"""Folds, where an editor does not say how many it takes."""
+
 
 def register(editor: Editor) -> None:
     """Offer the feature to one editor."""
@@ -20,8 +24,8 @@ def register(editor: Editor) -> None:
             if document is None:
                 return None
             found = await document.session.drive(_folds(document))
-        limit = editor.declares("text_document.folding_range.range_limit")
-        return await encoded(found[:limit] if limit else found)
+        limit = editor.declares("text_document.folding_range.range_limit") or MOST
+        return await encoded(found[:limit])
 
     editor.offer(types.TEXT_DOCUMENT_FOLDING_RANGE, folding)
 
@@ -39,6 +43,8 @@ def _folds(document: Document) -> Steps[Sequence[Fold]]:
     for row in range(1, end + 1):
         if row % ROWS_A_STEP == 0:
             yield
+            if len(found) > MOST:
+                break
         turns = row == end or marks[row] != marks[row - 1]
         if turns or tree.role(row) == USER:
             _fold(found, document, turn, row - 1)

@@ -51,14 +51,17 @@ def register(editor: Editor) -> None:
 
 
 async def _page(document: Document) -> Page:
-    session, page = document.session, Page([], NONE, 0)
-    for filter in _FILTERS:
-        page = await session.drive(
-            views.tree_rows(session.tree, session.outline, session.read_rows, filter=filter, limit=MOST)
-        )
-        if page.resume == NONE:
+    """The rows of the first filter that lets few enough through, else the first of the last one."""
+    session, chosen = document.session, _FILTERS[-1]
+
+    def look(filter: Filter, limit: int) -> Steps[Page]:
+        return views.tree_rows(session.tree, session.outline, session.read_rows, filter=filter, limit=limit)
+
+    for filter in _FILTERS[:-1]:
+        if (await session.drive(look(filter, 1))).shown <= MOST:
+            chosen = filter
             break
-    return page
+    return await session.drive(look(chosen, MOST))
 
 
 def _outline(document: Document, page: Page) -> Steps[list[Symbol]]:

@@ -14,21 +14,25 @@ LARGEST: Final = 2 * 1024 * 1024
 """Bytes of a text above which it is not kept: to decode one of this size takes 5 ms. The file is read instead."""
 
 
-class _Place(msgspec.Struct):
+class Place(msgspec.Struct):
+    """A line and a character of it, as the editor counts."""
+
     line: int
     character: int
 
 
-class _Range(msgspec.Struct):
-    start: _Place
-    end: _Place
+class Range(msgspec.Struct):
+    """From a place to before another."""
+
+    start: Place
+    end: Place
 
 
 class Change(msgspec.Struct):
     """One change of a text; without a range, all of it."""
 
     text: str
-    range: _Range | None = None
+    range: Range | None = None
 
 
 class Text:
@@ -77,7 +81,7 @@ class Text:
             return b""
         return data[starts[number] : starts[number + 1] if number + 1 < len(starts) else len(data)]
 
-    def _offset(self, at: _Place, encoding: Encoding) -> int:
+    def _offset(self, at: Place, encoding: Encoding) -> int:
         if at.line >= len(self.starts):
             return len(self.data or b"")
         return self.starts[at.line] + position.byte(self.line(at.line), at.character, encoding)

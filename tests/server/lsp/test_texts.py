@@ -1,0 +1,81 @@
+"""What an editor types arrives here as it types it: changes in any encoding, in any order of editing."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sessiond.server.lsp.position import Encoding
+from sessiond.server.lsp.texts import LARGEST, Change, Place, Range, Text
+
+pieces = st.sampled_from(
+    ["a", '{"id":"x"}', "ü", "😀", "\u2028", "\n", "\r\n", "\r", "\t", "", "\u0085", "x" * 20]
+)
+contents = st.lists(pieces, max_size=12).map("".join)
+encodings: st.SearchStrategy[Encoding] = st.sampled_from(["utf-8", "utf-16", "utf-32"])
+
+
+def place_of(text: str, index: int, encoding: Encoding) -> Place:
+    """Where an editor says that a character of a text is."""
+    before = text[:index].replace("\r\n", "\n\n"[:1]).replace("\r", "\n")
+    line = before.count("\n")
+    inside = before.rpartition("\n")[2]
+    width = {
+        "utf-8": len(inside.encode()),
+        "utf-16": len(inside.encode("utf-16-le")) // 2,
+        "utf-32": len(inside),
+    }
+    return Place(line, width[encoding])
+
+
+@given(
+    text=contents,
+    edits=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), contents), max_size=6),
+    encoding=encodings,
+)
+def test_a_text_is_what_the_editor_has(
+    text: str, edits: list[tuple[int, int, str]], encoding: Encoding
+) -> None:
+    mine = Text(text.encode())
+    for one, other, new in edits:
+        start, end = sorted((min(one, len(text)), min(other, len(text))))
+        if "\r\n" in (text[start - 1 : start + 1], text[end - 1 : end + 1]):
+            continue  # no editor has a place in there
+        range_ = Range(place_of(text, start, encoding), place_of(text, end, encoding))
+        mine.change([Change(new, range_)], encoding)
+        text = text[:start] + new + text[end:]
+    assert mine.data == text.encode()
+    assert [mine.line(number) for number in range(len(mine.starts))] == lines_of(text)
+
+
+def lines_of(text: str) -> list[bytes]:
+    whole = text.replace("\r\n", "\n").replace("\r", "\n")
+    return [line.encode() for line in whole.split("\n")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_places_outside_of_a_text_are_its_ends(encoding: Encoding) -> None:
+    text = Text("ü\nb".encode())
+    text.change([Change("!", Range(Place(7, 7), Place(9, 9)))], encoding)
+    text.change([Change("?", Range(Place(0, 99), Place(0, 99)))], encoding)
+    assert text.data == "ü?\nb!".encode()
+
+
+def test_a_range_that_ends_before_it_begins_takes_nothing_away() -> None:
+    text = Text(b"abc")
+    text.change([Change("x", Range(Place(0, 2), Place(0, 1)))], "utf-16")
+    assert text.data == b"abxc"
+
+
+def test_halves_of_surrogate_pairs_become_replacement_characters() -> None:
+    text = Text(b"")
+    text.change([Change("\ud83d.")], "utf-16")
+    assert text.data == "\ufffd.".encode()
+
+
+def test_a_text_that_grows_too_large_is_let_go_of_until_it_is_small_again() -> None:
+    text = Text(b"x" * (LARGEST - 1))
+    text.change([Change("yy", Range(Place(0, 0), Place(0, 0)))], "utf-16")
+    assert text.data is None
+    text.change([Change("z", Range(Place(0, 0), Place(0, 0)))], "utf-16")
+    assert text.data is None
+    text.change([Change("whole")], "utf-16")
+    assert text.data == b"whole"
