@@ -64,6 +64,12 @@ class Document:
         return header.id if header is not None else self.session.log.session_id
 
     @property
+    def version(self) -> object:
+        """What is equal as long as nothing has changed: no row, no leaf, and not the text."""
+        tree = self.tree
+        return tree, tree.committed, tree.leaf, tree.end, None if self._text is None else self._text.version
+
+    @property
     def rows(self) -> int:
         """How many rows the editor can show: those behind the end of its text are none of them."""
         if self._text is None or self._text.data is None or self.path is None:

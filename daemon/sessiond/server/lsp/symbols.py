@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from lsprotocol import types
 
-from sessiond.server.lsp.documents import Document
+from sessiond.server.lsp.documents import KEPT, Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.position import END_OF_LINE
 from sessiond.server.lsp.shapes import Encoded, FlatSymbol, Location, Symbol, at, encoded
@@ -35,19 +35,29 @@ _KINDS: Final = {
 
 def register(editor: Editor) -> None:
     """Offer the feature to one editor."""
+    kept: dict[str, tuple[object, Encoded]] = {}
 
     async def outline(params: types.DocumentSymbolParams) -> Encoded | list[Any]:
         uri = params.text_document.uri
         async with editor.documents.at(uri) as document:
             if document is None:
                 return []  # other servers may know better
-            page = await _page(document)
-            roots = await document.session.drive(_outline(document, page))
-        if editor.can("text_document.document_symbol.hierarchical_document_symbol_support"):
-            return await encoded(roots)
-        return await encoded(_flat(roots, uri))
+            known = kept.pop(uri, None)
+            if known is None or known[0] != document.version:
+                known = document.version, await _answer(editor, document)
+            kept[uri] = known
+            while len(kept) > KEPT:
+                del kept[next(iter(kept))]
+            return known[1]
 
     editor.offer(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, outline)
+
+
+async def _answer(editor: Editor, document: Document) -> Encoded:
+    roots = await document.session.drive(_outline(document, await _page(document)))
+    if editor.can("text_document.document_symbol.hierarchical_document_symbol_support"):
+        return await encoded(roots)
+    return await encoded(_flat(roots, document.uri))
 
 
 async def _page(document: Document) -> Page:
