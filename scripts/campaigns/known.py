@@ -12,6 +12,7 @@ NAMES = (
     "crash-large",
     "crash-others",
     "syscalls",
+    "replay",
 )  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
-FAULTS: dict[str, Callable[[], None]] = {}
+from scripts.campaigns import recording
+
+FAULTS: dict[str, Callable[[], None]] = {"record": recording.put_in}
 
 
 def put_in(name: str) -> None:
