@@ -3,6 +3,7 @@
 A file keeps what was synced; of what was not, any prefix, a torn piece, or pages with holes of NULs between. A
 name keeps if its folder was synced after it was given; otherwise it may, each by itself (`scattered`), or only
 together with all names that were given before (`journalled`, as ext4 and XFS do it). A rename is one act.
+With `least` only what must keep does, with `all` everything.
 """
 
 import random
@@ -14,7 +15,7 @@ from typing import Literal
 from scripts.campaigns.recording import Event
 
 PAGE = 4096
-Names = Literal["journalled", "scattered"]
+Names = Literal["least", "all", "journalled", "scattered"]
 Content = Literal["synced only", "all", "prefix", "torn", "holes"]
 
 
@@ -70,6 +71,10 @@ class Disk:
         return found
 
     def _kept(self, names: Names, chance: random.Random) -> list[_Change]:
+        if names == "least":
+            return [it for it in self._changes if it.durable]
+        if names == "all":
+            return self._changes
         if names == "scattered":
             return [it for it in self._changes if it.durable or chance.random() < 0.5]
         least = max((at for at, it in enumerate(self._changes) if it.durable), default=-1) + 1

@@ -21,9 +21,9 @@ _LENGTH = 4
 class Event(msgspec.Struct, array_like=True, frozen=True):
     """Something that began at one tick of a clock that counts, and had been done at another.
 
-    `kind`: `open` (fd, path), `dup2` (fd, other), `write` (fd, data), `truncate` (fd, size), `sync` (fd),
-    `mkdir`, `unlink` (path), `rename`, `link` (path, other), `sent` (fd: which connection, data). Paths are
-    relative to the data folder.
+    `kind`: `open` (fd, path), `dup2` (fd, other), `write` (fd, data), `truncate` (fd, size), `sync` and
+    `refused sync` (fd), `mkdir`, `unlink` (path), `rename`, `link` (path, other), `sent` (fd: which connection,
+    data). Paths are relative to the data folder.
     """
 
     began: int
@@ -84,9 +84,10 @@ class _Recorder:
         self._wrap("write", lambda kind, fd, data: {"fd": fd, "data": bytes(data), "kind": kind})
         self._wrap("dup2", lambda kind, fd, other, *_: {"fd": fd, "size": other, "kind": kind})
         self._wrap_open_and_close()
-        calls = functools.partial(syscalls.Syscalls, write=os.write, ftruncate=os.ftruncate)
         store: Any = module
-        store.Syscalls = calls
+        # What another fault has put in stays; it calls what is recorded.
+        calls = {"write": os.write, "ftruncate": os.ftruncate, **getattr(store.Syscalls, "keywords", {})}
+        store.Syscalls = functools.partial(syscalls.Syscalls, **calls)
         transport: Any = asyncio.selector_events._SelectorSocketTransport  # type: ignore[attr-defined]  # noqa: SLF001
         send = transport.write
 
@@ -109,7 +110,12 @@ class _Recorder:
             if not self._concerns_us(fields):
                 return call(*args, **more)
             began = next(self._clock)
-            result = call(*args, **more)
+            try:
+                result = call(*args, **more)
+            except OSError:
+                if fields["kind"] == "sync":
+                    self._note(began=began, **{**fields, "kind": "refused sync"})
+                raise
             if fields["kind"] == "write":
                 fields["data"] = fields["data"][:result]
             if fields["kind"] == "dup2":

@@ -19,6 +19,8 @@ from scripts.campaigns.victims import assistant, user
 from sessiond.client.blocking import Daemon
 
 OLD, TORN, MAIN, OTHER, GONE = (f"replayed-session-{number}" for number in range(1, 6))
+ALONE = 25
+"""The answers that the first client gets before the others come."""
 _IMAGE = base64.b64encode(bytes(range(256)) * 8).decode()
 
 
@@ -76,7 +78,9 @@ def perform(home: Home, chance: random.Random) -> Course:
     """Ask a daemon that runs here for all of it."""
     course = Course([snapshot(home)])
     with home.connect_blocking(autostart=False) as daemon:
-        for act in _acts(daemon):
+        acts = _acts(daemon)
+        assert len(acts) == ALONE
+        for act in acts:
             synced = act()
             course.steps.append(snapshot(home) if synced else course.steps[-1])
         asyncio.run(_write_at_once(home, course, chance))
@@ -136,7 +140,7 @@ async def _write_at_once(home: Home, course: Course, chance: random.Random) -> N
             for turn in range(4):
                 session_id = (MAIN, OTHER, OLD)[(number + turn) % 3]
                 durability = "written" if (number + turn) % 4 == 0 else "synced"
-                names = [f"c{number}-{turn}-{part}" for part in range(1 + (number + turn) % 3)]
+                names = [f"client{number}-{turn}-{part}" for part in range(1 + (number + turn) % 3)]
                 entries = [user(name, "z" * sizes[(number + turn) % len(sizes)]) for name in names]
                 for name in names:
                     course.sent[name] = (session_id, durability)

@@ -7,6 +7,7 @@ or it is not, nothing between, and nothing that was there before is lost.
 import base64
 import hashlib
 import json  # noqa: TID251  (what is checked here must not be read with the product's own means)
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -347,8 +348,7 @@ def _a_damaged_end(end: bytes) -> Callable[[Stage], None]:
         stage.before["end"] = end
         stage.before["path"] = str(path)
         stage.call("session/close", sessionId=SESSION)
-        stage.home.call("server/stop")
-        stage.daemon.wait_closed()
+        stage.home.kill(signal.SIGTERM)
         with open(path, "ab") as file:
             file.write(end)
 

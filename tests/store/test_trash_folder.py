@@ -36,6 +36,15 @@ async def test_a_note_beside_a_trashed_log_says_why_and_where_it_was(tmp_path: P
     assert not path.exists()
 
 
+async def test_the_name_of_a_note_is_durable_before_its_log_comes(tmp_path: Path) -> None:
+    disk = Disk()
+    async with file_log(tmp_path, disk.calls) as log, file_store(tmp_path, disk.calls) as store:
+        disk.trace.clear()
+        await store.trash(log, "test")
+    moved = disk.trace.index("rename")
+    assert disk.trace[moved - 3 : moved] == ["write", "fsync", "fsync"]
+
+
 async def test_a_note_without_its_log_keeps_its_name(tmp_path: Path) -> None:
     async with file_store(tmp_path) as store:
         log = await new_log(store)

@@ -194,6 +194,7 @@ def _take_name(trash: Path, name: str, note: bytes, calls: Syscalls) -> tuple[Pa
         if not os.path.lexists(target):
             with suppress(FileExistsError):
                 os.close(new_file(note_path, [note], calls))
+                sync_folder(trash, calls)  # before the log comes: names may become durable in any order
                 return target, note_path
         target = trash / f"{name}.{next(numbers)}"
 
