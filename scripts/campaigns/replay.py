@@ -33,7 +33,13 @@ def run(ground: Ground) -> Figures:
 
 
 def replay(
-    ground: Ground, nurse: Nursery, faults: Sequence[str], *, short: int = 150, skip: int = 0
+    ground: Ground,
+    nurse: Nursery,
+    faults: Sequence[str],
+    *,
+    short: int = 150,
+    skip: int = 0,
+    seconds: float = 30.0,
 ) -> Figures:
     """Record a daemon, with `faults` in it, and open what cuts may leave with one that has none.
 
