@@ -68,7 +68,8 @@ def test_every_verb_is_implemented_and_listed_in_the_help() -> None:
 def test_every_example_in_the_help_can_be_typed() -> None:
     for name, verb in VERBS.items():
         for example in verb.examples:
-            commands = [part.split("sessiond ", 1)[1] for part in example.split(" | ") if "sessiond " in part]
+            typed = example.partition(" > ")[0].split(" | ")
+            commands = [part.split("sessiond ", 1)[1] for part in typed if "sessiond " in part]
             for own, *words in map(shlex.split, commands):
                 parse(own, VERBS[own], words)
             assert any(command.split()[0] == name for command in commands), example

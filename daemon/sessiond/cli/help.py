@@ -29,7 +29,7 @@ _GROUPS = (
     ("Other programs", ("import", "export")),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
-    ("As a service", ("install-service", "uninstall-service")),
+    ("Set-up", ("install-service", "uninstall-service", "completion")),
     ("The protocol", ("rpc", "schema")),
 )
 

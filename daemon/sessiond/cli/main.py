@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
-_LASTING = ("serve", "attach", "watch")
+_LASTING = ("serve", "attach", "watch", "view")
 
 
 def main() -> int:

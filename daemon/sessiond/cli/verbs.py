@@ -179,6 +179,15 @@ VERBS: dict[str, Verb] = {
         ),
         "The address holds a token that is good once. Nobody else on this machine or network can open the page.",
     ),
+    "completion": Verb(
+        "Print what makes a shell complete these commands: bash, zsh or fish",
+        "completion:completion",
+        ("SHELL", "[WORD…]"),
+        (),
+        'In ~/.bashrc or ~/.zshrc: eval "$(sessiond completion bash)", or zsh. With the WORDs of a command line\n'
+        "behind -- it prints what the last one may become, as those scripts ask it.",
+        ("sessiond completion fish > ~/.config/fish/completions/sessiond.fish",),
+    ),
     "move": Verb(
         "Let a session belong to another folder, as when a project was renamed",
         "sessions:move",
