@@ -14,6 +14,7 @@ NAMES = (
     "syscalls",
     "replay",
     "mutants",
+    "errno",
 )  # fmt: skip
 
 

@@ -42,6 +42,19 @@ class Rehearsal:
         until(lambda: not runs(pid), f"{victim.name}: a daemon that ended a connection does not end")
         return False
 
+    def act_once(self, victim: Victim) -> None:
+        """Do what the victim does, on a daemon that stays. Raises `RpcError` as the daemon refuses."""
+        with self.home.connect_blocking(autostart=False) as daemon:
+            victim.act(self._stage(victim, daemon))
+
+    def check_same(self, victim: Victim, acknowledged: bool) -> None:
+        """Ask the daemon that is still there. Raises `Broken`. The daemon is ended."""
+        try:
+            with self.home.connect_blocking(autostart=False) as daemon:
+                victim.check(self._stage(victim, daemon), acknowledged)
+        finally:
+            self.home.kill()
+
     def check(self, victim: Victim, acknowledged: bool, where: str) -> None:
         """End what still runs, and ask another daemon. Raises `Broken`; `where` says when the death came."""
         self.home.kill()

@@ -473,3 +473,19 @@ def test_under_any_faults_what_was_acknowledged_is_in_the_file_once_and_in_order
             await log.close()
 
     asyncio.run(main())
+
+
+async def test_a_rewrite_whose_name_cannot_be_synced_is_in_place_and_is_made_durable_by_the_next_append(
+    tmp_path: Path,
+) -> None:
+    disk = Disk()
+    async with file_log(tmp_path, disk.calls) as log:
+        await append(log, b"1\n")
+        disk.before_next("rename", lambda: disk.refuse("fsync", 1))  # the next one is that of the folder
+        await log.rewrite(b"new\n", 1)
+        assert (on_disk(log), content(log)) == (b"new\n", b"new\n")
+        assert isinstance(log.trouble, SyncFailed)
+        disk.trace.clear()
+        assert await append(log, b"2\n") == [False]
+        assert disk.trace.index("rename") < disk.trace.index("fdatasync"), "it was renewed first"
+        assert on_disk(log) == b"new\n2\n"

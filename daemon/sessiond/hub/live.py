@@ -337,6 +337,8 @@ class LiveSession(LoadedSession):
             self.tree, self.outline = tree, Outline()
         finally:
             self._former = None
+        if self.log.trouble is not None:
+            raise self.log.trouble
 
     async def move(self, cwd: str, origin: t.Origin) -> None:
         """Let the session belong to another working directory: its log moves there, and its header says so.

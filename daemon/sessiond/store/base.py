@@ -276,7 +276,9 @@ class Log(Protocol):
     async def rewrite(self, lines: bytes, version: int) -> None:
         """Replace the whole log atomically, the original kept beside it as `<name>.v<version>.bak`.
 
-        An original that was kept before is never overwritten: the second gets a number.
+        An original that was kept before is never overwritten: the second gets a number. Where the new lines
+        are in place but may not survive a power cut, `trouble` is `SyncFailed` afterwards (or `StorageFull`), and
+        the next append mends it.
         """
 
     async def promote(self) -> None:

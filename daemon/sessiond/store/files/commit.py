@@ -84,6 +84,11 @@ class Commits:
         self._step()
         return await future
 
+    def sync_has_failed(self, error: OSError) -> None:
+        """A sync that was not ours to do has failed: from now on the file must be renewed before it is written."""
+        self._sync_failed = True
+        self.trouble = self._as_unsynced(error)
+
     @property
     def is_unsynced(self) -> bool:
         """Whether a sync has failed, and no new file has taken the place of this one yet."""

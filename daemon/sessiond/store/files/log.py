@@ -145,7 +145,9 @@ class FileLog:
         return str(await self._change(partial(self._file.quarantine, start, self.size, seq)))
 
     async def rewrite(self, lines: bytes, version: int) -> None:
-        await self._change(partial(self._file.rewrite, lines, self.size, version))
+        unsynced = await self._change(partial(self._file.rewrite, lines, self.size, version))
+        if unsynced is not None:
+            self._commits.sync_has_failed(unsynced)
 
     async def promote(self) -> None:
         if self._promoted is not None:
@@ -179,7 +181,10 @@ class FileLog:
         if self.read_only is not None:
             raise LogReadOnly(self.read_only)
         await self._commits.flush()
-        return await self._commits.alone(partial(_told, self._file.path, call))
+        result = await self._commits.alone(partial(_told, self._file.path, call))
+        if not self._commits.is_unsynced:
+            self._commits.trouble = None
+        return result
 
     def _promote(self, target: Path) -> None:
         make_folder(target.parent.parent, self._calls)

@@ -118,6 +118,7 @@ class LogFile:
         """
         end = self._size_under_our_name()
         self._replace(self._patched(unsynced, end), end)
+        sync_folder(self.path.parent, self._calls)
 
     def cut(self, size: int) -> None:
         """Cut away the bytes from `size`, which are all ours; where that is refused they count as foreign."""
@@ -154,12 +155,20 @@ class LogFile:
         self.set_size(start)
         return where
 
-    def rewrite(self, lines: bytes, size: int, version: int) -> None:
-        """Put `lines` in the place of this file of `size` bytes, which stays as `<name>.v<version>.bak`."""
+    def rewrite(self, lines: bytes, size: int, version: int) -> OSError | None:
+        """Put `lines` in the place of this file of `size` bytes, which stays as `<name>.v<version>.bak`.
+
+        Answers why the new name is not durable, though the new lines are there; None when it is.
+        """
         self._refuse_growth(size)
         self._link_beside(f"v{version}.bak")
         self._replace([lines], self.size)
         self.set_size(len(lines))
+        try:
+            sync_folder(self.path.parent, self._calls)
+        except OSError as error:
+            return error
+        return None
 
     def regain(self) -> None:
         """Open the file anew, to write, in the place of a descriptor that may only read."""
@@ -241,6 +250,8 @@ class LogFile:
     def _replace(self, parts: Iterable[bytes], end: int) -> None:
         """Put a new file under our name, its mode and owner those of the old one, which had `end` bytes.
 
+        The folder is not synced yet, so after a power cut either file may be there.
+
         The descriptor keeps its number (dup2), so that a reader on another thread sees the old file or the
         new one, never a stranger's.
         """
@@ -260,7 +271,6 @@ class LogFile:
             raise
         finally:
             os.close(fd)
-        sync_folder(self.path.parent, self._calls)
 
     def _move_to_other_disk(self, target: Path, present: int) -> None:
         temp = temporary(target)
