@@ -25,7 +25,7 @@ from sessiond.session import payloads, tokens
 from sessiond.session.compaction import Limits, is_full
 from sessiond.session.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree import ASSISTANT, KIND, LEAF, NONE, Tree
-from sessiond.store.base import StorageFailed
+from sessiond.store.base import LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class AutoCompaction:
             while watch.again:
                 watch.again = False
                 await self._look_once(live, watch)
-        except (HubError, StorageFailed) as error:
+        except (HubError, StorageFailed, LogReplaced) as error:
             log.warning("session %s could not be looked at: %s", live.session_id, type(error).__name__)
         finally:
             watch.look = None

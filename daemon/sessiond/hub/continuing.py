@@ -1,6 +1,7 @@
 """Continue-recent at work: what a terminal goes on with, and what it is remembered by. The rules: see `recent`."""
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -9,7 +10,9 @@ from sessiond.hub.errors import Damaged, SessionNotFound, SessionTrashed
 from sessiond.hub.index.index import Index
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.store.base import Breadcrumb, LogExists, Store
+from sessiond.store.base import Breadcrumb, LogExists, StorageFailed, Store
+
+log = logging.getLogger(__name__)
 
 
 class Sessions(Protocol):
@@ -95,8 +98,14 @@ class Continuing:
         return None
 
     async def remember(self, terminal: t.Terminal, cwd: str, live: LiveSession) -> None:
-        """Leave a breadcrumb: this terminal now has this session."""
+        """Leave a breadcrumb: this terminal now has this session.
+
+        Where the disk takes none, the session is open all the same, and this daemon remembers.
+        """
         if live.ephemeral:
             return
         self._terminals.hold(terminal, live.session_id)
-        await self._files.write_breadcrumb(terminal.id, Breadcrumb(cwd, live.log.ref, live.session_id))
+        try:
+            await self._files.write_breadcrumb(terminal.id, Breadcrumb(cwd, live.log.ref, live.session_id))
+        except StorageFailed as error:
+            log.warning("what a terminal goes on with could not be noted: %s", error)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -215,20 +215,25 @@ class Hub:
         return {
             live.log.ref: (live, self.info(live))
             for live in self.open_sessions()
-            if not live.ephemeral and self._files.lists(live.log.ref)
+            if not live.ephemeral
+            and self._files.lists(live.log.ref)
+            and not isinstance(live.log.trouble, LogReplaced)  # of such a file the disk says what it is now
         }
 
     def info(self, live: LiveSession) -> t.SessionInfo:
-        """What the wire says of an open session."""
+        """What the wire says of an open session; what was known of it when its file cannot be read any more."""
         tree = live.tree
         key = (id(tree), tree.committed, tree.leaf, tree.end, live.log.draft, live.refuses)
         if live.known_info is None or live.known_info[0] != key:
-            live.known_info = key, self._info(live)
+            try:
+                live.known_info = key, self._info(live, live.read_rows)
+            except (StorageFailed, LogReplaced):
+                live.known_info = key, self._info(live, lambda rows: [b"{}"] * len(rows))
         return live.known_info[1]
 
-    def _info(self, live: LiveSession) -> t.SessionInfo:
+    def _info(self, live: LiveSession, read: Callable[[Sequence[int]], list[bytes]]) -> t.SessionInfo:
         return catalogue.session_info(
-            live.tree, live.read_rows, session_id=live.session_id, path=live.log.path,
+            live.tree, read, session_id=live.session_id, path=live.log.path,
             draft=live.is_draft, size=live.tree.end,
             ephemeral=live.ephemeral, read_only=live.read_only is not None, refuses=live.refuses,
         )  # fmt: skip

@@ -157,6 +157,13 @@ class LiveSession(LoadedSession):
             log.info("session %s takes writes again", self.session_id)
         self.listener.changed(self, ["refuses"], _BY_ITSELF)
 
+    def _entries(self, rows: Sequence[int], lines: Sequence[bytes]) -> list[bytes]:
+        try:
+            return super()._entries(rows, lines)
+        except LogReplaced:
+            self.note_refusal()
+            raise
+
     async def retry(self) -> None:
         """Now and then see whether a session that takes no writes can be written again."""
         if not self.pending and time.monotonic() - self._retried_at > RETRY_SECONDS:
@@ -464,14 +471,25 @@ class LiveSession(LoadedSession):
         self._drifted = False
         self.tree.roll_back()
         before = meaning.facts(self.tree)
-        self._read_rest()
+        unread: Exception | None = None
+        try:
+            self._read_rest()
+        except (StorageFailed, LogReplaced) as error:
+            # What lies there cannot be known, so nothing here is sure any more: it must be opened anew.
+            unread = error
+            self.log.distrust()
         for batch in batches:
-            error = batch.future.exception()
-            batch.done(error if isinstance(error, Exception) else self._outcome(batch.prepared))
+            refusal = batch.future.exception() or unread
+            batch.done(refusal if isinstance(refusal, Exception) else self._outcome(batch.prepared))
         origins = {name: batch.origin for batch in batches for name in batch.prepared.created}
-        tell_of_lines(self, before, origins)
+        try:
+            tell_of_lines(self, before, origins)
+        except (StorageFailed, LogReplaced) as error:
+            log.warning("session %s cannot be told of: %s", self.session_id, error)
+            self.watchers.cut_off()
         self._writable = not self.tree.tail and not self.tree.tail_is_entry
         self._idle.set()
+        self.note_refusal()
 
     # --- foreign writers -------------------------------------------------------------------------------
 

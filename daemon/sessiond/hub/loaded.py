@@ -10,6 +10,7 @@ from sessiond.hub.errors import EntryNotFound
 from sessiond.session import tree as trees
 from sessiond.session.batches import first_cut_off, told_of_cut_off
 from sessiond.session.context import Context, build_context, extend_context
+from sessiond.session.lines import NotAnEntry, skim
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
 from sessiond.store.base import Log
@@ -77,11 +78,11 @@ class LoadedSession:
         """The entry of one row, pending ones too."""
         if row >= self.tree.committed:
             return self.tree.pending_line(row)
-        return self.tree.entry(row, self._bytes(*self.tree.span(row)))
+        return self._entries([row], [self._bytes(*self.tree.span(row))])[0]
 
     def read_rows(self, rows: Sequence[int]) -> list[bytes]:
         """The entries of rows; neighbours in the log are read together."""
-        found: list[bytes] = []
+        found: list[bytes] = []  # lines, as they are stored
         tree, position = self.tree, 0
         while position < len(rows):
             last = position
@@ -92,12 +93,25 @@ class LoadedSession:
                 spans.append(tree.span(rows[last]))
                 end = spans[-1][1]
             block = self._bytes(start, end)
-            found += (
-                tree.entry(row, block[first - start : after - start])
-                for row, (first, after) in zip(rows[position : last + 1], spans, strict=True)
-            )
+            found += [block[first - start : after - start] for first, after in spans]
             position = last + 1
-        return found
+        return self._entries(rows, found)
+
+    def _entries(self, rows: Sequence[int], lines: Sequence[bytes]) -> list[bytes]:
+        """The entries in the lines of rows. Raises `LogReplaced` when a line is not the one that was there."""
+        if self._former is None and self.log.is_touched and not all(map(self._is_still, rows, lines)):
+            raise self.log.distrust()
+        return list(map(self.tree.entry, rows, lines))
+
+    def _is_still(self, row: int, line: bytes) -> bool:
+        """Whether a line is still one of this entry; what it says may have changed."""
+        if self.tree.kind(row) in (trees.BAD, trees.HEADER):
+            return True
+        try:
+            found = skim(line)
+        except NotAnEntry:
+            return False
+        return self.tree.version < 2 or found.id == self.tree.id(row)
 
     def page(self, row: int, size: int, count: int = 10_000) -> tuple[list[bytes], list[int]]:
         """Entries and seqs from a row on: at most about `size` bytes and `count` entries, at least one."""

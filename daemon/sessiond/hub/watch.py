@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.message import encode_notification
-from sessiond.store.base import StorageFailed
+from sessiond.store.base import LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class Watchers:
                     watcher.send(self._note(entries, seqs, None, replay=True))
                 subscription.next_row = seqs[-1] + 1 if seqs else self.rows()
                 await watcher.drained()
-        except StorageFailed as error:
+        except (StorageFailed, LogReplaced) as error:
             log.warning("a replay to client %s ended: %s", watcher.client_id, error)
             subscription.pump = None
             self._drop(subscription)

@@ -116,7 +116,8 @@ ADVICE: Final[dict[str, Advice]] = {
         "Mend the draft; `path` says where.",
     ),
     "foreignWriter": Advice(
-        "Another program cut short, replaced or removed the file while it was open. What is there is left as it is.",
+        "Another program cut short, changed, replaced or removed the file while it was open. What is there is left "
+        "as it is.",
         "Open the session again and read what is there; or put the file back and send the same request again.",
     ),
     "readOnly": Advice(

@@ -29,8 +29,8 @@ class Notification(Generic[P]):
     params: type[P]
 
 
-_READ = ("sessionNotFound", "sessionTrashed", "damaged", "storageFailed")
-_WRITE = (*_READ, "readOnly", "foreignWriter", "storageFull", "draining")
+_READ = ("sessionNotFound", "sessionTrashed", "damaged", "storageFailed", "foreignWriter")
+_WRITE = (*_READ, "readOnly", "storageFull", "draining")
 _SUMMARY = ("noSummarizer", "summarizerFailed")
 
 CREATE: Final = Method(
@@ -101,7 +101,7 @@ TAG: Final = Method("session/tag", t.TagParams, t.ChangeResult, _WRITE)
 MOVE: Final = Method("session/move", t.MoveParams, t.SessionResult, (*_WRITE, "alreadyExists"))
 DELETE: Final = Method(
     "session/delete", t.DeleteParams, t.DeleteResult,
-    (*_READ, "foreignWriter", "alreadyExists", "storageFull", "draining"),
+    (*_READ, "alreadyExists", "storageFull", "draining"),
 )  # fmt: skip
 RESTORE: Final = Method(
     "session/restore", t.RestoreParams, t.SessionResult,

@@ -231,6 +231,16 @@ class Log(Protocol):
     def scan(self, start: int = 0) -> Iterator[bytes]:
         """The bytes from `start` to `size` as it is at the first slice; a slice has at most 64 KiB."""
 
+    @property
+    def is_touched(self) -> bool:
+        """Whether anybody but us has written to the log while it was open, as far as that shows.
+
+        What lies before `size` may then be other than it was, so whoever reads has to make sure of it.
+        """
+
+    def distrust(self) -> LogReplaced:
+        """What was read is not what was there: from now on the log counts as replaced. Answers what to raise."""
+
     def foreign_bytes(self) -> int:
         """How many bytes another program has added behind `size`.
 

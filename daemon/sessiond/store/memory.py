@@ -19,6 +19,7 @@ from sessiond.store.base import (
     LogExists,
     LogNotFound,
     LogReadOnly,
+    LogReplaced,
     Stored,
     Trashed,
 )
@@ -231,6 +232,13 @@ class MemoryLog:
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
         return _slices(self._content.data, start)
+
+    @property
+    def is_touched(self) -> bool:
+        return False
+
+    def distrust(self) -> LogReplaced:
+        return LogReplaced(self.ref)
 
     def foreign_bytes(self) -> int:
         return 0

@@ -2075,7 +2075,7 @@ export interface Requests {
    *
    * A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix.
    */
-  "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "alreadyExists" };
+  "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "alreadyExists" };
   /** Stop using a session. Closing a draft as its last client moves the draft to the trash. */
   "session/close": { params: CloseParams; result: CloseResult; errors: "sessionNotFound" | "sessionTrashed" };
   /**
@@ -2085,7 +2085,7 @@ export interface Requests {
    * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
    * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
    */
-  "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "draining" };
+  "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "draining" };
   /**
    * List sessions, newest first, a page at a time.
    *
@@ -2107,9 +2107,9 @@ export interface Requests {
    */
   "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "sessionTrashed" | "cursorExpired" | "storageFailed" };
   /** What is known of a session, with the problems of its file. Does not open or subscribe. */
-  "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" };
+  "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" };
   /** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
-  "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Add entries to a session: all of them, or none.
    *
@@ -2124,28 +2124,28 @@ export interface Requests {
    * results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
    * on.
    */
-  "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
+  "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
   /**
    * Read entries in log order: after a seq, around an entry, or exactly the given ids.
    *
    * They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
    */
-  "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
+  "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
-  "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
+  "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
    * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
    *
    * `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
    * their children to the nearest visible ancestor.
    */
-  "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" | "cursorExpired" };
+  "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
    * Read one entry as a Markdown document, to be shown by an editor.
    *
    * All that was said stands in fences that it cannot end. Texts that were cut are whole again.
    */
-  "session/entryDocument": { params: EntryDocumentParams; result: EntryDocumentResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/entryDocument": { params: EntryDocumentParams; result: EntryDocumentResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * What a model would see at `leafId` (default: the session's leaf).
    *
@@ -2155,14 +2155,14 @@ export interface Requests {
    * an aborted turn, two turns of one role) is left out, closed or joined. `explain` tells of every entry of the
    * path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
    */
-  "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Find where a session could be cut, and what would have to be summarised. Nothing is changed.
    *
    * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
    * become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
    */
-  "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Let a summary stand for the older part of a session.
    *
@@ -2172,19 +2172,19 @@ export interface Requests {
    * `session/prepareCompaction`.
    * To undo it, move the leaf to `previousLeafId` with `session/branch`.
    */
-  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
+  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
   /**
    * Choose, for one session, when it is compacted by itself; null goes back to the configuration.
    *
    * The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
    */
-  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
+  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
   /**
    * What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
    *
    * Nothing is changed. A null `targetId` is the place before the first entry.
    */
-  "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
    *
@@ -2192,13 +2192,13 @@ export interface Requests {
    * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
    * somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
    */
-  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
+  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
   /**
    * Cut the path to an entry into a new session, labels rebuilt, and open that.
    *
    * `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
    */
-  "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" };
+  "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" };
   /**
    * Read session files of other programs: a file, a folder with all below it, or several of both.
    *
@@ -2218,35 +2218,35 @@ export interface Requests {
    * Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
    * kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
    */
-  "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" | "tooLarge" | "storageFull" };
+  "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" | "tooLarge" | "storageFull" };
   /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
-  "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "entryNotFound" };
+  "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" };
   /** Give the session a title; an empty one takes it away. The title is a line of the log. */
-  "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
+  "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
   /** Add and remove words to filter sessions by, or with `tags` replace them all. */
-  "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" };
+  "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
   /** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
-  "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
    *
    * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
    * `id`, which becomes that of the line, the request may be sent again for ever and counts once.
    */
-  "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
    * Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
    *
    * All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
    */
-  "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
    * Hear of every change of a session from now on, and with `after` of what was missed since.
    *
    * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
    * would be too much, `mode` is `snapshot` and says so: read the tree anew.
    */
-  "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" };
+  "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" };
   /** Hear no more of a session; it stays open for this client. */
   "session/unsubscribe": { params: UnsubscribeParams; result: UnsubscribeResult; errors: never };
   /** Wait until every line of a session (of all, without `sessionId`) would survive a power cut. */
@@ -2257,7 +2257,7 @@ export interface Requests {
    * Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was
    * is kept beside it. Whoever has the session open goes on.
    */
-  "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "readOnly" | "foreignWriter" | "storageFull" | "draining" | "alreadyExists" };
+  "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "alreadyExists" };
   /**
    * Move a session to the trash, whoever has it open; `session/restore` is the way back.
    *
@@ -2489,7 +2489,7 @@ export const errorCodes = {
   wouldBreakTree: 1422,
   /** A draft is no entry: not an object, without `type` or a field of its type, or with a bad id. */
   invalidEntry: 1422,
-  /** Another program cut short, replaced or removed the file while it was open. What is there is left as it is. */
+  /** Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is. */
   foreignWriter: 1423,
   /** The session cannot be written: its file is damaged, or may not be written; `refuses` of the session says which. */
   readOnly: 1423,

@@ -20,7 +20,7 @@ from sessiond.hub.index.handed import Open, fed_from, views
 from sessiond.hub.loaded import LoadedSession
 from sessiond.protocol import types as t
 from sessiond.session import steps
-from sessiond.store.base import StorageFailed, Store
+from sessiond.store.base import LogReplaced, StorageFailed, Store
 
 if TYPE_CHECKING:
     from sessiond.hub.index.listing import Near
@@ -133,10 +133,7 @@ class Index:
         """Ask what looks at the files first, given what lists show of the open sessions."""
         while True:
             open_now = self._open_now()
-            live = {
-                ref: catalogue.standing_of(session, it.tree, it.read_rows)
-                for ref, (it, session) in open_now.items()
-            }
+            live = _standing(open_now)
             hints, self._hints = self._hints, set()
             answer = await self._run(lambda it, hints=hints, live=live: ask(it, hints, live))  # type: ignore[misc]
             if all(
@@ -178,7 +175,7 @@ class Index:
         for ref, (live, _) in open_now.items():
             try:
                 await self._feed_one(ref, live, rows[ref], until)
-            except StorageFailed as error:
+            except (StorageFailed, LogReplaced) as error:
                 log.warning("session %s cannot be read for the index: %s", live.log.session_id, error)
 
     async def _feed_one(self, ref: str, live: LoadedSession, rows: int | None, until: float | None) -> None:
@@ -207,6 +204,15 @@ class Index:
 
             self._worker = Worker(self._store, self._path)
         return work(self._worker)
+
+
+def _standing(open_now: Open) -> dict[str, t.ListedSession]:
+    """What lists show of the open sessions; one whose file is another's now is left to what the file says."""
+    found: dict[str, t.ListedSession] = {}
+    for ref, (live, session) in open_now.items():
+        with contextlib.suppress(StorageFailed, LogReplaced):
+            found[ref] = catalogue.standing_of(session, live.tree, live.read_rows)
+    return found
 
 
 class _Work:

@@ -104,6 +104,14 @@ class FileLog:
         with refusals_of(self._file.path):
             yield from self._file.scan(start, self._file.size)
 
+    @property
+    def is_touched(self) -> bool:
+        return self._file.was_touched if self._commits.moves_file else self._file.is_touched()
+
+    def distrust(self) -> LogReplaced:
+        self._commits.trouble = self._file.distrust()
+        return self._commits.trouble
+
     def foreign_bytes(self) -> int:
         if self._commits.moves_file:
             return 0
@@ -181,9 +189,11 @@ class FileLog:
         if self.read_only is not None:
             raise LogReadOnly(self.read_only)
         await self._commits.flush()
+        await self._commits.mend()
+        if self._commits.is_unsynced and self._commits.trouble is not None:
+            raise self._commits.trouble  # that file is not to be synced again
         result = await self._commits.alone(partial(_told, self._file.path, call))
-        if not self._commits.is_unsynced:
-            self._commits.trouble = None
+        self._commits.trouble = None
         return result
 
     def _promote(self, target: Path) -> None:

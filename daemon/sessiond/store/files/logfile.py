@@ -48,6 +48,8 @@ class LogFile:
         self._calls = calls
         self._tail = self._read_tail(self.size)
         self._cut_short = False
+        self._modified_ns = os.fstat(fd).st_mtime_ns  # as of our own last change
+        self.was_touched = False
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes `[start, end)` as far as there are any."""
@@ -60,6 +62,17 @@ class LogFile:
             yield from slices(fd, start, end)
         finally:
             os.close(fd)
+
+    def is_touched(self) -> bool:
+        """Whether anybody but us has written to the file since it was opened. Not while we are writing."""
+        if not self.was_touched:
+            self.was_touched = os.fstat(self._fd).st_mtime_ns != self._modified_ns
+        return self.was_touched
+
+    def distrust(self) -> LogReplaced:
+        """Take it that the file is not ours any more."""
+        self._cut_short = True
+        return LogReplaced(str(self.path))
 
     @property
     def lacks_newline(self) -> bool:
@@ -94,11 +107,14 @@ class LogFile:
         """
         expected = self.size + len(data)
         present = self.present()
-        tail = self._tail if present == self.size else self._read_tail(present)
+        tail = self._tail if present == self.size and not self.was_touched else self._read_tail(present)
+        if present == self.size and tail != self._tail:
+            raise self.distrust()
         if present and not tail.endswith(b"\n") and not data.startswith(b"\n"):
             data = b"\n" + data
         end = self._write_at(present, data)
-        self.size = os.fstat(self._fd).st_size
+        written = os.fstat(self._fd)
+        self.size, self._modified_ns = written.st_size, written.st_mtime_ns
         if self.size == end == present + len(data):
             self._tail = (tail + data)[-_KNOWN_TAIL:]
         else:
@@ -124,7 +140,7 @@ class LogFile:
         """Cut away the bytes from `size`, which are all ours; where that is refused they count as foreign."""
         with suppress(OSError, LogReplaced):
             if self.present() == self.size:
-                self._calls.ftruncate(self._fd, size)
+                self._truncate(size)
 
     def move(self, target: Path) -> None:
         """Give the file another name, which must be free, in a folder that is there. May be tried again.
@@ -150,7 +166,7 @@ class LogFile:
             raise ValueError(f"there is no tail at {start} in a log of {size} bytes")
         self._refuse_growth(size)
         where = self._keep_beside(f"torn-{seq}", start)
-        self._calls.ftruncate(self._fd, start)
+        self._truncate(start)
         self._calls.fsync(self._fd)
         self.set_size(start)
         return where
@@ -196,6 +212,7 @@ class LogFile:
             self._cut_short = True
         if self._cut_short or (named.st_dev, named.st_ino) != (held.st_dev, held.st_ino):
             raise LogReplaced(str(self.path))
+        self.was_touched = self.was_touched or held.st_mtime_ns != self._modified_ns
         return held.st_size
 
     def _write_at(self, start: int, data: bytes) -> int:
@@ -210,7 +227,7 @@ class LogFile:
             if done and os.fstat(self._fd).st_size == start + done:
                 # Where that is refused too the half line stays; the next `put` starts a new one behind it.
                 with suppress(OSError):
-                    self._calls.ftruncate(self._fd, start)
+                    self._truncate(start)
             raise
         if os.fstat(self._fd).st_size == start + done:
             return start + done
@@ -220,6 +237,14 @@ class LogFile:
                 f"{self.path}: another program wrote into the middle of a line", path=str(self.path)
             )
         return end
+
+    def _truncate(self, size: int) -> None:
+        self._calls.ftruncate(self._fd, size)
+        self._note_change()
+
+    def _note_change(self) -> None:
+        """The file was changed just now, by us."""
+        self._modified_ns = os.fstat(self._fd).st_mtime_ns
 
     def _read_tail(self, end: int) -> bytes:
         return _read(self._fd, max(0, end - _KNOWN_TAIL), end)
@@ -266,6 +291,7 @@ class LogFile:
             # What another program wrote until the rename must not go with the old file.
             write_all(fd, _read(self._fd, end, os.fstat(self._fd).st_size), self._calls)
             os.dup2(fd, self._fd, inheritable=False)
+            self._note_change()
         except BaseException:
             temp.unlink(missing_ok=True)
             raise
@@ -281,6 +307,7 @@ class LogFile:
             sync_folder(target.parent, self._calls)
             self.path.unlink()
             os.dup2(fd, self._fd, inheritable=False)
+            self._note_change()
         except BaseException:
             temp.unlink(missing_ok=True)
             raise
