@@ -13,6 +13,7 @@ NAMES = (
     "crash-others",
     "syscalls",
     "replay",
+    "power",
     "mutants",
     "errno",
 )  # fmt: skip

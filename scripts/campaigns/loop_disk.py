@@ -1,0 +1,126 @@
+"""A file system in a file, whose power can be cut: mounted through a loop device, shut down by an ioctl.
+
+Needs root, loop devices and mounts. Whatever was set up is taken down again, also what an earlier run left that
+was killed.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts.campaigns.campaign import Ground, hold
+from scripts.campaigns.daemons import runs, until
+
+_SHUTDOWN = 0x8004587D  # FS_IOC_SHUTDOWN of ext4, the same number as XFS_IOC_GOINGDOWN
+_WITHOUT_FLUSH = 2  # neither data nor the journal's last part are written: the power is gone
+_MEGABYTES = {"ext4": 64, "xfs": 320}  # XFS has a least size
+_OURS = re.compile(r"/sdc-[^/ ]+/power-(\d+)-[a-z0-9]+")
+
+
+class LoopDisk:
+    """A mounted file system at `folder`."""
+
+    def __init__(self, image: Path, kind: str, folder: Path) -> None:
+        self.folder = folder
+        self.kind = kind
+        self._image = image
+        self._device = ""
+
+    def attach(self) -> None:
+        self._device = _output("losetup", "--find", "--show", str(self._image))
+        self.mount()
+
+    def mount(self) -> None:
+        _output("mount", "-t", self.kind, self._device, str(self.folder))
+
+    def cut(self) -> None:
+        """The power goes: what was not synced is lost, and every call fails from now on."""
+        fd = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.ioctl(fd, _SHUTDOWN, struct.pack("I", _WITHOUT_FLUSH))
+        finally:
+            os.close(fd)
+
+    def unmount(self) -> None:
+        until(lambda: _succeeds("umount", str(self.folder)), f"{self.folder} cannot be unmounted")
+
+    def take_down(self) -> None:
+        _succeeds("umount", "--lazy", str(self.folder))
+        if self._device:
+            _succeeds("losetup", "--detach", self._device)
+
+
+@contextlib.contextmanager
+def loop_disk(ground: Ground, kind: str) -> Iterator[LoopDisk]:
+    """A new file system of this kind, mounted. Ends the campaign where the machine does not allow it."""
+    for tool in (f"mkfs.{kind}", "losetup", "mount", "umount"):
+        if shutil.which(tool) is None:
+            ground.leave_out(tool)
+    _take_down_leftovers()
+    folder = ground.folder / f"power-{os.getpid()}-{kind}"
+    image = folder.with_suffix(".img")
+    with image.open("wb") as file:
+        file.truncate(_MEGABYTES[kind] << 20)
+    folder.mkdir()
+    disk = LoopDisk(image, kind, folder)
+    try:
+        try:
+            _output(f"mkfs.{kind}", "-q", str(image))
+            disk.attach()
+        except subprocess.CalledProcessError as error:
+            ground.cannot(f"{' '.join(error.cmd[:1])}: {error.stderr.decode(errors='replace').strip()}")
+        yield disk
+    finally:
+        disk.take_down()
+        image.unlink()
+
+
+def _take_down_leftovers() -> None:
+    """Unmount and detach what a run left that was killed."""
+    for line in Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines():
+        folder = line.split()[1]
+        found = _OURS.search(folder)
+        if found is not None and not runs(int(found[1])):
+            _succeeds("umount", "--lazy", folder)
+    listed = subprocess.run(
+        ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    for line in listed.stdout.splitlines():
+        device, _, image = line.partition(" ")
+        found = _OURS.search(image)
+        if found is not None and not runs(int(found[1])):
+            _succeeds("losetup", "--detach", device)
+
+
+def _output(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=True)
+    return done.stdout.decode().strip()
+
+
+def _succeeds(*command: str) -> bool:
+    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def try_cut(ground: Ground, disk: LoopDisk) -> None:
+    """End the campaign where this kernel cannot shut the file system down."""
+    (disk.folder / "lost").write_bytes(b"x" * 10_000)
+    try:
+        disk.cut()
+    except OSError as error:
+        ground.cannot(f"{disk.kind} cannot be shut down here: {error.strerror}")
+    disk.unmount()
+    disk.mount()
+    there = disk.folder / "lost"
+    hold(
+        not there.exists() or there.read_bytes() != b"x" * 10_000,
+        "a cut has lost nothing that was not synced",
+    )
