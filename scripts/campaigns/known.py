@@ -16,6 +16,9 @@ NAMES = (
     "power",
     "mutants",
     "errno",
+    "start",
+    "signals",
+    "handover",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from scripts.campaigns.other_version import build, command as of_version
 
 import sessiond
 from sessiond.client import connect
@@ -17,7 +18,6 @@ from sessiond.client.replace import replaced_if_older, restart
 from sessiond.client.wire import RpcError
 from sessiond.paths import Places
 from support.homes import a_home, environment, sessiond as command
-from support.other_version import build, command as of_version
 
 BOUND = 60.0
 

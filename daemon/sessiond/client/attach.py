@@ -18,7 +18,7 @@ from typing import Final
 
 from sessiond.client.backoff import pauses
 from sessiond.client.conversation import Conversation
-from sessiond.client.dial import CannotConnect, connect, knock, read_endpoint
+from sessiond.client.dial import CannotConnect, connect, knock, look, read_endpoint
 from sessiond.paths import Places, UnsafeFolder, places
 from sessiond.rpc.framing import Framer, FramingError, encode_frame
 
@@ -281,7 +281,7 @@ class _Attached:
     def _look(self) -> None:
         """Connect if there is a daemon again. It is not started: somebody may have stopped it."""
         with contextlib.suppress(CannotConnect):
-            found = knock(self._where, time.monotonic())
+            found = look(self._where)
             if found is not None:
                 self._greet(found)
 

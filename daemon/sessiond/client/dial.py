@@ -144,6 +144,16 @@ def connect_to_any(places: Places) -> socket.socket:
     return found.sock
 
 
+def look(places: Places) -> socket.socket | None:
+    """A connection to the daemon, of whatever version, if one can be had this very moment."""
+    if not (address := os.environ.get(ADDRESS)):
+        return knock(places, time.monotonic())
+    try:
+        return _over_tcp(places, address)
+    except CannotConnect:
+        return None
+
+
 def _over_tcp(places: Places, address: str) -> socket.socket:
     from sessiond.client import tcp
 

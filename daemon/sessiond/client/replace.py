@@ -28,7 +28,7 @@ PATIENCE = 40.0
 WITHIN = 10.0
 """Seconds that the old daemon may take for what it is being asked."""
 
-_AN_ANSWER = 10.0
+_AN_ANSWER = 30.0
 
 
 class DaemonStays(CannotConnect):
