@@ -10,6 +10,7 @@ from sessiond.config import (
     Drafts,
     History,
     InvalidConfig,
+    Limits,
     Listen,
     Roots,
     State,
@@ -27,6 +28,7 @@ def written(tmp_path: Path, text: str) -> str:
 def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
     assert read(str(tmp_path / "config.toml")) == Config(
         Listen(idle_exit=1800.0),
+        Limits(max_clients=1_000, max_frame=67_108_864, max_held=268_435_456),
         Drafts(max_age=604_800.0),
         Compaction(enabled=False, context_window=200_000, reserve_tokens=16_384, keep_recent_tokens=20_000),
         Summarizer(command=None, timeout=300.0),

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_MIB: Final = 1024 * 1024
 _MOST_TOKENS: Final = 1_000_000_000
 _MOST_DECISIONS: Final = 10
+_MOST_CLIENTS: Final = 100_000
+_MOST_IN_A_FRAME: Final = 512 * _MIB
 _MOST_SESSIONS: Final = 1_000_000_000
 
 
@@ -34,6 +37,18 @@ class Listen:
 
     idle_exit: float | None = 30 * 60.0
     tcp: str | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`[limits]`: how much the daemon takes on. `max_clients`: attached at a time; `max_frame`: bytes of a message.
+
+    `max_held`: bytes that all clients together may have on their way in, and as many on their way out.
+    """
+
+    max_clients: int = 1_000
+    max_frame: int = 64 * _MIB
+    max_held: int = 256 * _MIB
 
 
 @dataclass(frozen=True)
@@ -119,6 +134,7 @@ class Config:
     """All that a person may choose, with what holds when nothing is chosen."""
 
     listen: Listen = field(default_factory=Listen)
+    limits: Limits = field(default_factory=Limits)
     drafts: Drafts = field(default_factory=Drafts)
     compaction: Compaction = field(default_factory=Compaction)
     summarizer: Summarizer = field(default_factory=Summarizer)
@@ -214,6 +230,29 @@ def _loopback(key: str, value: object) -> str | None:
     return parts[0]
 
 
+def _size(key: str, value: object) -> int:
+    parts = re.fullmatch(r"([1-9][0-9]{0,6})(MiB|GiB)", value) if isinstance(value, str) else None
+    if parts is None:
+        advice = f'{key} as a text such as "64MiB" or "1GiB"'
+        raise _Unfit(f"{key} is {value!r}, which is not a number of bytes", advice)
+    return int(parts[1]) * (_MIB if parts[2] == "MiB" else 1024 * _MIB)
+
+
+def _frame_size(key: str, value: object) -> int:
+    size = _size(key, value)
+    if size > _MOST_IN_A_FRAME:
+        advice = f'{key} as at most "{_MOST_IN_A_FRAME // _MIB}MiB"; what is larger goes in parts'
+        raise _Unfit(f"{key} is {value!r}, more than a message can have", advice)
+    return size
+
+
+def _clients(key: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST_CLIENTS:
+        advice = f"{key} as a whole number from 1 to {_MOST_CLIENTS}"
+        raise _Unfit(f"{key} is {value!r}, which is no number of clients", advice)
+    return value
+
+
 def _switch(key: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise _Unfit(f"{key} is {value!r}, which says neither yes nor no", f"{key} = true or {key} = false")
@@ -269,6 +308,7 @@ _Reader: TypeAlias = Callable[[str, object], object]
 
 _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     "listen": (Listen, {"idle_exit": _duration, "tcp": _loopback}),
+    "limits": (Limits, {"max_clients": _clients, "max_frame": _frame_size, "max_held": _size}),
     "drafts": (Drafts, {"max_age": _duration}),
     "compaction": (
         Compaction,

@@ -10,13 +10,14 @@ from msgspec import Raw
 
 from sessiond.rpc.connection import (
     CANCEL,
+    LARGE_FRAME,
     Connection,
     ConnectionClosed,
     Handler,
     NotAwaited,
     RemoteError,
 )
-from sessiond.rpc.framing import CutOff, FrameTooLarge, FramingError, Mode, encode_frame
+from sessiond.rpc.framing import MAX_FRAME, CutOff, FrameTooLarge, FramingError, Mode, encode_frame
 from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import (
     INVALID_REQUEST,
@@ -385,10 +386,10 @@ async def test_a_flood_before_the_end_of_the_stream_is_delivered_whole() -> None
 async def test_an_unfinished_frame_has_a_beginning_in_time() -> None:
     connection, _ = wired(Recorder())
     whole = frames(encode_notification("n"))
-    began: list[float | None] = [connection.frame_began]
+    began: list[float | None] = [connection._frame_began]
     for piece in (whole[:5], whole[5:9], whole[9:] + whole[:-1], whole[-1:]):
         connection.data_received(piece)
-        began.append(connection.frame_began)
+        began.append(connection._frame_began)
     before, first, same, second, after = began
     assert (before, after) == (None, None)
     assert first is not None
@@ -613,3 +614,74 @@ async def test_an_abandoned_connection_leaves_nothing_behind() -> None:
     gc.collect()
     await one_tick()
     assert complaints == []
+
+
+async def test_the_time_of_a_frame_does_not_run_while_this_end_does_not_read() -> None:
+    connection, _ = wired(Recorder())
+    whole = frames(encode_notification("n"))
+    connection.data_received(whole[:9])
+    connection._frame_began = asyncio.get_running_loop().time() - 100
+    assert connection.frame_seconds >= 100
+    connection.pause()
+    assert connection.frame_seconds == 0
+    connection.resume()
+    await until(lambda: not connection._paused)
+    await asyncio.sleep(0)
+    assert connection.frame_seconds < 100
+
+
+class Announced(Recorder):
+    """Remembers which large frames it was asked to make room for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.large: list[int | str] = []
+
+    def announced(self, connection: Connection, size: int) -> None:
+        self.large.append(size)
+
+    def arrived(self, connection: Connection) -> None:
+        self.large.append(f"behind {len(self.bodies)} messages")
+
+
+async def test_a_large_frame_is_announced_when_it_begins_and_arrives_once() -> None:
+    mine = Announced()
+    connection, _ = wired(mine, max_frame=MAX_FRAME)
+    small = frames(encode_notification("small"))
+    large = encode_notification("large", "x" * LARGE_FRAME)
+    stream = small + frames(large) + small + frames(large) + small
+    for at in range(0, len(stream), 65_536):
+        connection.data_received(stream[at : at + 65_536])
+    assert mine.notifications == ["small", "large", "small", "large", "small"]
+    assert [it for it in mine.large if isinstance(it, int)] == [len(large)] * 2
+    assert len(mine.large) == 4
+
+
+async def test_a_long_line_is_announced_as_what_it_may_become() -> None:
+    mine = Announced()
+    connection, _ = wired(mine, max_frame=MAX_FRAME)
+    line = encode_notification("large", "x" * 2 * LARGE_FRAME) + b"\n"
+    for at in range(0, len(line), 65_536):
+        connection.data_received(line[at : at + 65_536])
+    assert mine.large == [MAX_FRAME, "behind 1 messages"]
+
+
+async def test_messages_that_are_much_work_do_not_keep_the_others_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sessiond.rpc.connection._TURN_SECONDS", -1.0)
+    order: list[str] = []
+
+    class Noted(Recorder):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        def received(self, connection: Connection, head: Head, body: bytes) -> None:
+            order.append(self.name)
+
+    flooding, modest = wired(Noted("flood"))[0], wired(Noted("modest"))[0]
+    asyncio.get_running_loop().call_soon(modest.data_received, frames(encode_notification("n")))
+    flooding.data_received(frames(*[encode_notification("n")] * 200))
+    await until(lambda: len(order) == 201)
+    assert order.index("modest") < 50

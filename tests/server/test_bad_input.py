@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.server.client import MAX_FRAME
+from sessiond.rpc.framing import MAX_FRAME
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.shared import started

@@ -24,6 +24,7 @@ class Writer:
         self.session_id = session_id
         self.sent: list[list[dict[str, Any]]] = []
         self.acknowledged: dict[str, int] = {}
+        self.began = asyncio.Event()
 
     async def work(self, peer: Peer, chance: random.Random) -> None:
         """Append until the daemon is gone."""
@@ -56,6 +57,7 @@ class Writer:
             return
         for entry in result["entries"]:
             assert self.acknowledged.setdefault(entry["id"], entry["seq"]) == entry["seq"]
+        self.began.set()
 
 
 @pytest.mark.slow
@@ -78,6 +80,7 @@ async def test_nothing_acknowledged_is_lost_or_doubled_when_the_daemon_is_killed
                 asyncio.create_task(writer.work(it, chance))
                 for writer, it in zip(writers, peers, strict=True)
             ]
+            await asyncio.gather(*(writer.began.wait() for writer in writers))
             await asyncio.sleep(0.02 + chance.random() * 0.1)
             process.send_signal(signal.SIGKILL)
             await process.wait()

@@ -21,9 +21,10 @@ from support.disk import Disk
 from support.shared import started
 from support.summarizers import SMALL, summarizing, talk
 
-ON_THE_WIRE_ONLY = {"parse", "tooLarge", "unauthenticated", "unreachable", "outcomeUnknown"}
-"""Kinds that no client inside can be refused with: about frames (see test_bad_input), at the TCP door (test_tcp), and
-what `attach` says while it is between two daemons (test_attach_outlives_daemons)."""
+ELSEWHERE = {"parse", "tooLarge", "overloaded", "unauthenticated", "unreachable", "outcomeUnknown"}
+"""Kinds that no client inside can be refused with: about frames (see test_bad_input), under too much load
+(test_overload), at the TCP door (test_tcp), and what `attach` says while it is between two daemons
+(test_attach_outlives_daemons)."""
 
 
 class OnADisk:
@@ -148,7 +149,7 @@ async def cancelled(at: OnADisk, peer: Peer) -> Refused:
     return refused
 
 
-@pytest.mark.parametrize("kind", sorted(CODES.keys() - ON_THE_WIRE_ONLY))
+@pytest.mark.parametrize("kind", sorted(CODES.keys() - ELSEWHERE))
 async def test_a_kind_comes_with_its_code_its_advice_and_a_sentence(
     on_a_disk: OnADisk, cwd: str, tmp_path: Path, kind: str
 ) -> None:

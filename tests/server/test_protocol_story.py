@@ -24,7 +24,8 @@ VARYING = {
     "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptime",
     "rssBytes", "freeBytes", "since", "modifiedAt", "trashedAt", "pid", "epoch", "home", "socket", "version", "trashed",
     "parentSession",
-    "queuedBytes", "advice", "sessionBytes", "lastUpdated", "lastPrunedAt", "firstAt", "lastAt", "prompt",
+    "queuedBytes", "heldBytes", "requestsInWork", "descriptors", "tasks",
+    "advice", "sessionBytes", "lastUpdated", "lastPrunedAt", "firstAt", "lastAt", "prompt",
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""
 MADE = re.compile(
@@ -121,6 +122,7 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
     (folder / "claude.jsonl").write_bytes(CLAUDE)
     os.utime(folder / "claude.jsonl", (1_700_000_000, 1_700_000_000))
     async with running(tmp_path / "home", "socket") as daemon:
+        await daemon.inside.hub.room.look()  # what is free is known from the first look on
         yield Story(await daemon.attach(), await daemon.attach("json-lines"), folder)
 
 

@@ -148,9 +148,20 @@ class Running:
     home: Path
     mode: Mode
     _connect: Callable[[Peer], Any]
-    hub: Hub | None = None
+    server: Server | None = None
     """Its inside, where it is in this process."""
     _open: list[Peer] = field(default_factory=list)
+
+    @property
+    def hub(self) -> Hub | None:
+        """Its sessions, where they are in this process."""
+        return None if self.server is None else self.server.hub
+
+    @property
+    def inside(self) -> Server:
+        """Its inside, which must be in this process."""
+        assert self.server is not None
+        return self.server
 
     async def attach(self, framing: Framing = "content-length") -> Peer:
         """One more client."""
@@ -184,8 +195,8 @@ async def running(
     reads `config/config.toml` below its home.
     """
     how = {"memory": _in_memory, "socket": _over_a_socket, "process": _as_a_process}[mode]
-    async with how(home, calls, chosen) as (connect, hub):
-        daemon = Running(home, mode, connect, hub)
+    async with how(home, calls, chosen) as (connect, server):
+        daemon = Running(home, mode, connect, server)
         try:
             yield daemon
         finally:
@@ -197,7 +208,7 @@ def joined(home: Path) -> Running:
     return Running(home, "process", _dial(socket_path(home)))
 
 
-_Reached = tuple[Callable[[Peer], Any], Hub | None]
+_Reached = tuple[Callable[[Peer], Any], Server | None]
 
 
 async def refusal(call: Awaitable[Any]) -> Refused:
@@ -227,7 +238,7 @@ async def _in_memory(home: Path, calls: Syscalls | None, chosen: Config | None) 
         memory_pair(peer, Client(server, framing="memory"), mode=peer.framing)
 
     try:
-        yield connect, server.hub
+        yield connect, server
     finally:
         await server.close()
 
@@ -240,7 +251,7 @@ async def _over_a_socket(
     server = _server(home, path, calls, chosen)
     listener = Listener(path, server.attach)
     try:
-        yield _dial(path), server.hub
+        yield _dial(path), server
     finally:
         listener.close()
         await server.close()

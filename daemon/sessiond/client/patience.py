@@ -1,4 +1,4 @@
-"""Asking again while daemons leave: for what may be sent any number of times."""
+"""Asking again while daemons leave or have too much to do: for what may be sent any number of times."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -24,6 +24,6 @@ async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
             if clock() > deadline:
                 raise
         except RpcError as error:
-            if error.kind != "draining" or clock() > deadline:
+            if error.kind not in ("draining", "overloaded") or clock() > deadline:
                 raise
         await asyncio.sleep(_PAUSE)

@@ -222,6 +222,15 @@ class Draining(HubError):
         )
 
 
+class Overloaded(HubError):
+    """The daemon has too much to do for now: {reason}. Send the same request again in a moment."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"The daemon has too much to do for now: {reason}. Send the same request again in a moment."
+        )
+
+
 def split_place(reason: str) -> tuple[str, str]:
     """What msgspec says is wrong, and where, as a path that follows on `$`: "" for the whole."""
     said, _, place = reason.partition(" - at `$")

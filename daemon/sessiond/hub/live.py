@@ -17,7 +17,7 @@ import msgspec
 
 from sessiond.hub import meaning, placing
 from sessiond.hub.blobs import NO_BLOBS, SessionBlobs
-from sessiond.hub.errors import HubError, ReadOnly, UnsupportedVersion
+from sessiond.hub.errors import HubError, Overloaded, ReadOnly, UnsupportedVersion
 from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.loaded import LoadedSession, read_into
 from sessiond.hub.migration import migrated, with_cwd
@@ -38,6 +38,10 @@ Done = Callable[["Outcome | Exception"], None]
 FOREIGN_SLICE: Final = 256 * 1024
 SETTLE_AT_ONCE: Final = 100
 """Batches taken, or answered, in one turn of the loop."""
+MUCH_UNWRITTEN: Final = 64 * 1024 * 1024
+"""Bytes on their way to one log above which those who append to it are not read meanwhile (fact: daemons B5)."""
+MOST_UNWRITTEN: Final = 2 * MUCH_UNWRITTEN
+"""And above which an append is refused, unless it is the only one."""
 SETTLE_SECONDS: Final = 0.3
 """How long a foreign program's half line must have stood still before it counts as torn."""
 RETRY_SECONDS: Final = 5.0
@@ -57,6 +61,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 @dataclass(slots=True)
 class _Batch:
     prepared: Prepared
+    size: int
     future: asyncio.Future[bool]
     origin: t.Origin
     done: Done
@@ -69,6 +74,7 @@ class _Waiting:
     durability: Durability
     origin: t.Origin
     done: Done
+    size: int
     concerns_blobs: bool  # what it names must be durable first
 
 
@@ -98,6 +104,7 @@ class LiveSession(LoadedSession):
         self._batches: deque[_Batch] = deque()
         self._lock = asyncio.Lock()
         self._waiting: deque[_Waiting] = deque()
+        self.unwritten_bytes = 0  # on their way to the log
         self._serving: asyncio.Task[None] | None = None
         self._writable = False  # tail, version and place have been seen to
         self.refuses: t.Refuses | None = None
@@ -193,9 +200,14 @@ class LiveSession(LoadedSession):
             return
         self.used_at = time.monotonic()
         raw = [bytes(draft) for draft in raw]
+        size = sum(map(len, raw))
+        if self.unwritten_bytes + size > MOST_UNWRITTEN and self.pending:
+            done(Overloaded(f"{self.unwritten_bytes:,} bytes wait to be written to this session"))
+            return
         concerned = self.blobs.concern(raw)
         if concerned or self._waiting or not self._take(raw, placement, durability, origin, done):
-            self._waiting.append(_Waiting(raw, placement, durability, origin, done, concerned))
+            self.unwritten_bytes += size
+            self._waiting.append(_Waiting(raw, placement, durability, origin, done, size, concerned))
             if self._serving is None:
                 self._serving = asyncio.get_running_loop().create_task(self._serve())
 
@@ -225,7 +237,7 @@ class LiveSession(LoadedSession):
                     try:
                         await self._see_to(first)
                     except Exception as refusal:  # noqa: BLE001 - the caller answers; a task has nobody to tell
-                        self._waiting.popleft()
+                        self.unwritten_bytes -= self._waiting.popleft().size
                         self.note_refusal()
                         first.done(refusal)
                         continue
@@ -242,7 +254,7 @@ class LiveSession(LoadedSession):
             it = self._waiting[0]
             if not self._take(it.raw, it.placement, it.durability, it.origin, it.done):
                 break
-            self._waiting.popleft()
+            self.unwritten_bytes -= self._waiting.popleft().size
 
     async def _see_to(self, waiting: _Waiting) -> None:
         """Do what must be done before this batch can be queued."""
@@ -370,12 +382,16 @@ class LiveSession(LoadedSession):
         self.listener.changed(self, ["path", "cwd"], origin)
 
     def _submit(self, prepared: Prepared, durability: Durability, origin: t.Origin, done: Done) -> None:
+        size = 0
         if prepared.rows:
-            future = self.log.append(b"".join(row.line for row in prepared.rows), durability)
+            lines = b"".join(row.line for row in prepared.rows)
+            size = len(lines)
+            self.unwritten_bytes += size
+            future = self.log.append(lines, durability)
             self.tree.attach(prepared.rows, leaf=prepared.leaf)
         else:
             future = asyncio.get_running_loop().create_task(self._barrier(durability))
-        self._batches.append(_Batch(prepared, future, origin, done))
+        self._batches.append(_Batch(prepared, size, future, origin, done))
         if len(self._batches) == 1:
             self._idle.clear()
             self._watch()
@@ -418,6 +434,7 @@ class LiveSession(LoadedSession):
 
     def _commit(self, batch: _Batch) -> None:
         """Make a batch visible, answer it, then tell of it."""
+        self.unwritten_bytes -= batch.size
         prepared, tree = batch.prepared, self.tree
         rows, first = prepared.rows, tree.committed
         tells_more = bool(rows) and (self.just_promoted or not prepared.is_turn)
@@ -450,8 +467,7 @@ class LiveSession(LoadedSession):
 
     def _fail_all(self) -> None:
         """The log has cut a batch away, and with it all that were queued behind: their rows go too."""
-        failed = list(self._batches)
-        self._batches.clear()
+        failed = self._take_all_batches()
         self.tree.roll_back()
         refusal: Exception = StorageFailed("the write was given up", path=self.log.path)
         for batch in failed:
@@ -464,10 +480,15 @@ class LiveSession(LoadedSession):
         self._idle.set()
         self.note_refusal()
 
-    def _resync(self) -> None:
-        """Another program's lines got between ours: read what really stands there, then answer."""
+    def _take_all_batches(self) -> list[_Batch]:
         batches = list(self._batches)
         self._batches.clear()
+        self.unwritten_bytes -= sum(batch.size for batch in batches)
+        return batches
+
+    def _resync(self) -> None:
+        """Another program's lines got between ours: read what really stands there, then answer."""
+        batches = self._take_all_batches()
         self._drifted = False
         self.tree.roll_back()
         before = meaning.facts(self.tree)

@@ -6,6 +6,7 @@ A line of the log reaches a watcher exactly once and in order: by `session/appen
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -19,7 +20,11 @@ log = logging.getLogger(__name__)
 
 SOFT_LIMIT: Final = 8 * 1024 * 1024
 """Bytes queued for a client above which it is told that it lags (fact: daemons B4)."""
-REPLAY_SLICE: Final = 256 * 1024
+REPLAY_SLICE: Final = 128 * 1024
+LARGE: Final = 1024 * 1024
+"""Bytes of lines above which each watcher has them at its own pace, as a replay: copies cost memory."""
+PLACE_SECONDS: Final = 10.0
+"""How long a watcher may take to read a single large line while others wait for room."""
 REPLAY_LIMIT: Final = 64 * 1024 * 1024
 """A larger gap is answered with a snapshot: reading the tree anew is cheaper than all of its lines."""
 
@@ -41,6 +46,9 @@ class Watcher(Protocol):
 
     async def drained(self) -> None:
         """Wait until little is queued, or the client is gone."""
+
+    def place(self, size: int) -> AbstractAsyncContextManager[None]:
+        """Room for so many bytes, of that which all watchers share, for the time of the block."""
 
 
 @dataclass
@@ -96,6 +104,9 @@ class Watchers:
         """Tell of committed lines."""
         if not self._all or not seqs:
             return
+        if sum(map(len, entries)) > LARGE:
+            self.catch_up()
+            return
         body: bytes | None = None
         for subscription in list(self._all.values()):
             if not subscription.live:
@@ -110,6 +121,12 @@ class Watchers:
         for subscription in self._all.values():
             if subscription.live:
                 self._catch_up(subscription)
+
+    def lag(self, client_id: str) -> None:
+        """Send this watcher no more, and tell it so."""
+        subscription = self._all.get(client_id)
+        if subscription is not None:
+            self._drop(subscription)
 
     def cut_off(self) -> None:
         """No more will come from here: tell everybody to subscribe again."""
@@ -162,9 +179,11 @@ class Watchers:
         try:
             while subscription.next_row < self.rows():
                 entries, seqs = self.page(subscription.next_row, REPLAY_SLICE)
-                if seqs and watcher.wants(m.APPENDED.name):
-                    watcher.send(self._note(entries, seqs, None, replay=True))
-                subscription.next_row = seqs[-1] + 1 if seqs else self.rows()
+                if (size := sum(map(len, entries))) > LARGE:
+                    del entries  # hundreds may wait for the same large line
+                    await self._send_large(subscription, size)
+                else:
+                    self._send_page(subscription, entries, seqs)
                 await watcher.drained()
         except (StorageFailed, LogReplaced) as error:
             log.warning("a replay to client %s ended: %s", watcher.client_id, error)
@@ -172,3 +191,16 @@ class Watchers:
             self._drop(subscription)
         else:
             subscription.pump = None
+
+    async def _send_large(self, subscription: _Subscription, size: int) -> None:
+        """Send a page that is a single large line. Who does not read it soon makes room for the next, all the same."""
+        async with subscription.watcher.place(size):
+            self._send_page(subscription, *self.page(subscription.next_row, REPLAY_SLICE))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PLACE_SECONDS):
+                    await subscription.watcher.drained()
+
+    def _send_page(self, subscription: _Subscription, entries: Sequence[bytes], seqs: Sequence[int]) -> None:
+        if seqs and subscription.watcher.wants(m.APPENDED.name):
+            subscription.watcher.send(self._note(entries, seqs, None, replay=True))
+        subscription.next_row = seqs[-1] + 1 if seqs else self.rows()

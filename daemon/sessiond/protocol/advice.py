@@ -25,6 +25,7 @@ GENERAL: Final = (
     "notInitialized",
     "cancelled",
     "tooLarge",
+    "overloaded",
     "unsupportedVersion",
     "outcomeUnknown",
     "unreachable",
@@ -133,6 +134,12 @@ ADVICE: Final[dict[str, Advice]] = {
     "draining": Advice(
         "The daemon is about to end and takes no more writes.",
         "Connect again (that starts a new daemon) and send the same request.",
+        retryable=True,
+    ),
+    "overloaded": Advice(
+        "Too many clients are attached, or too much waits to be written or to be summarised. Nothing of the "
+        "request was kept.",
+        "Send the same request again after `retryAfterMs`.",
         retryable=True,
     ),
     "damaged": Advice(

@@ -43,6 +43,7 @@ CODES: Final[dict[str, int]] = {
     "summarizerFailed": 1424,
     "unsupportedVersion": 1426,
     "draining": 1429,
+    "overloaded": 1429,
     "damaged": 1500,
     "outcomeUnknown": 1502,
     "unreachable": 1503,

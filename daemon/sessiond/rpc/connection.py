@@ -31,6 +31,12 @@ CANCEL: Final = "$/cancelRequest"
 
 _TURN: Final = 256
 """Messages that one connection may deliver before the loop serves the others: about two milliseconds."""
+_TURN_SECONDS: Final = 0.004
+"""How long it may deliver messages that are more work than that."""
+_LOOK_AT_THE_CLOCK: Final = 16
+"""After how many messages: most reads hold fewer, and need not pay for it."""
+LARGE_FRAME: Final = 1024 * 1024
+"""Bytes of a frame above which its owner is asked for room before more of it is read."""
 
 
 class RemoteError(Exception):
@@ -88,6 +94,14 @@ class Handler(Protocol):
     def strayed(self, connection: "Connection", head: Head, body: bytes) -> None:
         """A response to no call of this connection: late, or to a request sent with `send_body`."""
 
+    def announced(self, connection: "Connection", size: int) -> None:
+        """A frame of about `size` bytes has begun, more than `LARGE_FRAME`. May `pause` until there is room."""
+        return
+
+    def arrived(self, connection: "Connection") -> None:
+        """That frame is complete, and was received."""
+        return
+
     def ended(self, connection: "Connection") -> None:
         """The peer sends no more, and may still read the answers that are owed to it. Called only if any are."""
         return
@@ -110,8 +124,9 @@ class Connection(asyncio.Protocol):
     ) -> None:
         self.mode: Mode = mode
         self.closing = False
-        self.frame_began: float | None = None
-        """Loop time at which the frame that is still unfinished began to come."""
+        self._frame_began: float | None = None
+        self._announced = False
+        """Whether the unfinished frame is large and the handler knows of it."""
         self._handler = handler
         self._framer = Framer(max_frame)
         self._loop = asyncio.get_running_loop()
@@ -223,6 +238,18 @@ class Connection(asyncio.Protocol):
         """Requests of the peer that have no reply yet."""
         return len(self._unanswered)
 
+    @property
+    def frame_seconds(self) -> float:
+        """For how long the peer has been sending the frame that is still unfinished; not while this end pauses."""
+        if self._frame_began is None or self._paused:
+            return 0.0
+        return self._loop.time() - self._frame_began
+
+    @property
+    def has_received(self) -> bool:
+        """Whether the peer has ever sent anything."""
+        return self._framer.mode is not None
+
     def pause(self) -> None:
         """Stops reading, and delivering what was read, until `resume`."""
         self._paused = True
@@ -273,13 +300,20 @@ class Connection(asyncio.Protocol):
             self._end(error.bodies, error)
             return
         self.mode = framer.mode or self.mode
-        if framer.unfinished:
-            if bodies or self.frame_began is None:
-                self.frame_began = self._loop.time()
-        else:
-            self.frame_began = None
+        if not framer.unfinished:
+            self._frame_began = None
+        elif bodies or self._frame_began is None:
+            self._frame_began = self._loop.time()
         if bodies:
             self._deliver(bodies)
+            if self._announced:  # it was the first of them: while one is unfinished nothing else can come
+                self._announced = False
+                self._handler.arrived(self)
+        if self._frame_began is not None and framer.expects > LARGE_FRAME and not self._announced:
+            self._announced = True
+            # How long a line will be, nobody knows.
+            size = framer.expects if self.mode == "content-length" else framer.max_frame
+            self._handler.announced(self, size)
 
     def eof_received(self) -> bool:
         try:
@@ -317,11 +351,17 @@ class Connection(asyncio.Protocol):
         """Hands `bodies`, behind those that wait, to the handler: one turn of them, while it wants them."""
         handler, unanswered, undelivered = self._handler, self._unanswered, self._undelivered
         undelivered.extend(bodies)
+        until: float | None = None
         self._flush_is_due = True  # by the end of this method: replies to one read go out in one write
         try:
-            for _ in range(_TURN):
+            for count in range(_TURN):
                 if not undelivered or self._paused or self.closing:
                     break
+                if count >= _LOOK_AT_THE_CLOCK and not count % _LOOK_AT_THE_CLOCK:
+                    now = self._loop.time()
+                    if until is not None and now > until:
+                        break
+                    until = until or now + _TURN_SECONDS
                 try:
                     head, body = decode_message(undelivered.popleft())
                 except BadMessage as error:
@@ -353,8 +393,8 @@ class Connection(asyncio.Protocol):
         self._handler.broken(self, error)
 
     def _deliver_undelivered(self) -> None:
-        if self.frame_began is not None:
-            self.frame_began = self._loop.time()  # the time of the pause is not the peer's
+        if self._frame_began is not None:
+            self._frame_began = self._loop.time()  # the time of the pause is not the peer's
         self._deliver([])
         if self._ended:
             self._wind_up()

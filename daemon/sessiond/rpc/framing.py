@@ -57,7 +57,7 @@ class Framer:
 
     def __init__(self, max_frame: int = MAX_FRAME, max_header: int = MAX_HEADER) -> None:
         self.mode: Mode | None = None
-        self._max_frame = max_frame
+        self.max_frame = max_frame
         self._max_header = max_header
         self._held = bytearray()
         """The unfinished header, the received part of a body whose header is done, or the unfinished line."""
@@ -69,6 +69,11 @@ class Framer:
     def unfinished(self) -> bool:
         """Whether a frame has begun and its end has not come."""
         return bool(self._held) or self._awaited > 0
+
+    @property
+    def expects(self) -> int:
+        """Bytes of the frame that is unfinished: all of them, or of a line those that have come."""
+        return self._awaited or len(self._held)
 
     def feed(self, data: bytes) -> list[bytes]:
         """The bodies that `data` completes, in order.
@@ -137,8 +142,8 @@ class Framer:
                     self._held += data[at:]
                     return
                 length, start = header
-            if length > self._max_frame:
-                raise FrameTooLarge(f"It announces {length} bytes; the limit is {self._max_frame}.")
+            if length > self.max_frame:
+                raise FrameTooLarge(f"It announces {length} bytes; the limit is {self.max_frame}.")
             at = start + length
             if at > size:
                 self._awaited = length
@@ -187,8 +192,8 @@ class Framer:
             bodies.append(body)
 
     def _check_line(self, length: int) -> None:
-        if length > self._max_frame:
-            raise FrameTooLarge(f"The line has {length} bytes or more; the limit is {self._max_frame}.")
+        if length > self.max_frame:
+            raise FrameTooLarge(f"The line has {length} bytes or more; the limit is {self.max_frame}.")
 
 
 def encode_frame(body: bytes, mode: Mode) -> bytes:

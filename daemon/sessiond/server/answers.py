@@ -5,10 +5,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET
 
-Nature: TypeAlias = Literal["small", "large", "write"]
+Nature: TypeAlias = Literal["small", "large", "huge", "write"]
 """What is special about a method: `large` answers are made one at a time for each client, when it has taken
-what it has; a `write` that has begun is finished, whatever becomes of the request or the client, unless its `Pending`
-may be given up."""
+what it has; of `huge` ones, which may fill a frame, only a few are made at a time for all clients together; a
+`write` that has begun is finished, whatever becomes of the request or the client, unless its `Pending` may be
+given up."""
 
 
 class Pending:

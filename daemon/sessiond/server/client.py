@@ -8,9 +8,9 @@ import asyncio
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Coroutine, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 from msgspec import UNSET
@@ -22,20 +22,22 @@ from sessiond.hub.hub import Hub
 from sessiond.protocol import methods as m, types as t, versions
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
-from sessiond.rpc.framing import FrameTooLarge, FramingError
+from sessiond.rpc.framing import MAX_FRAME, FrameTooLarge, FramingError
 from sessiond.rpc.message import BadMessage, Head, RequestId
 from sessiond.server import errors
-from sessiond.server.answers import Nature, Pending
+from sessiond.server.answers import Pending
 from sessiond.server.greeting import read_greeting
 from sessiond.server.intake import MAX_IN_FLIGHT, Intake
+from sessiond.server.requests import Requests
 
 if TYPE_CHECKING:
     from sessiond.server.server import Server
 
-MAX_FRAME: Final = 64 * 1024 * 1024
 MOST_IN_A_REPLY: Final = MAX_FRAME - 1024 * 1024
 """Bytes of entries or messages that a reply may hold: the rest is for what stands beside them."""
 QUEUE_LITTLE: Final = 1024 * 1024
+_MANY_FOR_BRIDGE: Final = 64
+"""LSP messages that wait while pygls is loaded; more are not read until then."""
 
 _LSP: Final = (
     "textDocument/", "workspace/", "window/", "notebookDocument/", "completionItem/", "codeAction/",
@@ -70,6 +72,7 @@ class Client(Handler):
     """A connection and what the daemon knows of who is behind it."""
 
     connection: Connection
+    requests: Requests
     _intake: Intake
 
     def __init__(self, server: "Server", *, framing: str | None = None) -> None:
@@ -89,9 +92,10 @@ class Client(Handler):
         self._heard: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
         self._tokens = itertools.count(1)
         self._opt_out: frozenset[str] = frozenset()
-        self._waits: dict[RequestId, Pending] = {}  # those that may be given up
-        self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
-        self._turn = asyncio.Lock()
+        self.max_frame = server.chosen.limits.max_frame  # as it was when this client came
+        self.came_at = time.monotonic()
+        self.least_queued = 0
+        self.stalled_since: float | None = None
         self._initialized = False
         self._shut_down = False
         self._bridge: Bridge | None = None
@@ -101,7 +105,9 @@ class Client(Handler):
 
     def opened(self, connection: Connection) -> None:
         self.connection = connection
-        self._intake = Intake(connection, self.server.spawn)
+        server = self.server
+        self._intake = Intake(connection, server.room, server.spawn, self.max_frame)
+        self.requests = Requests(self._answer, self._intake, server.room, server.spawn, server.spawn_write)
         self.server.attached(self)
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
@@ -129,9 +135,9 @@ class Client(Handler):
                 if isinstance(answer, t.Wire):
                     self._answer(request_id, answer)
                 elif isinstance(answer, Pending):
-                    self._answer_when_there(request_id, answer)
+                    self.requests.answer_when_there(request_id, len(body), answer)
                 else:
-                    self._answer_later(request_id, answer, route.nature)
+                    self.requests.answer_later(request_id, len(body), answer, route.nature)
         self._intake.look()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
@@ -140,7 +146,7 @@ class Client(Handler):
 
     def unframed(self, connection: Connection, error: FramingError) -> None:
         if isinstance(error, FrameTooLarge):
-            data = ErrorData(kind="tooLarge", retryable=False, limit=MAX_FRAME)
+            data = ErrorData(kind="tooLarge", retryable=False, limit=self.max_frame)
         else:
             data = ErrorData(kind="parse", retryable=False)
         connection.fail(None, CODES[data.kind], str(error), data)
@@ -150,19 +156,20 @@ class Client(Handler):
         if self._bridge is not None:
             self._bridge.feed_response(None if head.id is UNSET else head.id, body)
 
+    def announced(self, connection: Connection, size: int) -> None:
+        self._intake.announced(size)
+
+    def arrived(self, connection: Connection) -> None:
+        self._intake.arrived()
+
     def closed(self, connection: Connection, reason: Exception | None) -> None:
-        self.answered()
-        for task in list(self._tasks.values()):
-            task.cancel()
-        for pending in list(self._waits.values()):
-            self._give_up(pending)
+        self._intake.closed()
+        self.requests.close()
         if self._bridge is not None:
             self._bridge.close()
         self.server.detached(self)
 
     def _answer(self, request_id: RequestId, answer: object) -> None:
-        if self._waits:
-            self._waits.pop(request_id, None)
         if self.connection.closing:
             return
         self.answered()
@@ -175,59 +182,6 @@ class Client(Handler):
                 return
         code, message, data = errors.explain(answer)
         self.connection.fail(request_id, code, message, data)
-
-    def _answer_when_there(self, request_id: RequestId, pending: Pending) -> None:
-        if pending.give_up is not None:
-            self._waits[request_id] = pending
-        pending.then(partial(self._answer, request_id))
-        if self.connection.closing:
-            self._give_up(pending)
-
-    @staticmethod
-    def _give_up(pending: Pending) -> None:
-        if pending.give_up is not None:
-            pending.give_up()
-
-    def _answer_later(
-        self, request_id: RequestId, work: Coroutine[Any, Any, t.Wire | Pending], nature: Nature
-    ) -> None:
-        answering = self._answered(request_id, work, nature)
-        if nature == "write":
-            self.server.spawn_write(answering)  # what has begun is finished, whoever cancels or goes away
-            return
-
-        def ended(task: asyncio.Task[None]) -> None:
-            self._tasks.pop(request_id, None)
-            if task.cancelled():  # before it had begun
-                work.close()
-                self._answer(request_id, errors.Cancelled())
-
-        task = self._tasks[request_id] = asyncio.get_running_loop().create_task(answering)
-        task.add_done_callback(ended)
-
-    async def _answered(
-        self, request_id: RequestId, work: Coroutine[Any, Any, t.Wire | Pending], nature: Nature
-    ) -> None:
-        try:
-            answer: object = await (self._in_turn(work) if nature == "large" else work)
-        except asyncio.CancelledError:
-            answer = errors.Cancelled()
-        except Exception as error:  # noqa: BLE001 - as above, for handlers that wait
-            answer = error
-        if isinstance(answer, Pending):
-            self._answer_when_there(request_id, answer)
-        else:
-            # On this very tick, so that nothing a subscription brings can come before.
-            self._answer(request_id, answer)
-
-    async def _in_turn(self, work: Coroutine[Any, Any, t.Wire | Pending]) -> t.Wire | Pending:
-        """Large answers are made one at a time, each when this client has room for it."""
-        try:
-            async with self._turn:
-                await self._intake.until_room()
-                return await work
-        finally:
-            work.close()
 
     # --- life cycle and LSP ----------------------------------------------------------------------------
 
@@ -288,20 +242,18 @@ class Client(Handler):
             client_id=self.client_id,
             methods=list(m.METHODS),
             limits=t.Limits(
-                max_frame_bytes=MAX_FRAME, max_page=10_000, max_batch=10_000, max_in_flight=MAX_IN_FLIGHT
+                max_frame_bytes=self.max_frame, max_page=10_000, max_batch=10_000,
+                max_in_flight=MAX_IN_FLIGHT, max_bytes_in_flight=self.max_frame,
+                max_clients=self.server.most_clients,
             ),
-        )
+        )  # fmt: skip
 
     def _cancel(self, head: Head, body: bytes) -> None:
         try:
             request_id = _decode_cancel(b"{}" if head.params is UNSET else head.params).id
         except msgspec.DecodeError:
             return
-        if (task := self._tasks.get(request_id)) is not None:
-            task.cancel()
-        elif (pending := self._waits.get(request_id)) is not None:
-            self._give_up(pending)
-        elif self._is_bridged:
+        if not self.requests.cancel(request_id) and self._is_bridged:
             self._to_bridge(body)
 
     def _hear_of_progress(self, head: Head, body: bytes) -> None:
@@ -338,6 +290,8 @@ class Client(Handler):
             self._bridge.feed(body)
         elif self._for_bridge is not None:
             self._for_bridge.append(body)
+            if len(self._for_bridge) == _MANY_FOR_BRIDGE:
+                self.connection.pause()
         else:
             self._for_bridge = [body]
             self.server.spawn(self._build_bridge())
@@ -351,6 +305,8 @@ class Client(Handler):
         self._bridge = bridge
         for body in waiting:
             bridge.feed(body)
+        if len(waiting) >= _MANY_FOR_BRIDGE:
+            self._intake.hold()  # it goes on as soon as nothing else is in the way
 
     def answered(self) -> None:
         """A request has got its answer, or will never get one."""
@@ -382,9 +338,24 @@ class Client(Handler):
 
     def send(self, body: bytes) -> None:
         self.connection.send_body(body)
+        self.server.outboxes.sent(len(body))
+
+    def hold(self) -> None:
+        """Read no more of this client until something that it has asked for is done."""
+        self._intake.hold_until_an_answer()
+
+    def lag(self) -> None:
+        """End its subscriptions, each with `session/lagged`."""
+        for live in self.hub.open_sessions():
+            live.watchers.lag(self.client_id)
+
+    @contextlib.asynccontextmanager
+    async def place(self, size: int) -> AsyncIterator[None]:
+        async with self.server.room.answers.place(size):
+            yield
 
     async def drained(self) -> None:
-        if self.connection.queued_bytes > QUEUE_LITTLE:
+        if self.connection.queued_bytes > min(QUEUE_LITTLE, self.server.fair_outbox):
             try:
                 await self.connection.drain()
             except ConnectionClosed:

@@ -139,6 +139,7 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (store.LogReplaced, "foreignWriter", lambda e: {"path": e.path}),
     (hub.UnsupportedVersion, "unsupportedVersion", lambda _e: {"supported": [1, 2, 3]}),
     (hub.Draining, "draining", lambda _e: {"retry_after_ms": 200}),
+    (hub.Overloaded, "overloaded", lambda _e: {"retry_after_ms": 500}),
     (hub.Damaged, "damaged", _damaged),
     (store.StorageFull, "storageFull", _storage),
     (store.StorageFailed, "storageFailed", _storage),

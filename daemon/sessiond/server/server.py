@@ -19,10 +19,12 @@ from sessiond.paths import Places, places
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.message import encode_notification
-from sessiond.server import asking
+from sessiond.server import asking, welcome
 from sessiond.server.answers import Pending
-from sessiond.server.client import MAX_FRAME, Bridge, Client
+from sessiond.server.client import Bridge, Client
 from sessiond.server.handlers.routes import ROUTES
+from sessiond.server.outboxes import Outboxes
+from sessiond.server.room import Room
 from sessiond.session.retention import Policy
 from sessiond.store.base import StorageFailed
 
@@ -30,11 +32,6 @@ SWEEP_SECONDS: Final = 1.0
 KEEP_START_SECONDS: Final = 60.0
 KEEP_SECONDS: Final = 3600.0
 """How long until it is looked again what is old enough to go."""
-QUEUE_HARD: Final = 32 * 1024 * 1024
-"""Bytes that a client may leave unread for `STUCK_SECONDS` before it is cut off (fact: daemons B4)."""
-STUCK_SECONDS: Final = 10.0
-FRAME_SECONDS: Final = 30.0
-"""How long one frame may take to come in."""
 LAST_ANSWERS_SECONDS: Final = 2.0
 """How long the end waits for what was asked before it."""
 FAREWELL_SECONDS: Final = 1.0
@@ -68,6 +65,10 @@ class Server:
         self.started = time.monotonic()
         self.started_ns = time.time_ns()
         self.clients: dict[str, Client] = {}
+        self.most_clients = welcome.most_clients(self.chosen.limits.max_clients)
+        self.room = Room(self.chosen.limits.max_held)
+        self.outboxes = Outboxes(self.clients.values, self.chosen.limits.max_held)
+        self._entering: set[Client] = set()
         self.routes = ROUTES
         self.arriving: dict[str, list[Arrival]] = {}
         """Appends to sessions that are being opened, by the id they name, in the order in which they came."""
@@ -75,7 +76,6 @@ class Server:
         self.ending = False
         """From now on everything is refused with `draining`, since the hub lets go of what it would be asked of."""
         self.lsp_loaded = False
-        self._stuck: dict[str, tuple[int, float]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._writes: set[asyncio.Task[Any]] = set()
         hub.tell(self)
@@ -88,28 +88,45 @@ class Server:
     # --- clients ---------------------------------------------------------------------------------------
 
     def attach(self, sock: socket.socket) -> None:
-        """Serve an accepted, non-blocking socket whose other end is this user."""
-        self.spawn(self._attach(sock, b""))
+        """Serve an accepted, non-blocking socket whose other end is this user, or tell it that there is no room."""
+        self.let_in(sock, b"")
 
     def let_in(self, sock: socket.socket, said: bytes) -> None:
-        """Serve a client who came over TCP and has shown the token, in what was `said` so far."""
-        self.spawn(self._attach(sock, said))
-
-    async def _attach(self, sock: socket.socket, said: bytes) -> None:
+        """The same for a client who came over TCP and has shown the token, in what was `said` so far."""
+        if len(self.clients) + len(self._entering) >= self.most_clients and not self._let_a_silent_one_go():
+            welcome.turn_away(sock, self.most_clients)
+            return
         client = Client(self)
+        self._entering.add(client)
+        self.spawn(self._attach(sock, client, said))
+
+    async def _attach(self, sock: socket.socket, client: Client, said: bytes) -> None:
         loop = asyncio.get_running_loop()
         try:
             _, connection = await loop.connect_accepted_socket(
-                lambda: Connection(client, max_frame=MAX_FRAME), sock
+                lambda: Connection(client, max_frame=client.max_frame), sock
             )
             if said:
                 connection.data_received(said)
         except OSError as error:
             sock.close()
             log.info("a client was gone before it was served: %s", error)
+        finally:
+            self._entering.discard(client)
+
+    def _let_a_silent_one_go(self) -> bool:
+        """Make a place: whoever has said nothing since it came may be half of a connection that nobody uses."""
+        since = time.monotonic() - welcome.SILENT_SECONDS
+        for client in list(self.clients.values()):
+            if not client.connection.has_received and client.came_at < since:
+                client.connection.abort()
+                self.detached(client)
+                return True
+        return False
 
     def attached(self, client: Client) -> None:
         """A client can be reached now."""
+        self._entering.discard(client)
         self.clients[client.client_id] = client
 
     def rename(self, client: Client, client_id: str) -> None:
@@ -129,7 +146,6 @@ class Server:
     def detached(self, client: Client) -> None:
         """A client is gone. Its drafts stay: it may have crashed, and will be back."""
         self.clients.pop(client.client_id, None)
-        self._stuck.pop(client.client_id, None)
         for live in self.hub.open_sessions():
             live.holders.discard(client.client_id)
             live.watchers.remove(client.client_id)
@@ -170,6 +186,11 @@ class Server:
         self.lsp_loaded = True
         return make(client)
 
+    @property
+    def fair_outbox(self) -> int:
+        """Bytes that may be queued for one client if all of them are to be sent as many."""
+        return self.outboxes.most // (4 * max(1, len(self.clients)))
+
     # --- life ------------------------------------------------------------------------------------------
 
     @property
@@ -186,6 +207,9 @@ class Server:
     def configure(self, chosen: Config) -> list[str]:
         """Follow another configuration. Returns the tables that changed and that only a new daemon follows."""
         before, self.chosen = self.chosen, chosen
+        self.most_clients = welcome.most_clients(chosen.limits.max_clients)
+        self.room.grow(chosen.limits.max_held)
+        self.outboxes.most = chosen.limits.max_held
         self.hub.configure(chosen)
         if chosen.keep != before.keep:
             self._keeping.cancel()
@@ -268,8 +292,7 @@ class Server:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             await self.hub.sweep()
-            for client in list(self.clients.values()):
-                self._look_after(client)
+            self.outboxes.sweep()
 
     async def _keep(self) -> None:
         """Do what `[keep]` asks for, now and then; by default it asks for nothing.
@@ -300,28 +323,6 @@ class Server:
             self.tell_deleted_soon(gone, reason, t.Origin(kind="daemon"))
 
         await self.hub.cleaning.run(policy, dry_run=False, by="daemon", tell=tell)
-
-    def _look_after(self, client: Client) -> None:
-        """Cut off a client that has left, that reads nothing, or never ends a frame."""
-        if client.connection.is_deserted:
-            client.connection.abort()
-            return
-        now = time.monotonic()
-        queued = client.queued_bytes
-        before, since = self._stuck.get(client.client_id, (0, now))
-        if queued > QUEUE_HARD and queued >= before:
-            self._stuck[client.client_id] = (queued, since)
-            if now - since > STUCK_SECONDS:
-                log.warning("client %s left %d bytes unread; it is cut off", client.client_id, queued)
-                client.connection.abort()
-        else:
-            self._stuck.pop(client.client_id, None)
-        began = client.connection.frame_began
-        if began is not None and asyncio.get_running_loop().time() - began > FRAME_SECONDS:
-            log.warning(
-                "client %s did not finish a message in %d s; it is cut off", client.client_id, FRAME_SECONDS
-            )
-            client.connection.abort()
 
 
 def _import_bridge() -> Callable[[Client], Bridge]:

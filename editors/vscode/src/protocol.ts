@@ -1462,6 +1462,16 @@ export interface StatusResult {
   tcp?: string | null;
   /** So little that writes will soon be refused. Default `false`. */
   lowSpace?: boolean;
+  /** Open files and sockets of the process. */
+  descriptors?: number | null;
+  /** What runs or waits inside it. */
+  tasks?: number | null;
+  /** Of all clients. */
+  requestsInWork?: number | null;
+  /** Of these requests, and of large messages that are still coming in. */
+  heldBytes?: number | null;
+  /** Sent to clients, and not read by them yet. */
+  queuedBytes?: number | null;
 }
 
 /** An open session that takes no writes. */
@@ -1758,7 +1768,12 @@ export interface Limits {
   maxFrameBytes: number;
   maxPage: number;
   maxBatch: number;
+  /** Requests without an answer; who sends more is not read meanwhile. */
   maxInFlight: number;
+  /** Of their bodies. */
+  maxBytesInFlight?: number | null;
+  /** Attached at a time; whoever else comes is told `overloaded`. */
+  maxClients?: number | null;
 }
 
 /**
@@ -2058,7 +2073,7 @@ export interface Draft {
 }
 
 /** The stable name of an error: match this, never the message. */
-export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "unauthenticated" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "sessionTrashed" | "nothingToCompact" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "damaged" | "outcomeUnknown" | "unreachable" | "storageFull" | "storageFailed";
+export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "unauthenticated" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "sessionTrashed" | "nothingToCompact" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "overloaded" | "damaged" | "outcomeUnknown" | "unreachable" | "storageFull" | "storageFailed";
 
 /** Every request: what it takes, answers and may fail with. */
 export interface Requests {
@@ -2501,6 +2516,8 @@ export const errorCodes = {
   unsupportedVersion: 1426,
   /** The daemon is about to end and takes no more writes. */
   draining: 1429,
+  /** Too many clients are attached, or too much waits to be written or to be summarised. Nothing of the request was kept. */
+  overloaded: 1429,
   /** The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed. */
   damaged: 1500,
   /** The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so. */

@@ -45,7 +45,9 @@ class Limits(Wire, frozen=True):
     max_frame_bytes: int
     max_page: int
     max_batch: int
-    max_in_flight: int
+    max_in_flight: int  # requests without an answer; who sends more is not read meanwhile
+    max_bytes_in_flight: int | None = None  # of their bodies
+    max_clients: int | None = None  # attached at a time; whoever else comes is told `overloaded`
 
 
 class Handshake(Wire, frozen=True):

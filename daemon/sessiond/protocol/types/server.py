@@ -39,6 +39,11 @@ class StatusResult(Wire, frozen=True):
     free_bytes: int | None = None  # that may still be written where sessions lie; null: unknown
     tcp: str | None = None  # host and port of the TCP door, where it is open
     low_space: bool = False  # so little that writes will soon be refused
+    descriptors: int | None = None  # open files and sockets of the process
+    tasks: int | None = None  # what runs or waits inside it
+    requests_in_work: int | None = None  # of all clients
+    held_bytes: int | None = None  # of these requests, and of large messages that are still coming in
+    queued_bytes: int | None = None  # sent to clients, and not read by them yet
 
 
 class ClientsParams(Wire, frozen=True):

@@ -36,6 +36,7 @@ def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending
     if params.summarize and params.summary is not None:
         raise InvalidRequest("say either summary or summarize")
     if params.summarize:
+        client.requests.refuse_more_waiting()
         waiting = Waiting(client, params.work_done_token, "Summarising the branch that is left")
         return waiting.for_what(
             lambda: client.hub.branches.branch(live, params, client.origin, client.client_id, waiting)

@@ -34,6 +34,7 @@ async def prepare(
 
 def compact(client: Client, live: LiveSession, params: t.CompactParams) -> Pending:
     client.hub.refuse_when_draining()
+    client.requests.refuse_more_waiting()
     waiting = Waiting(client, params.work_done_token, "Compacting the session")
     request = Request(params, client.origin, client.client_id)
     return waiting.for_what(lambda: client.hub.compactions.compact(live, request, waiting))

@@ -1,5 +1,6 @@
 """The daemon itself: status, clients, stop, drain."""
 
+import asyncio
 import logging
 import os
 import time
@@ -7,6 +8,7 @@ import time
 import sessiond
 from sessiond.hub import clock
 from sessiond.protocol import types as t
+from sessiond.server import memory
 from sessiond.server.client import Client
 
 log = logging.getLogger(__name__)
@@ -17,8 +19,11 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
     return t.StatusResult(
         version=sessiond.__version__, pid=os.getpid(), epoch=server.epoch, home=server.home,
         socket=server.socket, started_at=clock.iso(server.started_ns),
-        uptime=time.monotonic() - server.started, rss_bytes=_rss(),
+        uptime=time.monotonic() - server.started, rss_bytes=memory.resident(),
+        descriptors=memory.descriptors(), tasks=len(asyncio.all_tasks()),
         open_sessions=len(client.hub.open_sessions()), clients=len(server.clients),
+        requests_in_work=server.room.requests, held_bytes=server.room.incoming.taken,
+        queued_bytes=server.outboxes.total,
         lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,
         refusing=[
             t.RefusingSession(session_id=live.session_id, path=live.log.path, refuses=live.refuses)
@@ -49,13 +54,3 @@ def drain(client: Client, params: t.DrainParams) -> t.DrainResult:
     log.info("%s %s asks to make room: %s", client.name or "a client", client.version or "", reason)
     client.server.drain(params.within)
     return t.DrainResult(pid=os.getpid(), epoch=client.server.epoch)
-
-
-def _rss() -> int:
-    try:
-        with open("/proc/self/statm", "rb") as statm:
-            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

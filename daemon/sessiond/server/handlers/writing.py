@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.hub.errors import InvalidRequest
-from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.live import MUCH_UNWRITTEN, LiveSession, Outcome
 from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.protocol import types as t
 from sessiond.server.answers import Pending
@@ -60,6 +60,8 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
         branch_on_conflict = params.on_conflict == "branch"
         placement = Placement(params.parent_id, params.expected_leaf, branch_on_conflict, params.advance)
     live.append(params.entries, placement, params.durability, client.origin, done)
+    if live.unwritten_bytes > MUCH_UNWRITTEN:
+        client.hold()
 
 
 def _appended(outcome: Outcome) -> t.AppendResult:

@@ -1041,6 +1041,11 @@
 ---@field freeBytes? integer That may still be written where sessions lie; null: unknown.
 ---@field tcp? string Host and port of the TCP door, where it is open.
 ---@field lowSpace? boolean So little that writes will soon be refused. Default `false`.
+---@field descriptors? integer Open files and sockets of the process.
+---@field tasks? integer What runs or waits inside it.
+---@field requestsInWork? integer Of all clients.
+---@field heldBytes? integer Of these requests, and of large messages that are still coming in.
+---@field queuedBytes? integer Sent to clients, and not read by them yet.
 
 ---An open session that takes no writes.
 ---@class (exact) sessiond.RefusingSession
@@ -1269,7 +1274,9 @@
 ---@field maxFrameBytes integer
 ---@field maxPage integer
 ---@field maxBatch integer
----@field maxInFlight integer
+---@field maxInFlight integer Requests without an answer; who sends more is not read meanwhile.
+---@field maxBytesInFlight? integer Of their bodies.
+---@field maxClients? integer Attached at a time; whoever else comes is told `overloaded`.
 
 ---The `data` of every error.
 ---
@@ -1540,7 +1547,7 @@
 ---@field [string] any
 
 ---The stable name of an error: match this, never the message.
----@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"unauthenticated"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"sessionTrashed"|"nothingToCompact"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"damaged"|"outcomeUnknown"|"unreachable"|"storageFull"|"storageFailed"
+---@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"unauthenticated"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"sessionTrashed"|"nothingToCompact"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"overloaded"|"damaged"|"outcomeUnknown"|"unreachable"|"storageFull"|"storageFailed"
 
 local M = {}
 
@@ -1645,6 +1652,7 @@ M.error_codes = {
   summarizerFailed = 1424, -- Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.
   unsupportedVersion = 1426, -- Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.
   draining = 1429, -- The daemon is about to end and takes no more writes.
+  overloaded = 1429, -- Too many clients are attached, or too much waits to be written or to be summarised. Nothing of the request was kept.
   damaged = 1500, -- The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.
   outcomeUnknown = 1502, -- The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so.
   unreachable = 1503, -- The daemon went away and cannot be started; the message says why. Only `sessiond attach` answers so.

@@ -1,0 +1,110 @@
+"""What clients have not read yet: who lags is told, who is stuck is let go, and all of it together is bounded."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
+
+from sessiond.rpc.connection import Connection
+
+QUEUE_HARD: Final = 32 * 1024 * 1024
+"""Bytes that a client may leave unread for `STUCK_SECONDS` before it is cut off (fact: daemons B4)."""
+STUCK_SECONDS: Final = 10.0
+STALLED_SECONDS: Final = 2.0
+"""Who has taken nothing for so long goes before those that read, when all outboxes together are too large."""
+FRAME_SECONDS: Final = 30.0
+"""How long one frame may take to come in."""
+_LOOK_AFTER: Final = 8 * 1024 * 1024
+
+log = logging.getLogger(__name__)
+
+
+class Reader(Protocol):
+    """A client, as far as it reads."""
+
+    client_id: str
+    connection: Connection
+    least_queued: int
+    """The fewest bytes that were queued for it since it last took any."""
+    stalled_since: float | None
+    """Loop time since which it has taken nothing of what is queued."""
+
+    def lag(self) -> None:
+        """End its subscriptions, each with `session/lagged`."""
+
+
+class Outboxes:
+    """The outboxes of all `clients`; together they may hold `most` bytes."""
+
+    def __init__(self, clients: Callable[[], Iterable[Reader]], most: int) -> None:
+        self.most = most
+        self._clients = clients
+        self._loop = asyncio.get_running_loop()
+        self._since_a_look = 0
+        self._look_is_due = False
+
+    def sent(self, size: int) -> None:
+        """So many bytes were sent to somebody. Cheap enough for every notification."""
+        self._since_a_look += size
+        if self._since_a_look > _LOOK_AFTER and not self._look_is_due:
+            self._look_is_due = True
+            self._loop.call_soon(self._make_room)
+
+    def sweep(self) -> None:
+        """Cut off who has left, who reads nothing, and who never ends a frame. Called about each second."""
+        for client in list(self._clients()):
+            self._note_progress(client)
+            self._look_after(client)
+        self._make_room()
+
+    @property
+    def total(self) -> int:
+        """Bytes in all outboxes."""
+        return sum(client.connection.queued_bytes for client in self._clients())
+
+    def _note_progress(self, client: Reader) -> None:
+        queued = client.connection.queued_bytes
+        if not queued:
+            client.least_queued, client.stalled_since = 0, None
+        elif client.stalled_since is None or queued < client.least_queued:
+            client.least_queued, client.stalled_since = queued, self._loop.time()
+
+    def _stalled_for(self, client: Reader) -> float:
+        return 0.0 if client.stalled_since is None else self._loop.time() - client.stalled_since
+
+    def _look_after(self, client: Reader) -> None:
+        connection = client.connection
+        if connection.is_deserted:
+            connection.abort()
+        elif connection.queued_bytes > QUEUE_HARD and self._stalled_for(client) > STUCK_SECONDS:
+            self._cut_off(client, "it does not read")
+        elif connection.frame_seconds > FRAME_SECONDS:
+            self._cut_off(client, f"it did not finish a message in {FRAME_SECONDS:.0f} s")
+
+    def _make_room(self) -> None:
+        """Above half of the most the largest lose their subscriptions; above all of it, their connections."""
+        self._look_is_due = False
+        self._since_a_look = 0
+        total = self.total
+        if total <= self.most // 2:
+            return
+
+        def by_need(client: Reader) -> tuple[bool, int]:
+            return self._stalled_for(client) > STALLED_SECONDS, client.connection.queued_bytes
+
+        for client in sorted(self._clients(), key=by_need, reverse=True):
+            queued = client.connection.queued_bytes
+            if total > self.most:
+                self._cut_off(client, "all that clients have not read is too much")
+            else:
+                client.lag()
+            total -= queued
+            if total <= self.most // 2:
+                return
+
+    def _cut_off(self, client: Reader, reason: str) -> None:
+        log.warning(
+            "client %s is cut off with %d bytes unread: %s",
+            client.client_id, client.connection.queued_bytes, reason,
+        )  # fmt: skip
+        client.connection.abort()
