@@ -19,6 +19,7 @@ NAMES = (
     "start",
     "signals",
     "handover",
+    "corruption",
 )  # fmt: skip
 
 
