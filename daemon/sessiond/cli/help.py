@@ -23,7 +23,7 @@ usage: sessiond COMMAND [...]        sessiond COMMAND --help says more
 
 _GROUPS = (
     ("Sessions", ("new", "continue", "list", "search", "history", "show", "fork", "rename", "tag", "move")),
-    ("Entries", ("tree", "view", "append", "branch", "label", "watch")),
+    ("Entries", ("tree", "view", "append", "branch", "diff", "label", "watch")),
     ("What a model sees", ("context", "compact", "configure", "stats", "state")),
     ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
     ("Other programs", ("import", "export")),

@@ -179,6 +179,13 @@ VERBS: dict[str, Verb] = {
         ),
         "The address holds a token that is good once. Nobody else on this machine or network can open the page.",
     ),
+    "diff": Verb(
+        "Compare two branches of a session: where they part, what each did, its files and tokens",
+        "diff:diff",
+        ("[ID]", "A", "B"),
+        (Option("all", "", "every entry of both, however many", short="a"), JSON),
+        "A and B are entries at the ends of the branches.",
+    ),
     "completion": Verb(
         "Print what makes a shell complete these commands: bash, zsh or fish",
         "completion:completion",

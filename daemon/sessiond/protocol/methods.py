@@ -88,6 +88,7 @@ BEGIN_TASK: Final = Method(
     "session/beginTask", t.BeginTaskParams, t.BeginTaskResult, (*_WRITE, "idReused", "invalidEntry")
 )
 STATS: Final = Method("session/stats", t.StatsParams, t.StatsResult, (*_READ, "entryNotFound"))
+COMPARE: Final = Method("session/compare", t.CompareParams, t.CompareResult, (*_READ, "entryNotFound"))
 FORK: Final = Method("session/fork", t.ForkParams, t.SessionResult, (*_WRITE, "entryNotFound"))
 IMPORT: Final = Method(
     "session/import", t.ImportParams, t.ImportResult, ("storageFull", "storageFailed", "draining")
@@ -152,7 +153,8 @@ DRAIN: Final = Method("server/drain", t.DrainParams, t.DrainResult)
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
-        CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, APPEND, ENTRIES, PATH, TREE, ENTRY_DOCUMENT, CONTEXT,
+        CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, COMPARE, APPEND, ENTRIES, PATH, TREE, ENTRY_DOCUMENT,
+        CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
         STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,

@@ -63,13 +63,13 @@ def prepare_branch(
     summary that does not fit is let in all the same while less than nine tenths are used. `leaf` lines are passed
     over; nobody is shown them.
     """
-    ancestor, left = yield from _left_behind(tree, old_row, target_row)
+    ancestor, left = yield from left_behind(tree, old_row, target_row)
     resume_at, editor_text = _resumption(tree, target_row, read)
     known = (
-        _id(tree, target_row), _id(tree, old_row), _id(tree, _above_leaf_lines(tree, ancestor)),
+        _id(tree, target_row), _id(tree, old_row), _id(tree, above_leaf_lines(tree, ancestor)),
         resume_at, editor_text,
     )  # fmt: skip
-    said, files = yield from _said(tree, left, read)
+    said, files = yield from said_by(tree, left, read)
     ids = tuple(tree.id(row) or "" for row in left if tree.kind(row) != LEAF)
     chosen, total = _within(said, max_tokens)
     parts: list[str] = []
@@ -84,7 +84,7 @@ def prepare_branch(
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class Left:
     """What one entry says, of those left behind; `counts` when it is for the prompt."""
 
     body: Raw
@@ -93,7 +93,7 @@ class _Left:
     counts: bool
 
 
-def _left_behind(tree: Tree, old_row: int, target_row: int) -> Steps[tuple[int, list[int]]]:
+def left_behind(tree: Tree, old_row: int, target_row: int) -> Steps[tuple[int, list[int]]]:
     """The row of the common ancestor or `NONE`, and the rows from below it to the old leaf."""
     old_path = [] if old_row == NONE else (yield from steps.path(tree, old_row))
     target_path = [] if target_row == NONE else (yield from steps.path(tree, target_row))
@@ -105,13 +105,13 @@ def _left_behind(tree: Tree, old_row: int, target_row: int) -> Steps[tuple[int, 
     return ancestor, [row for row in below if row not in staying] if tree.irregular else below
 
 
-def _said(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[_Left], FileOperations]]:
+def said_by(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[Left], FileOperations]]:
     """What rows say, with the edits among them, and the files that they touched."""
     edits: dict[str, Raw | None] = {}
     for batch in steps.batches(tree, [row for row in rows if tree.kind(row) == _EDIT]):
         edits.update(edit for edit in map(messages.edit_of, read(batch)) if edit is not None)
         yield
-    said: list[_Left] = []
+    said: list[Left] = []
     files = Files()
     for batch in steps.batches(tree, [row for row in rows if tree.kind(row) in _SAYS]):
         for row, entry in zip(batch, read(batch), strict=True):
@@ -124,14 +124,14 @@ def _said(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[_Left
             files.add_message(message)
             size = tokens.estimate_of(message)
             is_summary = tree.kind(row) in _SUMMARIES
-            said.append(_Left(found.body, size, is_summary, found.role != "toolResult"))
+            said.append(Left(found.body, size, is_summary, found.role != "toolResult"))
         yield
     return said, files.operations()
 
 
-def _within(said: Sequence[_Left], max_tokens: int | None) -> tuple[list[_Left], int]:
+def _within(said: Sequence[Left], max_tokens: int | None) -> tuple[list[Left], int]:
     """The newest that fit, the oldest first, and their tokens. Results are left out: their calls tell of them."""
-    chosen: list[_Left] = []
+    chosen: list[Left] = []
     total = 0
     for one in reversed([one for one in said if one.counts]):
         if max_tokens is not None and chosen and total + one.tokens > max_tokens:
@@ -153,11 +153,11 @@ def _resumption(tree: Tree, target_row: int, read: Read) -> tuple[str | None, st
     if tree.role(target_row) == USER or kind == _CUSTOM_MESSAGE:
         said = _SAYS[kind](read([target_row])[0], UNSET)
         text = None if said is None else "".join(texts(read_message(said.body)))
-        return _id(tree, _above_leaf_lines(tree, tree.parent(target_row))), text
-    return _id(tree, _above_leaf_lines(tree, target_row)), None
+        return _id(tree, above_leaf_lines(tree, tree.parent(target_row))), text
+    return _id(tree, above_leaf_lines(tree, target_row)), None
 
 
-def _above_leaf_lines(tree: Tree, row: int) -> int:
+def above_leaf_lines(tree: Tree, row: int) -> int:
     """The row, or the nearest above it that is no `leaf` line."""
     seen: set[int] = set()
     while row != NONE and tree.kind(row) == LEAF and row not in seen:

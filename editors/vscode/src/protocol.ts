@@ -370,6 +370,39 @@ export interface ContextUse {
 }
 
 /**
+ * Where the paths to two entries part, and what each has from there on: entries, files, tokens, cost.
+ *
+ * `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
+ */
+export interface CompareParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  /** 1 to 64 characters. */
+  leftId: string;
+  /** 1 to 64 characters. */
+  rightId?: string | null;
+}
+
+/** Both branches, and the entry at which they part (null: they begin apart). */
+export interface CompareResult {
+  ancestorId: string | null;
+  left: Branch;
+  right: Branch;
+}
+
+/** One side of a comparison, from below the common ancestor on. */
+export interface Branch {
+  leafId: string | null;
+  /** In order. */
+  entryIds: string[];
+  /** What it adds to a context, estimated. */
+  tokens: number;
+  readFiles: string[];
+  modifiedFiles: string[];
+  stats: Stats;
+}
+
+/**
  * Add entries to a session: all of them, or none.
  *
  * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
@@ -2126,6 +2159,12 @@ export interface Requests {
   /** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
   "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
+   * Where the paths to two entries part, and what each has from there on: entries, files, tokens, cost.
+   *
+   * `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
+   */
+  "session/compare": { params: CompareParams; result: CompareResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
+  /**
    * Add entries to a session: all of them, or none.
    *
    * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
@@ -2401,6 +2440,7 @@ export const methods = {
   sessionSearch: "session/search",
   sessionInfo: "session/info",
   sessionStats: "session/stats",
+  sessionCompare: "session/compare",
   sessionAppend: "session/append",
   sessionEntries: "session/entries",
   sessionPath: "session/path",

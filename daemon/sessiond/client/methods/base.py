@@ -18,7 +18,7 @@ TWICE: Final = 2
 _HARMLESS = frozenset(
     method.name
     for method in (
-        m.LIST, m.SEARCH, m.INFO, m.STATS, m.ENTRIES, m.PATH, m.TREE, m.CONTEXT, m.PREPARE_COMPACTION,
+        m.LIST, m.SEARCH, m.INFO, m.STATS, m.COMPARE, m.ENTRIES, m.PATH, m.TREE, m.CONTEXT, m.PREPARE_COMPACTION,
         m.PREPARE_BRANCH, m.STATE, m.FLUSH, m.HISTORY_RECENT, m.HISTORY_SEARCH, m.BLOB_PUT, m.BLOB_GET,
         m.TRASH_LIST, m.STATUS, m.CLIENTS,
     )

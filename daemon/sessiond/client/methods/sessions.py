@@ -1,4 +1,4 @@
-"""Whole sessions: create, open, close, continue, list, search, info, stats, fork, rename, tag, flush."""
+"""Whole sessions: create, open, close, continue, list, search, info, stats, compare, fork, rename, tag, flush."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -97,6 +97,11 @@ class SessionMethods(Methods):
 
     async def stats(self, session_id: str, leaf_id: str | None = None) -> t.StatsResult:
         return await self.call(m.STATS, t.StatsParams(session_id=session_id, leaf_id=leaf_id))
+
+    async def compare(self, session_id: str, left_id: str, right_id: str | None = None) -> t.CompareResult:
+        return await self.call(
+            m.COMPARE, t.CompareParams(session_id=session_id, left_id=left_id, right_id=right_id)
+        )
 
     async def fork(
         self,

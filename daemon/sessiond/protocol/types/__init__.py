@@ -179,6 +179,9 @@ from sessiond.protocol.types.state import (
     WorkingState as WorkingState,
 )
 from sessiond.protocol.types.stats import (
+    Branch as Branch,
+    CompareParams as CompareParams,
+    CompareResult as CompareResult,
     ContextUse as ContextUse,
     CostTotals as CostTotals,
     ModelStats as ModelStats,

@@ -71,3 +71,33 @@ class StatsResult(Wire, frozen=True):
     tree: Stats
     context: ContextUse
     leaf_id: str | None
+
+
+class CompareParams(Wire, frozen=True):
+    """Where the paths to two entries part, and what each has from there on: entries, files, tokens, cost.
+
+    `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
+    """
+
+    session_id: SessionId
+    left_id: EntryId
+    right_id: EntryId | None = None
+
+
+class Branch(Wire, frozen=True):
+    """One side of a comparison, from below the common ancestor on."""
+
+    leaf_id: str | None
+    entry_ids: list[str]  # in order
+    tokens: int  # what it adds to a context, estimated
+    read_files: list[str]
+    modified_files: list[str]
+    stats: Stats
+
+
+class CompareResult(Wire, frozen=True):
+    """Both branches, and the entry at which they part (null: they begin apart)."""
+
+    ancestor_id: str | None
+    left: Branch
+    right: Branch

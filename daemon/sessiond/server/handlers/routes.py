@@ -75,6 +75,7 @@ ROUTES: dict[str, Route] = dict(
         _route(m.SEARCH, sessions.search, "large"),
         _on_session(m.INFO, sessions.info),
         _on_session(m.STATS, stats.stats, "large"),
+        _on_session(m.COMPARE, stats.compare, "large"),
         _route(m.FORK, sessions.fork, "write"),
         _route(m.IMPORT, exchange.import_),
         _on_session(m.EXPORT, exchange.export, "huge"),

@@ -1,4 +1,4 @@
-"""Statistics of a session."""
+"""Statistics of a session, and of two of its branches side by side."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,8 +7,9 @@ from sessiond.hub import kept, limits
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.client import Client
-from sessiond.session import statistics, tokens
+from sessiond.session import comparing, statistics, tokens
 from sessiond.session.statistics import Cost, Share, Tally, Tokens
+from sessiond.session.tree import NONE, Tree
 
 _DIGITS: Final = 9
 """Places of a cost. Sums of binary fractions have a noise in their last digits that means nothing."""
@@ -28,6 +29,28 @@ async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.S
             tokens=counted.tokens, estimated=counted.estimated, context_window=settings.context_window
         ),
     )  # fmt: skip
+
+
+async def compare(_client: Client, live: LiveSession, params: t.CompareParams) -> t.CompareResult:
+    tree = live.tree
+    left = live.row(params.left_id)
+    right = tree.leaf if params.right_id is None else live.row(params.right_id)
+    found = await live.drive(comparing.compare(tree, left, right, live.read_rows))
+    return t.CompareResult(
+        ancestor_id=_id(tree, found.ancestor), left=_branch(live, left, found.left),
+        right=_branch(live, right, found.right),
+    )  # fmt: skip
+
+
+def _branch(live: LiveSession, leaf: int, side: comparing.Side) -> t.Branch:
+    return t.Branch(
+        leaf_id=_id(live.tree, leaf), entry_ids=[live.tree.id(row) or "" for row in side.rows], tokens=side.tokens,
+        read_files=list(side.files.read), modified_files=list(side.files.modified), stats=_stats(live, side.tally),
+    )  # fmt: skip
+
+
+def _id(tree: Tree, row: int) -> str | None:
+    return None if row == NONE else tree.id(row)
 
 
 def _stats(live: LiveSession, tally: Tally) -> t.Stats:

@@ -270,6 +270,29 @@
 ---@field estimated boolean No usage could be trusted, as right after a compaction.
 ---@field contextWindow integer
 
+---Where the paths to two entries part, and what each has from there on: entries, files, tokens, cost.
+---
+---`rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
+---@class (exact) sessiond.CompareParams
+---@field sessionId string 1 to 128 characters.
+---@field leftId string 1 to 64 characters.
+---@field rightId? string 1 to 64 characters.
+
+---Both branches, and the entry at which they part (null: they begin apart).
+---@class (exact) sessiond.CompareResult
+---@field ancestorId? string
+---@field left sessiond.Branch
+---@field right sessiond.Branch
+
+---One side of a comparison, from below the common ancestor on.
+---@class (exact) sessiond.Branch
+---@field leafId? string
+---@field entryIds string[] In order.
+---@field tokens integer What it adds to a context, estimated.
+---@field readFiles string[]
+---@field modifiedFiles string[]
+---@field stats sessiond.Stats
+
 ---Add entries to a session: all of them, or none.
 ---
 ---Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
@@ -1562,6 +1585,7 @@ M.methods = {
   sessionSearch = "session/search", -- sessiond.SearchParams -> sessiond.SearchResult
   sessionInfo = "session/info", -- sessiond.InfoParams -> sessiond.SessionResult
   sessionStats = "session/stats", -- sessiond.StatsParams -> sessiond.StatsResult
+  sessionCompare = "session/compare", -- sessiond.CompareParams -> sessiond.CompareResult
   sessionAppend = "session/append", -- sessiond.AppendParams -> sessiond.AppendResult
   sessionEntries = "session/entries", -- sessiond.EntriesParams -> sessiond.EntriesResult
   sessionPath = "session/path", -- sessiond.PathParams -> sessiond.EntriesResult

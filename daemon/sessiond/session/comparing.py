@@ -1,0 +1,48 @@
+"""Comparing two branches: where they part, and what each has from there on."""
+
+from dataclasses import dataclass
+
+from sessiond.session import statistics
+from sessiond.session.branching import above_leaf_lines, left_behind, said_by
+from sessiond.session.files import FileOperations
+from sessiond.session.statistics import Tally
+from sessiond.session.steps import Read, Steps
+from sessiond.session.tree import LEAF, NONE, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One branch, from below the common ancestor to its end: its rows, what they add to a context, what they are of."""
+
+    rows: list[int]
+    tokens: int  # estimated
+    tally: Tally
+    files: FileOperations
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two branches; `ancestor` is `NONE` when they have nothing in common."""
+
+    ancestor: int
+    left: Side
+    right: Side
+
+
+def compare(tree: Tree, left_row: int, right_row: int, read: Read) -> Steps[Comparison]:
+    """Compare the paths to two rows. One that lies on the path of the other has nothing of its own."""
+    ancestor, left = yield from left_behind(tree, left_row, right_row)
+    _, right = yield from left_behind(tree, right_row, left_row)
+    return Comparison(
+        NONE if ancestor == NONE else above_leaf_lines(tree, ancestor),
+        (yield from _side(tree, left, read)),
+        (yield from _side(tree, right, read)),
+    )
+
+
+def _side(tree: Tree, rows: list[int], read: Read) -> Steps[Side]:
+    shown = [row for row in rows if tree.kind(row) != LEAF]
+    said, files = yield from said_by(tree, shown, read)
+    tally = Tally()
+    yield from statistics.tally_rows(tally, tree, shown, read)
+    return Side(shown, sum(one.tokens for one in said), tally, files)

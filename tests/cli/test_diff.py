@@ -1,0 +1,55 @@
+"""sessiond diff: two branches of a session, as a person sees them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.commands import Shell, a_shell
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A session with a question and two answers, one of 20 entries."""
+    with a_shell(tmp_path_factory.mktemp("folder")) as found:
+        found("new", "--id", "atlas-one")
+        found(
+            "append",
+            "atlas-one",
+            "--json-entry",
+            '{"type":"message","id":"q","message":{"role":"user","content":"Why?"}}',
+        )
+        first = (
+            f'{{"type":"message","id":"a{at}","message":{{"role":"user","content":"Step {at}"}}}}'
+            for at in range(20)
+        )
+        found("append", "atlas-one", *(word for entry in first for word in ("--json-entry", entry)))
+        content = '[{"type":"text","text":"\\u001b[2JA race."}]'
+        second = f'{{"type":"message","id":"b0","message":{{"role":"assistant","content":{content}}}}}'
+        found("append", "atlas-one", "--parent", "q", "--json-entry", second)
+        yield found
+
+
+def test_both_branches_are_drawn_from_where_they_part(shell: Shell) -> None:
+    text = shell("diff", "atlas-one", "a19", "b0").out
+    assert "they part at  q  user  Why?" in text
+    assert "- a19  20 entries" in text
+    assert "8 entries more (--all shows them)" in text
+    assert ["-", "a19", "user", "Step", "19"] in [line.split() for line in text.splitlines()]
+    assert "+ b0  assistant  A race." in text
+    assert "\x1b" not in text
+
+
+def test_all_shows_every_entry(shell: Shell) -> None:
+    words = [line.split() for line in shell("diff", "--all", "atlas-one", "a19", "b0").lines]
+    assert ["-", "a15", "user", "Step", "15"] in words
+
+
+def test_what_the_daemon_said_is_there_for_scripts(shell: Shell) -> None:
+    found = shell("diff", "atlas-one", "a19", "b0", "--json").json
+    assert (found["ancestorId"], len(found["left"]["entryIds"])) == ("q", 20)
+
+
+def test_an_entry_on_the_way_of_the_other_has_nothing_of_its_own(shell: Shell) -> None:
+    assert "- q  nothing of its own" in shell("diff", "atlas-one", "q", "b0").out
