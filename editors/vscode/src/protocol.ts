@@ -2163,7 +2163,7 @@ export interface Requests {
    *
    * `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
    */
-  "session/compare": { params: CompareParams; result: CompareResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "entryNotFound" };
+  "session/compare": { params: CompareParams; result: CompareResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Add entries to a session: all of them, or none.
    *
