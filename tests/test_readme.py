@@ -95,7 +95,7 @@ def test_every_file_that_an_installation_names_is_there() -> None:
 
 
 def test_every_link_leads_to_a_file() -> None:
-    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "daemon/ARCHITECTURE.md"):
+    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "daemon/ARCHITECTURE.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
             assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"

@@ -20,6 +20,7 @@ NAMES = (
     "signals",
     "handover",
     "corruption",
+    "security",
 )  # fmt: skip
 
 

@@ -153,3 +153,17 @@ async def test_secrets_are_taken_out_unless_they_are_wanted(memory: Running, cwd
     assert key in plain["text"]
     assert plain["redacted"] == []
     assert memory.everything() == before
+
+
+async def test_nothing_is_exported_over_the_files_of_sessiond(memory: Running, cwd: str) -> None:
+    peer, session, _ = await told(memory, cwd)
+    path = Path((await peer.call("session/info", sessionId=session))["session"]["path"])
+    before = path.read_bytes()
+    link = memory.home.parent / "a-way-in"
+    link.symlink_to(path)
+    for target in (path, link, memory.home / "state/index.db", memory.home / "data/trash/x.jsonl"):
+        refused = await refusal(
+            peer.call("session/export", sessionId=session, format="jsonl", path=str(target), overwrite=True)
+        )
+        assert refused.kind == "invalidParams"
+    assert path.read_bytes() == before

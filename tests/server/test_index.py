@@ -306,3 +306,15 @@ async def test_a_closed_session_is_found_by_the_beginning_of_its_id_and_a_near_m
         assert (await peer.call("session/info", sessionId="session-7"))["session"][
             "sessionId"
         ] == "session-7777"
+
+
+async def test_an_index_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"")
+    (tmp_path / "state").mkdir()
+    index_of(tmp_path).symlink_to(victim)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        assert (await peer.call("session/list", all=True))["sessions"] == []
+    assert victim.read_bytes() == b""
+    assert not index_of(tmp_path).is_symlink()

@@ -26,6 +26,26 @@ def test_the_log_is_for_its_owner_only(path: Path) -> None:
     assert path.read_text(encoding="utf-8").endswith("INFO sessiond.test: hallo\n")
 
 
+def test_a_record_is_one_line_whatever_is_in_it(path: Path) -> None:
+    with logging_to(str(path)):
+        log.info("client %s", "x\nforged\x1b[31m\x9b")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1
+    assert lines[0].endswith(r"client x\x0aforged\x1b[31m\x9b")
+
+
+def test_a_stack_stays_below_its_record_and_the_end_of_a_long_error_is_left_out(path: Path) -> None:
+    with logging_to(str(path)):
+        try:
+            raise ValueError("a body\x1b " * 100)
+        except ValueError:
+            log.exception("it failed")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[1].startswith("Traceback")
+    assert max(map(len, lines)) < 900
+    assert "\x1b" not in "".join(lines)
+
+
 def test_ten_of_a_kind_a_minute_are_enough(path: Path) -> None:
     with logging_to(str(path)):
         for n in range(1000):

@@ -6,6 +6,7 @@ import sys
 
 from sessiond.cli import human, progress
 from sessiond.cli.arguments import Usage
+from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
 
 TYPE_CHECKING = False
@@ -59,7 +60,7 @@ def _say_collected(found: dict[str, Any]) -> None:
         _list(found["removed"])
         print(f"{count}, {size}, would go to the trash: sessiond blobs collect --really")
     else:
-        print(f"{count}, {size}, moved to {found['trashed']}")
+        print(f"{count}, {size}, moved to {one_line(found['trashed'])}")
     print(f"{human.count(found['kept'], 'blob')}, {human.size(found['keptBytes'])}, stay")
 
 
@@ -78,6 +79,6 @@ def _say_missing(missing: list[dict[str, Any]]) -> None:
         return
     print(f"{human.count(len(missing), 'blob')} that sessions name, but that are not there:", file=sys.stderr)
     for blob in missing[:_FEW]:
-        print(f"  {blob['hash'][:16]} in {blob['sessionPath']}", file=sys.stderr)
+        print(f"  {blob['hash'][:16]} in {one_line(blob['sessionPath'])}", file=sys.stderr)
     if len(missing) > _FEW:
         print(f"  and {len(missing) - _FEW:,} more: --json lists them", file=sys.stderr)

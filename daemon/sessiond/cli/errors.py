@@ -12,7 +12,7 @@ import sys
 from sessiond.cli.arguments import Usage
 from sessiond.cli.human import listed
 from sessiond.cli.style import style_for
-from sessiond.cli.text import one_line
+from sessiond.cli.text import lines, one_line
 from sessiond.client.dial import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
 from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError, Unread
 from sessiond.paths import UnsafeFolder
@@ -56,6 +56,7 @@ def complain(error: Exception) -> int:
     if told is None:
         raise error
     what, then, code = told
+    what, then = one_line(what), "\n".join(lines(then))
     style = style_for(sys.stderr)
     print(f"{style('sessiond:', 'red', 'bold')} {what}", file=sys.stderr)
     if then:

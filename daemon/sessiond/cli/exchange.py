@@ -41,7 +41,7 @@ def import_(given: Given) -> int:
     sessions = result["sessions"]
     for session in sessions:
         if session["status"] != "unchanged":
-            print(session["sessionId"])
+            print(one_line(session["sessionId"]))
     _say(sessions, result["skipped"], result["skippedCount"])
     return 0 if sessions else _NOTHING_IMPORTED
 

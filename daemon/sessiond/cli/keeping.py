@@ -36,7 +36,7 @@ def delete(given: Given) -> int:
                 print(daemon.call_text("session/delete", params))
                 continue
             gone = daemon.call("session/delete", params)
-            print(gone["sessionId"])
+            print(one_line(gone["sessionId"]))
             print(f"Moved to {one_line(gone['trashed'])}; sessiond restore brings it back.", file=sys.stderr)
     return 0
 
@@ -50,7 +50,7 @@ def restore(given: Given) -> int:
                 print(daemon.call_text("session/restore", params))
                 continue
             session = daemon.call("session/restore", params)["session"]
-            print(session["sessionId"])
+            print(one_line(session["sessionId"]))
             print(f"Back at {one_line(session['path'] or 'its place in memory')}", file=sys.stderr)
     return 0
 

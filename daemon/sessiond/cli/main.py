@@ -40,6 +40,10 @@ def run(words: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+    if sys.stdout.isatty() or sys.stderr.isatty():
+        from sessiond.cli.guard import guarded
+
+        sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
     try:
         code = _dispatch(words)
         sys.stdout.flush()

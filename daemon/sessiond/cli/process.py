@@ -27,15 +27,17 @@ def status(given: Given) -> int:
         human.count(told["openSessions"], "open session"),
         human.count(told["clients"], "client"),
     )
+    from sessiond.cli.text import one_line
+
     uptime = human.duration(told["uptime"])
     print(f"sessiond {told['version']} runs as process {told['pid']}, up {uptime}{leaving}")
     print(f"  {sessions}, {attached} with this one")
     loaded = "with" if told["lspLoaded"] else "without"
     print(f"  {human.size(told['rssBytes'])} of memory, {loaded} the LSP side")
-    print(f"  home    {told['home']}")
-    print(f"  socket  {told.get('socket') or 'none'}")
+    print(f"  home    {one_line(told['home'])}")
+    print(f"  socket  {one_line(told.get('socket') or 'none')}")
     if told.get("tcp"):
-        print(f"  tcp     {told['tcp']}")
+        print(f"  tcp     {one_line(told['tcp'])}")
     if told.get("lowSpace"):
         print(f"  only {human.size(told['freeBytes'])} are free where sessions lie: free some space")
     _tell_of_refusing(told.get("refusing", []))

@@ -42,7 +42,7 @@ def new(given: Given) -> int:
             print(daemon.call_text("session/create", with_terminal(params)))
             return 0
         session = daemon.call("session/create", with_terminal(params))["session"]
-    print(session["sessionId"])
+    print(one_line(session["sessionId"]))
     if sys.stdout.isatty():
         print("A draft until its first assistant message. Next: sessiond append --user TEXT", file=sys.stderr)
     return 0
@@ -58,13 +58,16 @@ def resume(given: Given) -> int:
             print(daemon.call_text("session/continue", with_terminal(params)))
             return 0
         found = daemon.call("session/continue", with_terminal(params))
-    print(found["session"]["sessionId"])
+    print(one_line(found["session"]["sessionId"]))
     print(one_line(found["because"]["message"]), file=sys.stderr)
     for it in found["former"]:
         there = human.count(len(it["sessionIds"]), "session")
         print(f"{there} of {one_line(it['cwd'])}, which is gone: {one_line(it['message'])}", file=sys.stderr)
         ours = one_line(it["sessionIds"][0])
-        print(f"  To have the newest here: sessiond move {ours} --cwd {params['cwd']}", file=sys.stderr)
+        print(
+            f"  To have the newest here: sessiond move {ours} --cwd {one_line(params['cwd'])}",
+            file=sys.stderr,
+        )
     _warn_of(found.get("problems", []))
     return 0
 
@@ -141,7 +144,7 @@ def fork(given: Given) -> int:
             print(daemon.call_text("session/fork", params))
             return 0
         session = daemon.call("session/fork", params)["session"]
-    print(session["sessionId"])
+    print(one_line(session["sessionId"]))
     if sys.stdout.isatty():
         print(f"Took {human.count(session['entryCount'], 'entry', 'entries')} along.", file=sys.stderr)
     return 0
@@ -155,7 +158,7 @@ def move(given: Given) -> int:
             print(daemon.call_text("session/move", params))
             return 0
         session = daemon.call("session/move", params)["session"]
-    print(session["sessionId"])
+    print(one_line(session["sessionId"]))
     print(f"Belongs to {one_line(session['cwd'])} now", file=sys.stderr)
     return 0
 
@@ -184,7 +187,13 @@ def _change(given: Given, method: str, params: dict[str, Any]) -> int:
         session = daemon.call(method, params)["session"]
     title = one_line(session.get("title") or "without a title")
     print(
-        "  ".join([session["sessionId"], title, *(f"#{one_line(word)}" for word in session.get("tags", []))])
+        "  ".join(
+            [
+                one_line(session["sessionId"]),
+                title,
+                *(f"#{one_line(word)}" for word in session.get("tags", [])),
+            ]
+        )
     )
     return 0
 

@@ -6,6 +6,7 @@ import sys
 
 from sessiond.cli.chosen import session_id
 from sessiond.cli.style import style_for
+from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
 from sessiond.client.wire import RpcError
 
@@ -59,11 +60,8 @@ def label(given: Given) -> int:
             print(daemon.call_text("session/label", params))
             return 0
         daemon.call("session/label", params)
-    print(
-        f"{given.needed('ENTRY')} is labelled [{text}]."
-        if text
-        else f"{given.needed('ENTRY')} has no label any more."
-    )
+    entry = one_line(given.needed("ENTRY"))
+    print(f"{entry} is labelled [{one_line(text)}]." if text else f"{entry} has no label any more.")
     return 0
 
 

@@ -41,7 +41,7 @@ def watch(given: Given) -> int:
         info = daemon.call("session/info", {"sessionId": session})["session"]
         known: int = info["seq"] if last is None else max(info["seq"] - last, 0)
         follower = Follower(info["sessionId"], known if since is None else since, show)
-        print(f"Watching {info['sessionId']}. Ctrl-C ends it.", file=sys.stderr)
+        print(f"Watching {one_line(info['sessionId'])}. Ctrl-C ends it.", file=sys.stderr)
         with suppress(*_AWAY):
             follower.subscribe(daemon)
             follower.show(daemon)

@@ -89,8 +89,8 @@ def _target(params: t.ExportParams, files: Store) -> Path | None:
     if not params.path.startswith("/") or "\0" in params.path:
         raise InvalidRequest("path is not an absolute path")
     target = Path(os.path.realpath(params.path))
-    if files.lists(str(target)):
-        raise InvalidRequest("path lies among the sessions of sessiond; choose another folder")
+    if files.holds(str(target)):
+        raise InvalidRequest("path lies among the files of sessiond; choose another folder")
     return target
 
 

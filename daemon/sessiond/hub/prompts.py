@@ -131,6 +131,8 @@ class Prompts:
             return work(self._open())
 
     def _open(self) -> sqlite3.Connection:
+        if os.path.islink(self._path):  # noqa: PTH114
+            raise sqlite3.DatabaseError("it is a symbolic link")  # SQLite would write where it leads
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")

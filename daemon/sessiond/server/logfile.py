@@ -11,12 +11,15 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _BYTES: Final = 5_000_000
 _FILES: Final = 5
 _PER_MINUTE: Final = 10
 _KINDS: Final = 1_000  # remembered at a time
+_LONGEST_LINE: Final = 200  # characters of a line in a stack
+_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
+_CONTROLS_IN_STACKS: Final = {code: text for code, text in _CONTROLS.items() if code != 0x0A}
 
 
 class CannotLog(Exception):
@@ -54,6 +57,26 @@ class LogFile(RotatingFileHandler):
             self.release()
 
 
+class OneLine(logging.Formatter):
+    """A record is one line, whatever a client called itself: it can neither add lines nor speak to a terminal.
+
+    Below it an error has its stack, of whose last words, which may quote what was sent, only the beginning stays.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.exc_text = None  # another handler's formatter may have left its own there
+        return super().format(record)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return super().formatMessage(record).translate(_CONTROLS)
+
+    def formatException(self, ei: Any) -> str:
+        lines = super().formatException(ei).split("\n")
+        return "\n".join(
+            line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…" for line in lines
+        ).translate(_CONTROLS_IN_STACKS)
+
+
 class RateLimit(logging.Filter):
     """Lets ten records a minute through that share their format, and says how many it kept back."""
 
@@ -87,7 +110,7 @@ def logging_to(path: str) -> Iterator[LogFile]:
     handlers: list[logging.Handler] = [file]
     if not file.is_standard_error:
         handlers.append(logging.StreamHandler())
-    form = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    form = OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s")
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     for handler in handlers:

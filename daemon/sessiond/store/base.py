@@ -318,6 +318,9 @@ class Store(Protocol):
     def keeps(self, ref: str) -> bool:
         """Whether a log lies where this store keeps its own: only such a log may name new blobs."""
 
+    def holds(self, ref: str) -> bool:
+        """Whether a file of this path lies among what this store keeps, its records included: nobody exports there."""
+
     def blobs_beside(self, ref: str) -> BlobSource | None:
         """Another program's blobs that a log may name, only to be read; None when it has none."""
 

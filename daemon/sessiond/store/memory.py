@@ -46,6 +46,9 @@ class MemoryStore:
     def keeps(self, ref: str) -> bool:
         return ref in self._contents
 
+    def holds(self, ref: str) -> bool:
+        return False
+
     def blobs_beside(self, ref: str) -> BlobSource | None:
         return None
 

@@ -91,17 +91,14 @@ def _inside(scope: Scope, folder: Path) -> Iterator[_Entry]:
 
 def _look_at_top(scope: Scope, folder: str) -> None:
     try:
-        # A person may have put a link in the place of a whole folder: what counts is where it leads.
-        status = os.stat(folder)  # noqa: PTH116
+        status = os.lstat(folder)
     except FileNotFoundError:
         return
     except OSError as error:
         scope.add("badFolder", f"it cannot be looked at: {error.strerror}", folder)
         return
-    if not stat.S_ISDIR(status.st_mode):
+    if look_at_rights(scope, folder, status) and not stat.S_ISDIR(status.st_mode):
         scope.add("badFolder", "it is no folder", folder)
-    else:
-        look_at_rights(scope, folder, status)
 
 
 def _look_at_config(scope: Scope) -> None:

@@ -172,9 +172,11 @@ class Database:
             raise
 
     def _take_over(self) -> None:
-        if not os.path.exists(self._path):  # noqa: PTH110
+        if not os.path.lexists(self._path):
             self._make()
             return
+        if os.path.islink(self._path):  # noqa: PTH114
+            raise ValueError("it is a symbolic link")  # SQLite would follow it, and write where it leads
         seal = take_off(self._path)
         connection = self._connect(self._path)
         mark, version = (

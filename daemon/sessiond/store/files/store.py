@@ -67,6 +67,7 @@ class FileStore:
         self, data: Path, state: Path, *, roots: Iterable[str] = (), calls: Syscalls | None = None
     ) -> None:
         data = Path(os.path.realpath(data))  # so that a path a person names can be told to be in there
+        self._folders = (data, Path(os.path.realpath(state)))
         self._sessions = data / "sessions"
         self._drafts = data / "drafts"
         self._trash = data / "trash"
@@ -85,6 +86,9 @@ class FileStore:
     def keeps(self, ref: str) -> bool:
         path = Path(ref)
         return path.is_relative_to(self._sessions) or path.is_relative_to(self._drafts)
+
+    def holds(self, ref: str) -> bool:
+        return self.lists(ref) or any(Path(ref).is_relative_to(folder) for folder in self._folders)
 
     def blobs_beside(self, ref: str) -> BlobSource | None:
         # As oh-my-pi has it: .../agent/sessions/<folder>/<name>.jsonl and .../agent/blobs/<sha256>.

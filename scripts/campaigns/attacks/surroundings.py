@@ -1,0 +1,72 @@
+"""What a daemon must not take along from whoever starts it, and must not offer to the world."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from scripts.campaigns.attacks.asking import COMMAND, is_well
+from scripts.campaigns.campaign import Ground, hold
+from scripts.campaigns.daemons import Home
+
+
+def variables_code_and_descriptors_of_the_starter(_ground: Ground, home: Home) -> None:
+    """Secrets of its environment, modules in its folder, and its open files stay with it."""
+    folder = home.folder.parent / f"{home.folder.name}-trap"
+    folder.mkdir()
+    sprung = folder / "sprung"
+    trap = f"open({str(sprung)!r}, 'a').write('x')\n"
+    for name in ("msgspec.py", "watchfiles.py", "logging.py", "sitecustomize.py"):
+        (folder / name).write_text(trap, encoding="utf-8")
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    try:
+        done = subprocess.run(
+            [COMMAND[0], "-I", *COMMAND[2:], "new"],
+            env={
+                **home.environment,
+                "AWS_SECRET": "THE-SECRET",
+                "PYTHONPATH": str(folder),
+                "LD_DEBUG_OUTPUT": "x",
+            },
+            cwd=folder,
+            capture_output=True,
+            close_fds=False,
+            encoding="utf-8",
+            check=False,
+        )
+        hold(done.returncode == 0, f"the command failed: {done.stderr}")
+        os.close(writing)
+        writing = -1
+        hold(os.read(reading, 1) == b"", "the daemon holds a descriptor of whoever started it")
+    finally:
+        os.close(reading)
+        if writing >= 0:
+            os.close(writing)
+    pid = home.pid()
+    told = Path(f"/proc/{pid}/environ").read_bytes()
+    for variable in ("AWS_SECRET", "PYTHONPATH", "LD_DEBUG_OUTPUT", "THE-SECRET"):
+        hold(variable.encode() not in told, f"{variable} came along")
+    hold(Path(f"/proc/{pid}/cwd").readlink() == Path("/"), "the daemon stays in a folder")
+    hold(not sprung.exists(), "code of the folder where it was started was run")
+    is_well(home)
+
+
+def sockets_to_the_world(_ground: Ground, home: Home) -> None:
+    """Nobody is offered a port, on any interface."""
+    home.call("session/list")
+    pid = home.pid()
+    sockets = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        found = re.fullmatch(r"socket:\[(\d+)\]", str(descriptor.readlink()))
+        if found:
+            sockets.add(found[1])
+    for kind in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6"):
+        table = Path(f"/proc/{pid}/net/{kind}")
+        if table.exists():
+            inodes = {
+                fields[9]
+                for row in table.read_text(encoding="ascii").splitlines()[1:]
+                if (fields := row.split())
+            }
+            hold(not inodes & sockets, f"the daemon has a {kind} socket")

@@ -1,0 +1,37 @@
+"""What is written to a terminal: our own sequences pass, all others are shown as text."""
+
+import io
+import json  # noqa: TID251 - what a reader of --json would use
+import re
+
+from hypothesis import given, strategies as st
+
+from sessiond.cli.guard import guarded, harmless
+from sessiond.cli.style import Style
+
+
+def test_our_own_colours_and_the_erased_line_pass() -> None:
+    shown = "\r\x1b[K" + Style(colours=True)("hello", "red", "bold")
+    assert harmless(shown) == shown
+
+
+def test_what_a_terminal_would_obey_is_shown_instead() -> None:
+    assert harmless("a\x1b]0;t\x07b\x9b2Jc\x7f") == "a\\u001b]0;t\\u0007b\\u009b2Jc\\u007f"
+    assert harmless("x\u202ey\U000e0041") == "x\\u202ey\\udb40\\udc41"
+
+
+@given(st.text())
+def test_json_says_the_same_afterwards(text: str) -> None:
+    shown = harmless(json.dumps({"said": text}, ensure_ascii=False))
+    assert json.loads(shown) == {"said": text}
+
+
+@given(st.text())
+def test_nothing_but_text_newlines_tabs_and_colours_is_left(text: str) -> None:
+    left = re.sub(r"\r\x1b\[K|\x1b\[[0-9;]+m", "", harmless(text))
+    assert not any((ord(it) < 0x20 and it not in "\n\t") or 0x7F <= ord(it) < 0xA0 for it in left)
+
+
+def test_only_terminals_are_guarded() -> None:
+    stream = io.StringIO()
+    assert guarded(stream) is stream
