@@ -21,6 +21,7 @@ NAMES = (
     "handover",
     "corruption",
     "security",
+    "environments",
 )  # fmt: skip
 
 

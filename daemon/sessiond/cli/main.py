@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from io import TextIOWrapper
+from io import FileIO, TextIOWrapper
 
 from sessiond.cli.arguments import HelpAsked, Usage, parse
 from sessiond.cli.verbs import ALIASES, VERBS
@@ -24,6 +24,7 @@ _LASTING = ("serve", "attach", "watch", "view")
 
 def main() -> int:
     """Be the process: run what the command line says. Only a command that lasts returns from here."""
+    _open_what_is_closed()
     words = sys.argv[1:]
     if words[:1] and words[0] in _LASTING:
         return run(words)
@@ -32,6 +33,21 @@ def main() -> int:
     code = run(words)
     sys.stderr.flush()
     os._exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """Let 0, 1 and 2 be descriptors, whatever the caller has closed.
+
+    What is opened next would take their place, and a socket would be standard output.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest that is free, which is this one
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, TextIOWrapper(FileIO(descriptor, "w", closefd=False), "utf-8", "replace"))
 
 
 def run(words: Sequence[str]) -> int:
