@@ -12,9 +12,11 @@ local function tell_error(err)
 end
 M.tell_error = tell_error
 
+---Say something on the command line, cut to its width: what is longer would have to be confirmed.
 ---@param said string
 local function say(said)
-  vim.api.nvim_echo({ { text.one_line(said) } }, false, {})
+  log.info(said)
+  vim.api.nvim_echo({ { text.fit(text.one_line(said), math.max(vim.v.echospace, 20)) } }, true, {})
 end
 M.say = say
 

@@ -225,7 +225,9 @@ local NOTES = {
   ['session/deleted'] = function(note)
     keeps_open[note.sessionId] = nil
     tell(note.sessionId, 'gone', 'The session is in the trash.')
-    followed[note.sessionId] = nil
+  end,
+  ['session/restored'] = function(note)
+    subscribe(note.session.sessionId)
   end,
   ['session/lagged'] = function(note)
     local session = followed[note.sessionId]

@@ -140,7 +140,7 @@ local function info()
     if id then
       lines[#lines + 1] = 'session ' .. id
     end
-    vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
+    require('sessiond.buffers').scratch(table.concat(lines, '\n'), 'text')
   end)
 end
 

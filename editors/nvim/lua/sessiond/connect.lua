@@ -12,8 +12,11 @@ local uv = vim.uv
 
 ---@alias sessiond.ConnectionStatus 'offline'|'connecting'|'online'
 
----Milliseconds: what one handshake may take, the first pause before looking again, and the longest.
-local PATIENCE, FIRST_PAUSE, LONGEST_PAUSE = 30000, 100, 2000
+---Milliseconds that one handshake may take.
+M.PATIENCE = 30000
+
+---Milliseconds: the first pause before looking again, and the longest.
+local FIRST_PAUSE, LONGEST_PAUSE = 100, 2000
 
 ---@class sessiond.Connection
 ---@field status sessiond.ConnectionStatus
@@ -23,7 +26,8 @@ local PATIENCE, FIRST_PAUSE, LONGEST_PAUSE = 30000, 100, 2000
 ---@field lsp_id integer? of the `vim.lsp` client
 ---@field problem string? why there is no connection
 ---@field outages integer how often it was lost
-local state = { status = 'offline', outages = 0 }
+---@field looks integer how often the daemon was looked for since then
+local state = { status = 'offline', outages = 0, looks = 0 }
 
 ---@type (fun(err: sessiond.RpcError?, rpc: sessiond.Rpc?))[]
 local waiting = {}
@@ -91,6 +95,7 @@ local function look_again()
   looking = true
   vim.defer_fn(function()
     looking = false
+    state.looks = state.looks + 1
     if state.status == 'offline' then
       M.attempt()
     end
@@ -120,7 +125,7 @@ local function lost(reason)
     failed('The daemon took the connection and ended it: ' .. reason)
     return
   end
-  state.outages = state.outages + 1
+  state.outages, state.looks = state.outages + 1, 0
   if vim.v.exiting ~= vim.NIL then
     return
   end
@@ -162,9 +167,9 @@ local function greet(connection, dispatch)
   local done = false
   vim.defer_fn(function()
     if not done and not connection.closing then
-      connection:close(('no answer to the greeting for %d s'):format(PATIENCE / 1000))
+      connection:close(('no answer to the greeting for %.1f s'):format(M.PATIENCE / 1000))
     end
-  end, PATIENCE)
+  end, M.PATIENCE)
   require('sessiond.lsp').start(connection, dispatch, function(client, version)
     done = true
     attached(connection, client, version)

@@ -272,7 +272,12 @@ end
 function Rpc:client()
   return {
     request = function(method, params, callback, replied)
-      local sent, id = self:request(method, params, callback)
+      local sent, id = self:request(method, params, function(err, result)
+        -- vim.lsp forgets its requests when a client exits, and takes an error of `initialize` for a defect.
+        if not (err and err.data and err.data.kind == M.DISCONNECTED) then
+          callback(err, result)
+        end
+      end)
       if sent and replied then
         self.replied[id] = replied
       end

@@ -18,9 +18,7 @@ M.GROUPS = {
   SessiondLeaf = 'Special',
   SessiondLabel = 'Todo',
   SessiondTime = 'Comment',
-  SessiondMatch = 'Search',
   SessiondTitle = 'Title',
-  SessiondOffline = 'WarningMsg',
 }
 
 function M.define_groups()

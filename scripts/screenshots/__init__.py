@@ -1,0 +1,1 @@
+"""Pictures of what sessiond looks like, drawn from real programs."""

@@ -1,0 +1,113 @@
+"""The adapters to other plugins, against small stand-ins of what they call there: those plugins cannot be had here."""
+
+import pytest
+
+from support.commands import Shell
+from support.neovim import a_neovim
+from support.stories import Story
+
+pytestmark = [pytest.mark.editors, pytest.mark.timeout(180)]
+
+TELESCOPE = """
+package.preload['telescope.config'] = function()
+  return { values = { generic_sorter = function() return 'sorter' end } }
+end
+package.preload['telescope.finders'] = function()
+  return { new_table = function(options) return options end }
+end
+package.preload['telescope.previewers'] = function()
+  return { new_buffer_previewer = function(options) return options end }
+end
+package.preload['telescope.actions'] = function()
+  return { close = function() closed = true end, select_default = { replace = function(_, how) confirm = how end } }
+end
+package.preload['telescope.actions.state'] = function()
+  return { get_selected_entry = function() return entries[1] end }
+end
+package.preload['telescope.pickers'] = function()
+  return { new = function(_, options)
+    return { find = function()
+      title = options.prompt_title
+      entries = vim.tbl_map(options.finder.entry_maker, options.finder.results)
+      previewed = vim.api.nvim_create_buf(false, true)
+      options.previewer.define_preview({ state = { bufnr = previewed } }, entries[1])
+      assert(options.attach_mappings(1))
+    end }
+  end }
+end
+package.preload['telescope'] = function()
+  return { register_extension = function(extension) return extension end }
+end
+"""
+
+SNACKS = """
+package.preload['snacks.picker'] = function()
+  return { pick = function(options)
+    entries, title = options.items, options.title
+    assert(options.format(entries[1])[1][1] == entries[1].text)
+    previewed = vim.api.nvim_create_buf(false, true)
+    options.preview({ item = entries[1], buf = previewed })
+    confirm = function() options.confirm({ close = function() closed = true end }, entries[1]) end
+  end }
+end
+"""
+
+FZF = """
+package.preload['fzf-lua'] = function()
+  return { fzf_exec = function(lines, options)
+    entries, title = lines, options.prompt
+    confirm = function() options.actions['default']({ lines[1] }) end
+  end }
+end
+"""
+
+
+@pytest.mark.parametrize(
+    ("picker", "stand_in"), [("telescope", TELESCOPE), ("snacks", SNACKS), ("fzf-lua", FZF)]
+)
+def test_a_session_is_chosen_in(shell: Shell, story: Story, picker: str, stand_in: str) -> None:
+    with a_neovim(shell.where, shell.folder, options={"picker": picker}) as nvim:
+        nvim.lua(stand_in)
+        nvim.command("Sessiond sessions")
+        nvim.until("confirm and #entries == 1")
+        assert "Sessions of this folder" in nvim.lua("return title")
+        if picker != "fzf-lua":
+            nvim.until("#vim.api.nvim_buf_get_lines(previewed, 0, -1, false) == 6")
+        nvim.lua("confirm()")
+        nvim.see("The last line · ", "◀ leaf")
+
+
+def test_telescope_has_an_extension(shell: Shell, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.lua(TELESCOPE)
+        nvim.lua("require('telescope._extensions.sessiond').exports.search({ query = 'failing test' })")
+        nvim.until("confirm and #entries == 1")
+        nvim.lua("confirm()")
+        nvim.until("vim.api.nvim_get_current_line():find('Write a failing test first') ~= nil")
+
+
+def test_a_picker_that_is_not_there_is_named_and_vim_ui_select_asks(shell: Shell, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder, options={"picker": "telescope"}) as nvim:
+        nvim.lua(
+            "vim.ui.select = function(items) asked = #items end; vim.notify = function(text) told = text end"
+        )
+        nvim.command("Sessiond sessions")
+        nvim.until("asked == 1")
+        assert "is not installed" in nvim.lua("return told")
+
+
+def test_lualine_shows_the_session_and_an_outage(shell: Shell, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.lua("""
+            package.preload['lualine.component'] = function()
+              return { extend = function() return {} end }
+            end
+            component = require('lualine.components.sessiond')""")
+        assert nvim.lua("return component:update_status()") == ""
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        assert nvim.lua("return component:update_status()") == "The last line"
+        nvim.command("Sessiond rename 100 % done")
+        nvim.until("component:update_status() == '100 %% done'")
+        shell("stop")
+        nvim.until("component:update_status() == '100 %% done (away)'")

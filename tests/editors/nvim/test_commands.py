@@ -1,0 +1,229 @@
+""":Sessiond and what it does, as it is typed."""
+
+from pathlib import Path
+
+import pytest
+
+from support.commands import Shell
+from support.daemons import assistant, user
+from support.neovim import Neovim, a_neovim
+from support.stories import Story, Teller, parser_story
+
+pytestmark = [pytest.mark.editors, pytest.mark.timeout(180)]
+
+
+def completed(nvim: Neovim, typed: str) -> list[str]:
+    found: list[str] = nvim.rpc.call("getcompletion", typed, "cmdline")
+    return found
+
+
+def shown_tree(nvim: Neovim, story: Story) -> None:
+    nvim.command(f"Sessiond tree {story.id}")
+    nvim.see("◀ leaf")
+
+
+def test_subcommands_and_their_arguments_are_completed(shell: Shell, teller: Teller, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        assert {
+            "tree",
+            "sessions",
+            "open",
+            "continue",
+            "new",
+            "append",
+            "fork",
+            "branch",
+            "label",
+            "search",
+        } <= {*completed(nvim, "Sessiond ")}
+        assert {"context", "export", "log", "restart", "info", "doctor"} <= {*completed(nvim, "Sessiond ")}
+        assert completed(nvim, "Sessiond exp") == ["export"]
+        assert completed(nvim, "Sessiond export mark") == ["markdown"]
+        assert completed(nvim, "Sessiond tree la") == ["labeled-only"]
+        assert completed(nvim, "vertical Sessiond! open atl") == [story.id]
+        shown_tree(nvim, story)
+        assert completed(nvim, f"Sessiond branch {story.fix[:7]}") == [story.fix]
+        teller.call("session/delete", sessionId=story.id)
+        assert completed(nvim, "Sessiond restore ") == [story.id]
+
+
+def test_a_message_is_written_in_a_buffer_and_appended_by_write(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        shown_tree(nvim, story)
+        nvim.keys("4Ga")
+        nvim.see(f"A message after {story.fixed}; :write appends it")
+        nvim.keys("iTwo lines<CR>of a question<Esc>:w<CR>")
+        nvim.see("user       Two lines of a question")
+        nvim.see_not(":write appends it")
+        (entry,) = [
+            node
+            for node in teller.call("session/tree", sessionId=story.id)["nodes"]
+            if node["preview"] == "Two lines of a question"
+        ]
+        assert entry["parentId"] == story.fixed
+
+
+def test_the_lines_of_a_range_are_appended(shell: Shell, teller: Teller, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        shown_tree(nvim, story)
+        nvim.command("wincmd p")
+        nvim.rpc.current.buffer[:] = ["not this", "def f():", "    return 1"]
+        nvim.command("2,3Sessiond append")
+        nvim.see("◉ user       def f(): return 1")
+        (entry,) = teller.call("session/path", sessionId=story.id)["entries"][-1:]
+        assert entry["message"]["content"] == "def f():\n    return 1"
+
+
+def test_the_leaf_is_moved_with_b(shell: Shell, teller: Teller, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        shown_tree(nvim, story)
+        nvim.keys("4Gb")
+        nvim.see("│ ◉ assistant  Done: it counts.")
+        assert teller.call("session/info", sessionId=story.id)["session"]["leafId"] == story.fixed
+
+
+def test_a_fork_is_made_and_shown_with_its_title(shell: Shell, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        shown_tree(nvim, story)
+        nvim.command(f"Sessiond fork {story.fixed} The quick fix")
+        nvim.see("The quick fix · ", "◉ assistant  Done: it counts.")
+
+
+def test_sessions_are_chosen_by_vim_ui_select(shell: Shell, teller: Teller, story: Story) -> None:
+    other = parser_story(teller, "borealis-1", "Something else")
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.lua("""vim.ui.select = function(items, options, chosen)
+            asked = { prompt = options.prompt, kind = options.kind, lines = vim.tbl_map(options.format_item, items) }
+            chosen(items[1])
+        end""")
+        nvim.command("Sessiond sessions")
+        nvim.see("Something else · ")
+        asked = nvim.lua("return asked")
+        assert asked["prompt"] == "Sessions of this folder"
+        assert len(asked["lines"]) == 2
+        nvim.command("Sessiond sessions atlas-parser")
+        nvim.see("The last line · ")
+        nvim.command("Sessiond! sessions")
+        nvim.until("asked.prompt == 'All sessions'")
+        assert other.id
+
+
+def test_a_session_is_opened_by_its_file_and_by_a_part_of_its_id(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    path = teller.call("session/info", sessionId=story.id)["session"]["path"]
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command(f"Sessiond open {path}")
+        nvim.see("The last line · ", "◀ leaf")
+        nvim.command("close")
+        nvim.command("Sessiond open atlas")
+        nvim.see("The last line · ", "◀ leaf")
+
+
+def test_this_terminal_goes_on_where_it_was(shell: Shell, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder, terminal="mine") as nvim:
+        nvim.command("Sessiond continue")
+        nvim.see("The last line · ", "◀ leaf")
+    with a_neovim(shell.where, shell.folder, terminal="mine") as nvim:
+        nvim.command("Sessiond continue")
+        nvim.see("This terminal had it last.", "The last line · ")
+
+
+def test_what_was_found_is_in_the_quickfix_list(shell: Shell, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command("Sessiond search failing test")
+        nvim.see("Write a failing test first.")
+        assert nvim.lua("return vim.bo.buftype") == "quickfix"
+        nvim.keys("<CR>")
+        nvim.see("# User", f"- Entry: {story.write_test}")
+        nvim.keys("-")
+        nvim.until("(vim.b.sessiond_title or ''):find('The last line') ~= nil")
+        nvim.until("vim.api.nvim_get_current_line():find('Write a failing test') ~= nil")
+
+
+def test_the_context_is_shown_and_what_is_not_in_it(shell: Shell, teller: Teller, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder, lines=60) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        nvim.keys("4Gc")
+        nvim.see("# Context", "## assistant", "Done: it counts.")
+        assert not any("failing test first" in line for line in nvim.lines())
+
+
+def test_a_transcript_is_shown_or_written(shell: Shell, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        shown_tree(nvim, story)
+        nvim.command("Sessiond export transcript.md")
+        nvim.until("vim.fn.execute('messages'):find('Wrote ') ~= nil")
+        assert "Write a failing test first." in (shell.folder / "transcript.md").read_text(encoding="utf-8")
+        nvim.lua("vim.notify = function(text) refused = text end")
+        nvim.command("Sessiond export markdown transcript.md")
+        nvim.until("refused")
+        nvim.command("Sessiond! export markdown transcript.md")
+        nvim.command("Sessiond export")
+        nvim.until("vim.bo.filetype == 'markdown' and vim.fn.search('Write a failing test', 'nw') > 0")
+
+
+def test_titles_the_trash_and_the_way_back(shell: Shell, teller: Teller, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        shown_tree(nvim, story)
+        nvim.command("Sessiond rename A better title")
+        nvim.see("A better title · ")
+        nvim.command("Sessiond! delete")
+        nvim.see("in the trash")
+        nvim.command(f"Sessiond restore {story.id}")
+        nvim.until("vim.fn.execute('messages'):find('Back at') ~= nil")
+        nvim.see_not("in the trash")
+        teller.append(story.id, user("Alive."))
+        nvim.see("Alive.")
+
+
+def test_information_and_the_log(shell: Shell, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder, columns=160, lines=40) as nvim:
+        shown_tree(nvim, story)
+        nvim.command("Sessiond info")
+        nvim.see("process ", shell.where.socket, f"session {story.id}")
+        nvim.command("Sessiond log")
+        assert nvim.rpc.current.buffer.name == shell.where.log
+
+
+def test_nobody_knows_another_subcommand(shell: Shell) -> None:
+    with a_neovim(shell.where, shell.folder, columns=250) as nvim:
+        nvim.keys(":Sessiond dance<CR>")
+        nvim.until("vim.fn.execute('messages'):find('there is no :Sessiond dance') ~= nil")
+
+
+def test_two_entries_are_compared_side_by_side(shell: Shell, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        shown_tree(nvim, story)
+        nvim.keys("4GD")
+        nvim.see("Done: it counts.", "It fails, as it should.")
+        assert nvim.lua("return vim.wo.diff")
+
+
+def test_lua_has_all_methods_waiting_or_not(
+    shell: Shell, teller: Teller, story: Story, tmp_path: Path
+) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        info = nvim.lua(
+            "local api = require('sessiond').api\n"
+            "api.session.append({ sessionId = ..., entries = { { type = 'custom', customType = 'x' } } },"
+            " function(err, result) appended = result end)\n"
+            "return api.session.info({ sessionId = ... })",
+            story.id,
+        )
+        assert info["session"]["title"] == "The last line"
+        nvim.until("appended and appended.entries[1].status == 'created'")
+        refused = nvim.lua("return { require('sessiond').call('session/info', { sessionId = 'nobody-1' }) }")
+        assert refused[-1]["data"]["kind"] == "sessionNotFound"
+        nvim.lua(
+            "heard = {}\n"
+            "require('sessiond').follow(..., { appended = function(note) table.insert(heard, note.seq) end,"
+            " back = function() following = true end })",
+            story.id,
+        )
+        nvim.until("following")
+        teller.append(story.id, assistant("And so on."))
+        nvim.until("#heard == 1")

@@ -1,0 +1,230 @@
+"""How a Neovim comes to its daemon, and back to it."""
+
+import json  # noqa: TID251 - the endpoint as a reader has it
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from sessiond.client import terminal
+from sessiond.paths import places
+from support.commands import Shell
+from support.daemons import user
+from support.homes import wait_until
+from support.neovim import BOUND, Neovim, a_neovim
+from support.processes import runs
+from support.stories import Story, Teller
+
+pytestmark = [pytest.mark.editors, pytest.mark.timeout(180)]
+
+
+def kill(teller: Teller) -> None:
+    pid = teller.call("server/status")["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not runs(pid), BOUND)
+
+
+def online(nvim: Neovim) -> None:
+    nvim.until("require('sessiond.connect').state().status == 'online'")
+
+
+def test_nothing_is_started_before_it_is_used(shell: Shell) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        assert nvim.lua("return package.loaded['sessiond.connect'] == nil")
+        assert nvim.lua("return require('sessiond').status()") == ""
+    assert not Path(shell.where.endpoint).exists()
+
+
+def test_the_first_command_starts_the_daemon_and_a_session(shell: Shell, teller: Teller) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command("Sessiond new A new beginning")
+        nvim.see("A new beginning · 0", "Nothing was said yet.")
+        (client,) = [it for it in teller.call("server/clients")["clients"] if it["name"] == "Neovim"]
+        assert client["terminal"]["id"] == "one"
+        nvim.command("Sessiond append Hello.")
+        nvim.see("◉ user       Hello.")
+
+
+def test_a_daemon_that_may_not_be_started_is_missed_in_words(shell: Shell) -> None:
+    with a_neovim(shell.where, shell.folder, columns=250, options={"autostart": False}) as nvim:
+        nvim.keys(":Sessiond sessions<CR>")
+        nvim.until("vim.fn.execute('messages'):find('sessiond is not running') ~= nil")
+
+
+def test_a_command_that_is_not_there_is_told_with_what_to_do(shell: Shell) -> None:
+    with a_neovim(shell.where, shell.folder, columns=250, options={"command": ["/nowhere/sessiond"]}) as nvim:
+        nvim.keys(":Sessiond sessions<CR>")
+        nvim.until("vim.fn.execute('messages'):find('no program that can be run') ~= nil")
+
+
+def test_an_outage_is_told_once_and_everything_goes_on(shell: Shell, teller: Teller, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.lua("""
+            told = {}
+            vim.notify = function(text) table.insert(told, text) end
+            heard = {}
+            for _, name in ipairs({ 'SessiondAttach', 'SessiondDetach', 'SessiondAppended' }) do
+              vim.api.nvim_create_autocmd('User', { pattern = name, callback = function(event)
+                table.insert(heard, event.match)
+              end })
+            end""")
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        kill(teller)
+        nvim.see("· away")
+        assert nvim.lua("return require('sessiond').status()").endswith("(away)")
+        teller.append(story.id, user("One."), user("Two."))
+        nvim.see("One.", "Two.", "The last line · 8 of 10")
+        assert nvim.lua("return #told") == 2
+        assert nvim.lua("return heard") == [
+            "SessiondAttach",
+            "SessiondDetach",
+            "SessiondAttach",
+            "SessiondAppended",
+        ]
+
+
+def test_nobody_starts_the_daemon_again_without_being_asked(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        shell("stop")
+        nvim.see("· away")
+        nvim.until("require('sessiond.connect').state().looks >= 3")
+        assert shell.run("status").code != 0
+        nvim.keys("L<C-u>back<CR>")
+        nvim.see("[back]")
+
+
+def test_a_draft_of_this_neovim_outlives_the_daemon(shell: Shell, teller: Teller) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command("Sessiond new")
+        nvim.see("Nothing was said yet.")
+        nvim.command("Sessiond append Only a question.")
+        nvim.see("Only a question.")
+        kill(teller)
+        nvim.see("· away")
+        teller.call("server/status")
+        nvim.see_not("· away")
+        teller.append(nvim.lua("return vim.b.sessiond_session"), user("And another."))
+        nvim.see("Only a question.", "And another.")
+
+
+def test_a_restart_brings_a_new_daemon(shell: Shell, teller: Teller, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        before = teller.call("server/status")["epoch"]
+        nvim.command("Sessiond! restart")
+        nvim.until("(require('sessiond.connect').state().handshake or { epoch = ... }).epoch ~= ...", before)
+        teller.append(story.id, user("After the restart."))
+        nvim.see("After the restart.")
+
+
+def test_a_socket_in_a_folder_that_others_may_write_to_is_not_used(shell: Shell, story: Story) -> None:
+    Path(shell.where.runtime).chmod(0o777)
+    try:
+        with a_neovim(shell.where, shell.folder, columns=250) as nvim:
+            nvim.keys(f":Sessiond tree {story.id}<CR>")
+            nvim.until("(require('sessiond.connect').state().problem or ''):find('others may write') ~= nil")
+    finally:
+        Path(shell.where.runtime).chmod(0o700)
+
+
+def test_who_takes_the_connection_and_says_nothing_is_left(shell: Shell) -> None:
+    Path(shell.where.runtime).mkdir(parents=True, mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(shell.where.socket)
+        listening.listen()
+        with a_neovim(shell.where, shell.folder, columns=250) as nvim:
+            nvim.lua("require('sessiond.connect').PATIENCE = 200")
+            nvim.keys(":Sessiond sessions<CR>")
+            nvim.until(
+                "(require('sessiond.connect').state().problem or ''):find('no answer to the greeting') ~= nil"
+            )
+
+
+LONG = "/tmp/" + "long-name/" * 12
+
+ENVIRONMENTS = {
+    "home": {"SESSIOND_HOME": "/tmp/somewhere/else/"},
+    "a home that is too long for a socket": {"SESSIOND_HOME": LONG},
+    "the usual": {"HOME": "/home/ada"},
+    "XDG": {"XDG_STATE_HOME": "/tmp/state", "XDG_CONFIG_HOME": "/tmp/config"},
+    "relative XDG": {"XDG_STATE_HOME": "state"},
+    "a runtime folder": {"XDG_RUNTIME_DIR": "{private}"},
+    "a runtime folder that others can read": {"XDG_RUNTIME_DIR": "{open}"},
+}
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_daemon_is_looked_for_where_it_is(shell: Shell, name: str, tmp_path: Path) -> None:
+    for folder, mode in (("private", 0o700), ("open", 0o755)):
+        (tmp_path / folder).mkdir(mode=mode)
+    ours = ("SESSIOND_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
+    given = {
+        variable: value.format(private=tmp_path / "private", open=tmp_path / "open")
+        for variable, value in ENVIRONMENTS[name].items()
+    }
+    environ = {**{key: value for key, value in os.environ.items() if key not in ours}, **given}
+    wanted = places(environ)
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.lua(
+            "local given, ours = ...\n"
+            "for _, name in ipairs(ours) do vim.uv.os_unsetenv(name) end\n"
+            "for name, value in pairs(given) do vim.uv.os_setenv(name, value) end",
+            given,
+            [*ours],
+        )
+        found = nvim.lua("return require('sessiond.places').find()")
+    assert found == {
+        "state": wanted.state,
+        "endpoint": wanted.endpoint,
+        "socket": wanted.socket,
+        "log": wanted.log,
+        "config": wanted.config_file,
+    }
+
+
+TERMINALS: list[dict[str, str]] = [
+    {"SESSIOND_TERMINAL": "a name / with things"},
+    {"TMUX": "/tmp/tmux-0/default,4711,0", "TMUX_PANE": "%5", "KITTY_WINDOW_ID": "3"},
+    {"ZELLIJ_PANE_ID": "2", "ZELLIJ_SESSION_NAME": "work"},
+    {"STY": "123.pts-0.host", "WINDOW": "4"},
+    {"KITTY_WINDOW_ID": "3", "KITTY_PID": "99"},
+    {"WEZTERM_PANE": "7"},
+    {"TERM_SESSION_ID": "w0t1p0:ABC"},
+    {},
+]
+
+
+def test_a_terminal_has_the_name_that_the_command_line_gives_it(shell: Shell) -> None:
+    known = sorted({variable for environ in TERMINALS for variable in environ})
+    with a_neovim(shell.where, shell.folder) as nvim:
+        for environ in TERMINALS:
+            nvim.lua(
+                "local given, known = ...\n"
+                "for _, name in ipairs(known) do vim.uv.os_unsetenv(name) end\n"
+                "for name, value in pairs(given) do vim.uv.os_setenv(name, value) end",
+                environ or {"SESSIOND_UNUSED": "1"},
+                known,
+            )
+            wanted = terminal.identify(environ)
+            found = nvim.lua(
+                "local found = require('sessiond.terminal').here(); return found and found.id or ''"
+            )
+            assert found == (wanted["id"] if wanted else found)
+
+
+def test_an_endpoint_that_lies_is_passed_over(shell: Shell, teller: Teller, story: Story) -> None:
+    endpoint = Path(shell.where.endpoint)
+    told = json.loads(endpoint.read_text(encoding="utf-8"))
+    endpoint.write_text(json.dumps({**told, "socket": "/nowhere/sessiond.sock"}), encoding="utf-8")
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        online(nvim)

@@ -1,0 +1,89 @@
+"""What the plugin says of itself: its help names everything there is, and what health finds is right."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.commands import Shell
+from support.neovim import PLUGIN, Neovim, a_neovim
+
+pytestmark = [pytest.mark.editors, pytest.mark.timeout(180)]
+
+HELP = (PLUGIN / "doc/sessiond.txt").read_text(encoding="utf-8")
+
+
+def test_the_help_has_tags_and_every_link_leads_somewhere(shell: Shell, tmp_path: Path) -> None:
+    shutil.copytree(PLUGIN / "doc", tmp_path / "doc", ignore=shutil.ignore_patterns("tags", "*.png"))
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command(f"helptags {tmp_path / 'doc'}")
+        nvim.command(f"set rtp+={tmp_path}")
+        links = sorted(set(re.findall(r"(?<!\S)\|([^|\s]+)\|", HELP)))
+        assert len(links) > 15
+        known = nvim.lua(
+            "return vim.tbl_filter(function(it) return #vim.fn.getcompletion(it, 'help') > 0 end, ...)", links
+        )
+        assert sorted({*links} - {*known}) == []
+        nvim.command("help :Sessiond-fork")
+        nvim.see("Cut the path to an entry into a new session")
+
+
+def test_the_help_names_all_that_there_is(shell: Shell) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        subcommands = nvim.lua("return vim.tbl_keys(require('sessiond.commands').SUBCOMMANDS)")
+        assert [it for it in subcommands if f"*:Sessiond-{it}*" not in HELP] == []
+        actions = nvim.lua("return vim.tbl_keys(require('sessiond.tree.keys').ACTIONS)")
+        assert [it for it in actions if not re.search(rf"^    .* {it} ", HELP, re.MULTILINE)] == []
+        keys = nvim.lua(
+            "local keys = {} for _, group in ipairs(require('sessiond.tree.keys').DEFAULTS) do"
+            " for _, pair in ipairs(group) do table.insert(keys, pair) end end return keys"
+        )
+        for key, action in keys:
+            assert re.search(rf"^    (.* )?{re.escape(key)} .*{action} ", HELP, re.MULTILINE), key
+        groups = nvim.lua("return vim.tbl_keys(require('sessiond.tree.marks').GROUPS)")
+        assert [it for it in groups if it not in HELP] == []
+        events = nvim.lua("return vim.tbl_values(require('sessiond.client').EVENTS)")
+        assert [it for it in events if f"*{it}*" not in HELP] == []
+        options = nvim.lua(
+            "local defaults = require('sessiond.config').DEFAULTS\n"
+            "return vim.list_extend(vim.tbl_keys(defaults), vim.tbl_keys(defaults.tree))"
+        )
+        assert [it for it in options if f" {it} = " not in HELP] == []
+
+
+def health(nvim: Neovim) -> str:
+    nvim.command("checkhealth sessiond")
+    nvim.until("vim.fn.search('Optional', 'nw') > 0")
+    return "\n".join(nvim.lines())
+
+
+def test_health_says_that_all_is_well(shell: Shell) -> None:
+    with a_neovim(shell.where, shell.folder, columns=160) as nvim:
+        said = health(nvim)
+        assert "ERROR" not in said
+        assert "attached to sessiond" in said
+        assert "the configuration has no mistakes" in said
+
+
+def test_health_names_what_is_wrong(shell: Shell) -> None:
+    options = {
+        "command": ["/nowhere/sessiond"],
+        "picker": "dmenu",
+        "tree": {"keys": {"x": "dance"}, "wide": 3},
+    }
+    with a_neovim(shell.where, shell.folder, options=options, columns=160) as nvim:
+        said = health(nvim)
+        assert "`picker` must be" in said
+        assert "there is no option `tree.wide`" in said
+        assert "x is to do" in said
+        assert "no program that can be run" in said
+
+
+def test_what_is_wrong_counts_as_not_chosen(shell: Shell) -> None:
+    with a_neovim(shell.where, shell.folder, options={"tree": {"width": "wide", "ascii": True}}) as nvim:
+        chosen = nvim.lua("return require('sessiond.config').get().tree")
+        assert chosen["width"] == 60
+        assert chosen["ascii"] is True
+        assert nvim.lua("require('sessiond').setup({ tree = { width = 70 } }) "
+                        "return require('sessiond.config').get().tree.width") == 70  # fmt: skip
