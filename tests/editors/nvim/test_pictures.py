@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from scripts.screenshots.neovim import draw_all
+
 from support.installed_editors import installed
 from support.neovim import PLUGIN
 
