@@ -85,10 +85,11 @@ def fight(campaign: Campaign, asked: argparse.Namespace) -> bool:
         except LeftOut as error:
             print(f"  LEFT OUT: {error} is not installed", flush=True)
             return not asked.whole
-        except (Exception, TookTooLong):  # noqa: BLE001 - whatever went wrong, the next campaign has its turn
+        except (Exception, TookTooLong) as error:  # noqa: BLE001 - whatever went wrong, the next has its turn
             traceback.print_exc()
-            faulthandler.dump_traceback(all_threads=True)
-            print(f"  FAILED. To repeat it: {again}", flush=True)
+            if isinstance(error, TookTooLong):
+                faulthandler.dump_traceback(all_threads=True)
+            print(f"  FAILED: {error}\n  To repeat it: {again}", flush=True)
             return False
         finally:
             limit_time(0)

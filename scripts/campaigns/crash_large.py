@@ -13,6 +13,7 @@ _LOAD = Load(
     sessions=2,
     longest_life=0.6,
     season=5,
+    seconds=20.0,
 )
 
 CAMPAIGN = Campaign(

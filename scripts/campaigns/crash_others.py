@@ -14,7 +14,7 @@ def run(ground: Ground) -> Figures:
     with nursery() as nurse:
         rehearsal = Rehearsal(ground.folder, nurse)
         lasts: dict[str, float] = {}
-        for number in ground.each_round(short=3 * len(VICTIMS), long=10_000):
+        for number in ground.each_round(short=3 * len(VICTIMS), long=10_000, seconds=20):
             victim = VICTIMS[number % len(VICTIMS)]
             if victim.name not in lasts:
                 lasts[victim.name] = _seconds_of(rehearsal, victim)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -36,7 +37,7 @@ def wage(ground: Ground, load: Load, *, short: int, long: int) -> Figures:
 
 
 async def _wage(ground: Ground, load: Load, nurse: Nursery, short: int, long: int) -> Figures:
-    rounds = ground.each_round(short=short, long=long)
+    rounds = ground.each_round(short=short, long=long, seconds=load.seconds)
     tally = Tally()
     done = 0
     for first in rounds:
@@ -87,6 +88,7 @@ class Season:
     async def begin(
         cls, home: Home, load: Load, nurse: Nursery, stack: contextlib.AsyncExitStack
     ) -> "Season":
+        await asyncio.to_thread(nurse.start, home)
         reader = await stack.enter_async_context(home.connect())
         ledgers = []
         for number in range(load.sessions):
@@ -110,17 +112,19 @@ class Season:
         """One life: the writers bring the daemon up if it is not there, and it is killed."""
         by_autostart = chance.random() < _BY_AUTOSTART
         dies_at_start = by_autostart and chance.random() < 0.4
-        if not by_autostart and self._home.pid() is None:
-            await asyncio.to_thread(self._nurse.start, self._home)
+        if not by_autostart:
+            await self._bring_up()
         working = [
             asyncio.create_task(writer.work(random.Random(chance.random()), self._load))
             for writer in self._writers
         ]
         if dies_at_start and self._home.pid() is None:
-            tally.deaths_at_start += await self._die_at_start(chance.random() * 0.3)
+            await self._until(working, lambda: processes_in(self._home.folder))
+            await asyncio.sleep(chance.random() * 0.3)
+            tally.deaths_at_start += self._home.pid() is None
         else:
             tally.autostarts += by_autostart
-            await asyncio.to_thread(until, lambda: self._home.pid() is not None, "no daemon is ready")
+            await self._until(working, lambda: self._home.pid() is not None)
             await asyncio.sleep(chance.random() ** 2 * self._load.longest_life)
         await self._end(working)
         self._check_files()
@@ -134,13 +138,19 @@ class Season:
                 if all(task.done() for task in working):
                     break
                 await asyncio.wait(working, timeout=0.01)
+        await asyncio.to_thread(end_all_in, self._home.folder)
         await asyncio.gather(*working)
 
-    async def _die_at_start(self, after: float) -> int:
-        """Wait until somebody starts a daemon, and `after` seconds more; 1 when it is not ready then."""
-        await asyncio.to_thread(until, lambda: processes_in(self._home.folder), "no daemon is started")
-        await asyncio.sleep(after)
-        return int(self._home.pid() is None)
+    async def _bring_up(self) -> None:
+        """Have a daemon, without waiting for a client to start one."""
+        if self._home.pid() is None:
+            await asyncio.to_thread(self._nurse.start, self._home)
+
+    async def _until(self, working: "list[asyncio.Task[None]]", happens: Callable[[], object]) -> None:
+        """Wait for what the writers bring about; in vain when all gave up, as they may where a start takes long."""
+        await asyncio.to_thread(
+            until, lambda: happens() or all(task.done() for task in working), "no daemon was started"
+        )
 
     def _check_files(self) -> list[LogOnDisk]:
         logs = [read_log(log_of(self._home.folder, ledger.session_id)) for ledger in self._ledgers]
@@ -150,6 +160,7 @@ class Season:
 
     async def settle(self, tally: Tally) -> None:
         """The end: everything is sent again, and what file, daemon and followers say is one and the same."""
+        await self._bring_up()
         for writer in self._writers:
             hold(await writer.resume(), "the daemon went away by itself")
         for ledger in self._ledgers:

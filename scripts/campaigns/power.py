@@ -46,7 +46,7 @@ def run(ground: Ground) -> Figures:
         for kind in _KINDS:
             disks.append(stack.enter_context(loop_disk(ground, kind)))
             try_cut(ground, disks[-1])
-        for number in ground.each_round(short=30, long=1_000):
+        for number in ground.each_round(short=30, long=1_000, seconds=15):
             asyncio.run(_cut(disks[number % len(disks)], nurse, ground.chance(number), tally))
     return Figures(
         tally.cuts,

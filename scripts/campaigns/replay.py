@@ -39,7 +39,7 @@ def replay(
     *,
     short: int = 150,
     skip: int = 0,
-    seconds: float = 30.0,
+    seconds: float = 25.0,
 ) -> Figures:
     """Record a daemon, with `faults` in it, and open what cuts may leave with one that has none.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import Raw, json
-from scripts.campaigns.campaign import hold
+from scripts.campaigns.campaign import Broken, hold
 from scripts.campaigns.log_on_disk import LogOnDisk
 
 from sessiond.client.daemon import Daemon
@@ -24,6 +24,7 @@ class Load:
     """What is written. `sizes` are characters of an entry; lives last up to `longest_life` seconds of work.
 
     After `season` rounds the sessions are left for new ones: logs stay short, and creation is under fire, too.
+    A short run takes about `seconds`.
     """
 
     sizes: Sequence[int]
@@ -34,6 +35,7 @@ class Load:
     sessions: int
     longest_life: float
     season: int = 25
+    seconds: float = 30.0
 
 
 @dataclass
@@ -180,7 +182,8 @@ class Follower:
         """It was shown every line exactly once, in order, each as the file has it."""
         seqs = [seq for seq, _ in self.seen]
         wanted = list(range(self._start + 1, self._start + 1 + len(seqs)))
-        hold(seqs == wanted, f"{log.path}: a follower was shown {_first_difference(seqs, wanted)}")
+        if seqs != wanted:
+            raise Broken(f"{log.path}: a follower was shown {_first_difference(seqs, wanted)}")
         for seq, name in self.seen:
             there = log.lines[seq].get("id") if seq < len(log.lines) else None
             hold(there == name, f"{log.path}: a follower was shown {name} as line {seq}, which is {there}")
