@@ -22,6 +22,7 @@ NAMES = (
     "corruption",
     "security",
     "environments",
+    "disk",
 )  # fmt: skip
 
 

@@ -183,10 +183,21 @@ def test_a_lock_file_that_is_not_ours_is_the_reason_that_is_told_and_left_alone(
         assert Path(where.daemon_lock).is_symlink()
 
 
-@pytest.mark.parametrize("name", ["endpoint.json.new", "sessiond.log", "start.lock"])
-def test_a_file_that_cannot_be_written_is_the_reason_that_is_told(name: str) -> None:
+@pytest.mark.parametrize("name", ["endpoint.json.new", "sessiond.log"])
+def test_a_daemon_serves_without_a_file_that_it_only_tells_in(name: str) -> None:
     with a_home() as where:
         make_private(f"{where.state}/{name}")
+        with connect(where) as client:
+            pid = ask(client)
+        with connect(where) as client:
+            assert ask(client) == pid
+        os.kill(pid, signal.SIGTERM)
+        wait_until(lambda: nobody_runs(where))
+
+
+def test_a_lock_that_cannot_be_written_is_the_reason_that_is_told() -> None:
+    with a_home() as where:
+        make_private(where.start_lock)
         with pytest.raises(DaemonNotStarted) as refused:
             connect(where)
         assert where.state in str(refused.value)

@@ -71,6 +71,7 @@ def test_after_the_file_was_moved_away_a_new_one_is_begun(path: Path) -> None:
     with logging_to(str(path)) as file:
         log.info("before")
         path.rename(path.with_suffix(".old"))
+        assert file is not None
         file.reopen()
         log.info("after")
     assert "after" in path.read_text(encoding="utf-8")
@@ -84,3 +85,13 @@ def test_a_full_file_makes_room_and_only_five_are_kept(path: Path, monkeypatch: 
         file.emit(logging.makeLogRecord({"msg": f"{n} " + "x" * 90, "levelno": logging.INFO}))
     file.close()
     assert len(list(path.parent.iterdir())) == 5
+
+
+def test_where_there_can_be_no_file_standard_error_has_to_do(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path.mkdir(parents=True)
+    with logging_to(str(path)) as file:
+        log.info("served all the same")
+    assert file is None
+    assert "served all the same" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """What a census finds, time after time: every change, and nothing that did not change."""
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -105,3 +106,22 @@ def test_after_any_changes_a_census_knows_what_there_is(
             del known[ref]
         known |= {it.ref: it.size for it in changes.found}
         assert known == {ref: Path(ref).stat().st_size for ref in refs(root)}
+
+
+def test_a_folder_that_could_not_be_read_once_is_read_at_the_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / "--a--/one.jsonl")
+    os.utime(path.parent, (SETTLED, SETTLED))
+    census, scandir = FileCensus([Root(str(tmp_path))], due=never), os.scandir
+
+    def refuse(folder: str) -> object:
+        if folder == str(path.parent):
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(StorageFailed):
+        census.look()
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert [it.ref for it in census.look().found] == [str(path)]

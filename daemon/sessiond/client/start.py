@@ -129,7 +129,7 @@ def _taken(lock: int) -> bool:
 
 def _spawn(places: Places, deadline: float) -> str:
     """Start a daemon and wait for its word; empty when it is ready, else who is in its way."""
-    log = os.open(places.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    log = _open_log(places.log)
     told, telling = os.pipe()
     try:
         log_size = os.fstat(log).st_size
@@ -190,6 +190,13 @@ def _word(told: int, deadline: float) -> str:
             break
         line += piece
     return line.decode(errors="replace").strip()
+
+
+def _open_log(path: str) -> int:
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)  # sessions are served without a log, too
 
 
 def _log_since(path: str, size: int) -> list[str]:

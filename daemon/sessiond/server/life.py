@@ -122,10 +122,12 @@ async def live(
     try:
         endpoint.publish(where.endpoint, told)
     except OSError as error:
-        listener.close()
-        if door is not None:
-            door.close()
-        raise CannotListen(where.endpoint, error.strerror or str(error)) from error
+        # Clients look at the usual place when nothing is told; it is tried again with every look.
+        log.warning(
+            "It cannot be told where this daemon listens: %s: %s", where.endpoint, error.strerror or error
+        )
+        with contextlib.suppress(OSError):
+            endpoint.withdraw(where.endpoint)  # that of the daemon before
     log.info("sessiond %s listens at %s (process %d)", told.build, told.socket, told.pid)
     ready(stop)
     tell.ready(f"listens at {told.socket}")

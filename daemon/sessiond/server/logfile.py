@@ -22,12 +22,7 @@ _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7
 _CONTROLS_IN_STACKS: Final = {code: text for code, text in _CONTROLS.items() if code != 0x0A}
 
 
-class CannotLog(Exception):
-    """The log {path} cannot be written: {reason}."""
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"The log {path} cannot be written: {reason}.")
-        self.path = path
+log = logging.getLogger(__name__)
 
 
 class LogFile(RotatingFileHandler):
@@ -98,17 +93,19 @@ class RateLimit(logging.Filter):
 
 
 @contextmanager
-def logging_to(path: str) -> Iterator[LogFile]:
+def logging_to(path: str) -> Iterator[LogFile | None]:
     """Send this process's records to the file, and to standard error where that goes elsewhere.
 
-    Raises `CannotLog`.
+    Where there can be no such file, standard error has to do: sessions are served all the same.
     """
+    refused: OSError | None = None
+    file: LogFile | None = None
     try:
         file = LogFile(path)
     except OSError as error:
-        raise CannotLog(path, error.strerror or str(error)) from error
-    handlers: list[logging.Handler] = [file]
-    if not file.is_standard_error:
+        refused = error
+    handlers: list[logging.Handler] = [] if file is None else [file]
+    if file is None or not file.is_standard_error:
         handlers.append(logging.StreamHandler())
     form = OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s")
     root = logging.getLogger()
@@ -117,6 +114,8 @@ def logging_to(path: str) -> Iterator[LogFile]:
         handler.addFilter(RateLimit())
         handler.setFormatter(form)
         root.addHandler(handler)
+    if refused is not None:
+        log.warning("The log %s cannot be written: %s", path, refused.strerror or refused)
     try:
         yield file
     finally:

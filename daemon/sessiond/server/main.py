@@ -18,14 +18,13 @@ from sessiond import config, paths
 from sessiond.server import activation, endpoint, life
 from sessiond.server.listen import CannotListen
 from sessiond.server.lock import AnotherRuns, DaemonLock, LockRefused
-from sessiond.server.logfile import CannotLog, LogFile, logging_to
+from sessiond.server.logfile import LogFile, logging_to
 from sessiond.server.notify import Notifier
 
 ANOTHER_RUNS: Final = 75
 _STATUS: Final = {
     LockRefused: 71,
     CannotListen: 73,
-    CannotLog: 73,
     paths.UnsafeFolder: 73,
     activation.BadActivation: 73,
     config.InvalidConfig: 78,
@@ -100,7 +99,7 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
                 logging.shutdown()
                 os._exit(status)
         return status
-    except (CannotListen, CannotLog, config.InvalidConfig) as error:
+    except (CannotListen, config.InvalidConfig) as error:
         raise CannotServe(str(error), _STATUS.get(type(error), 73)) from error
     finally:
         lock.release()
@@ -110,7 +109,7 @@ async def _live(
     where: paths.Places,
     chosen: config.Config,
     lock: DaemonLock,
-    logfile: LogFile,
+    logfile: LogFile | None,
     ready: Ready,
     first_client: socket.socket | None,
     build: Build,
@@ -129,7 +128,8 @@ async def _live(
 
     def hung_up() -> None:
         with contextlib.suppress(OSError):  # then the next record tries again
-            logfile.reopen()
+            if logfile is not None:
+                logfile.reopen()
         _read_again(where.config_file, pace, server)
 
     return await life.live(

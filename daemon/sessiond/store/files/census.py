@@ -107,8 +107,9 @@ class FileCensus:
             modified = -1
         if known.settled and known.modified_ns == modified:
             return
+        known.settled = False
+        self._read(path, known)  # when it is refused, the next look tries again
         known.modified_ns, known.settled = modified, modified < now - _SETTLED_NS
-        self._read(path, known)
         yield path
 
     def _read(self, path: str, known: _Folder) -> None:
