@@ -400,7 +400,10 @@ async def test_an_unfinished_frame_has_a_beginning_in_time() -> None:
 
 @pytest.mark.parametrize(
     ("stream", "error"),
-    [(b"Content-Length: 1001\r\n\r\n", FrameTooLarge), (b"GET / HTTP/1.1\r\n\r\n", FramingError)],
+    [
+        (b"Content-Length: 1001\r\n\r\n" + b"x" * 1001, FrameTooLarge),
+        (b"GET / HTTP/1.1\r\n\r\n", FramingError),
+    ],
 )
 async def test_a_bad_frame_is_complained_about_once_and_ends_the_connection(
     stream: bytes, error: type[FramingError]

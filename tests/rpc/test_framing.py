@@ -20,10 +20,12 @@ from sessiond.rpc.framing import (
     Mode,
     encode_frame,
 )
+from sessiond.rpc.large_texts import is_large_text
 
 json_objects = st.dictionaries(st.text(), st.text() | st.integers()).map(
     lambda fields: str(fields).replace("\n", " ").replace("\r", " ").encode("utf-8", "surrogatepass")
 )
+
 any_bodies = st.lists(st.binary(max_size=200), max_size=8)
 line_bodies = st.lists(json_objects, max_size=8)
 
@@ -262,3 +264,42 @@ def test_an_announced_length_costs_no_memory_before_its_bytes_come() -> None:
     tracemalloc.stop()
     assert framer.unfinished
     assert peak < 100_000
+
+
+@given(any_bodies, any_bodies, st.integers(101, 5_000), st.lists(st.integers(min_value=0), max_size=6))
+def test_a_body_that_may_be_left_out_is_and_nothing_else(
+    before: list[bytes], after: list[bytes], size: int, cuts: list[int]
+) -> None:
+    before, after = ([it[:100] for it in bodies] for bodies in (before, after))
+    large = b"#" * size
+    stream = b"".join(encode_frame(body, "content-length") for body in [*before, large, *after])
+    framer = Framer(max_frame=100, skips=lambda head: head.startswith(b"#"))
+    assert fed(framer, chunks(stream, cuts)) == [*before, *after]
+    assert not framer.unfinished
+
+
+def test_a_body_that_may_not_be_left_out_is_an_error_and_one_that_is_cut_off_too() -> None:
+    frame = encode_frame(b"x" * 2_000, "content-length")
+    with pytest.raises(FrameTooLarge):
+        Framer(max_frame=100, skips=lambda head: head.startswith(b"#")).feed(frame)
+    framer = Framer(max_frame=100, skips=lambda _head: True)
+    assert framer.feed(frame[:-1]) == []
+    assert framer.unfinished
+    with pytest.raises(CutOff):
+        framer.eof()
+
+
+@pytest.mark.parametrize(
+    ("head", "is_left_out"),
+    [
+        (b'{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"file:///x"', True),
+        (b'{"params": {"textDocument": {"version": 0, "languageId": "jsonl", "text": "', True),
+        (b'{"jsonrpc":"2.0","method" : "textDocument/didChange","params":{', True),
+        (b'{"jsonrpc":"2.0","id":5,"method":"textDocument/didOpen"', False),
+        (b'{"jsonrpc":"2.0","id":5,"method":"session/append","params":{"entries":[{"x":"languageId', False),
+        (b'{"jsonrpc":"2.0","method":"session/append"', False),
+        (b"", False),
+    ],
+)  # fmt: skip
+def test_only_the_texts_of_editors_are_left_out(head: bytes, is_left_out: bool) -> None:
+    assert is_large_text(head) is is_left_out

@@ -21,6 +21,7 @@ from sessiond.client.conversation import Conversation
 from sessiond.client.dial import CannotConnect, connect, knock, look, read_endpoint
 from sessiond.paths import Places, UnsafeFolder, places
 from sessiond.rpc.framing import Framer, FramingError, encode_frame
+from sessiond.rpc.large_texts import is_large_text
 
 _HELD: Final = 1 << 20  # bytes held for one direction; above that its source is not read
 _READ: Final = 1 << 16
@@ -73,7 +74,7 @@ class _Attached:
         self._where = where
         self._say = say
         self._talk = Conversation()
-        self._from_editor = Framer()
+        self._from_editor = Framer(skips=is_large_text)
         self._source_open = True
         self._waiting: deque[bytes] = deque()  # bodies that no daemon has been given
         self._waiting_bytes = 0

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from sessiond.rpc.framing import MAX_FRAME, Framer, FramingError, Mode, encode_frame
+from sessiond.rpc.large_texts import is_large_text
 from sessiond.rpc.message import (
     INVALID_REQUEST,
     PARSE,
@@ -128,7 +129,7 @@ class Connection(asyncio.Protocol):
         self._announced = False
         """Whether the unfinished frame is large and the handler knows of it."""
         self._handler = handler
-        self._framer = Framer(max_frame)
+        self._framer = Framer(max_frame, skips=is_large_text)
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._lost = self._loop.create_future()

@@ -4,7 +4,8 @@ Does not look inside a body, and never searches for the next good frame after a 
 """
 
 import re
-from typing import Final, Literal
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
 
 Mode = Literal["content-length", "json-lines"]
 
@@ -13,6 +14,12 @@ MAX_FRAME: Final = 64 * 1024 * 1024
 
 MAX_HEADER: Final = 8 * 1024
 """Bytes of one header block, its empty line included (facts: daemons B2)."""
+
+HEAD: Final = 1024
+"""Bytes of a body by which it is decided whether it may be left out."""
+
+Skips: TypeAlias = Callable[[bytes], bool]
+"""Whether a body that is too large may be left out, by its first `HEAD` bytes: nobody waits for an answer to it."""
 
 _MAX_DIGITS: Final = 9
 _match_usual_header = re.compile(rb"Content-Length: ([0-9]{1,9})\r\n\r\n").match
@@ -52,10 +59,13 @@ class CutOff(FramingError):
 class Framer:
     """Cuts what one peer sends into bodies; the first byte decides how: `{` means JSON lines.
 
-    Work is linear in the bytes fed, however small the pieces; at most one unfinished frame is held.
+    Work is linear in the bytes fed, however small the pieces; at most one unfinished frame is held. What `skips` lets
+    be left out is not held at all.
     """
 
-    def __init__(self, max_frame: int = MAX_FRAME, max_header: int = MAX_HEADER) -> None:
+    def __init__(
+        self, max_frame: int = MAX_FRAME, max_header: int = MAX_HEADER, *, skips: Skips | None = None
+    ) -> None:
         self.mode: Mode | None = None
         self.max_frame = max_frame
         self._max_header = max_header
@@ -63,12 +73,17 @@ class Framer:
         """The unfinished header, the received part of a body whose header is done, or the unfinished line."""
         self._awaited = 0
         """Length of the body that `_held` is the start of; 0 while no header is done."""
+        self._skips = skips
+        self._deciding = False
+        """Whether `_held` is the header of a body that is too large, of which more must be seen."""
+        self._skipping = 0
+        """How much is still to come of a body that is left out."""
         self._error: FramingError | None = None
 
     @property
     def unfinished(self) -> bool:
         """Whether a frame has begun and its end has not come."""
-        return bool(self._held) or self._awaited > 0
+        return bool(self._held) or self._awaited > 0 or self._skipping > 0
 
     @property
     def expects(self) -> int:
@@ -94,7 +109,7 @@ class Framer:
             error.bodies = bodies
             self._error = error
             self._held.clear()
-            self._awaited = 0
+            self._awaited = self._skipping = 0
             raise
         return bodies
 
@@ -107,6 +122,10 @@ class Framer:
             bodies: list[bytes] = []
             self._add_line(held, bodies)
             return bodies
+        if self._deciding:
+            raise FrameTooLarge(f"The limit is {self.max_frame}.")
+        if self._skipping:
+            raise CutOff(f"{self._skipping} bytes of a body that is too large did not come.")
         if awaited:
             raise CutOff(f"{len(held)} of {awaited} bytes of the body came.")
         if held:
@@ -114,22 +133,15 @@ class Framer:
         return []
 
     def _cut_frames(self, data: bytes, bodies: list[bytes]) -> None:
-        at = 0
-        if self._awaited:
-            at = self._awaited - len(self._held)
-            if len(data) < at:
-                self._held += data
-                return
-            self._held += data[:at]
-            bodies.append(bytes(self._held))
-            self._held.clear()
-            self._awaited = 0
-        elif self._held:
+        if self._held and not self._awaited:
             self._held += data
-            if b"\n" not in data and len(self._held) < self._max_header:
+            if b"\n" not in data and len(self._held) < self._max_header and not self._deciding:
                 return
             data = bytes(self._held)
             self._held.clear()
+            at = 0
+        else:
+            at = self._go_on(data, bodies)
         size = len(data)
         while at < size:
             usual = _match_usual_header(data, at)
@@ -142,14 +154,40 @@ class Framer:
                     self._held += data[at:]
                     return
                 length, start = header
-            if length > self.max_frame:
-                raise FrameTooLarge(f"It announces {length} bytes; the limit is {self.max_frame}.")
+            if length > self.max_frame and not self._may_leave_out(data[start : start + HEAD], length):
+                self._held += data[at:]
+                return
             at = start + length
-            if at > size:
+            if at <= size and length <= self.max_frame:
+                bodies.append(data[start:at])
+            elif length <= self.max_frame:
                 self._awaited = length
                 self._held += data[start:]
-                return
-            bodies.append(data[start:at])
+            else:
+                self._skipping = max(at - size, 0)
+
+    def _go_on(self, data: bytes, bodies: list[bytes]) -> int:
+        """Take what belongs to a body that has begun; answers where the next frame begins."""
+        if self._skipping:
+            at = min(self._skipping, len(data))
+            self._skipping -= at
+            return at
+        if not self._awaited:
+            return 0
+        at = self._awaited - len(self._held)
+        self._held += data[:at]
+        if len(data) >= at:
+            bodies.append(bytes(self._held))
+            self._held.clear()
+            self._awaited = 0
+        return at
+
+    def _may_leave_out(self, head: bytes, length: int) -> bool:
+        """Whether a body that is too large is left out; not yet while too little of it is there."""
+        self._deciding = self._skips is not None and len(head) < min(HEAD, length)
+        if self._skips is None or not (self._deciding or self._skips(head)):
+            raise FrameTooLarge(f"It announces {length} bytes; the limit is {self.max_frame}.")
+        return not self._deciding
 
     def _read_header(self, data: bytes, at: int) -> tuple[int, int] | None:
         """Length of the body and where it starts, or None while the header is unfinished."""

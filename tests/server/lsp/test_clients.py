@@ -310,3 +310,26 @@ async def test_a_text_too_large_to_keep_is_read_from_its_file(large: tuple[Any, 
     assert await symbols(client, path) == []  # what stands where is not known any more
     client.text_document_did_save(types.DidSaveTextDocumentParams(document(path)))
     assert len(await symbols(client, path)) == 3_000
+
+
+async def test_a_text_too_large_for_a_message_does_not_end_the_connection(
+    served: Running, forked: Path
+) -> None:
+    def try_it() -> list[Any]:
+        with Wire(served.home) as wire:
+            wire.ask("initialize", {"processId": None, "rootUri": None, "capabilities": {"textDocument": {}}})
+            here = {"uri": forked.as_uri(), "languageId": "jsonl", "version": 1}
+            head = {"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": here}}
+            wire.frame(json.dumps(head).encode()[:-3] + b',"text":"' + b"x" * (65 << 20) + b'"}}}')
+            asked = {"textDocument": {"uri": forked.as_uri()}}
+            before = wire.ask("textDocument/documentSymbol", asked, id=3)["result"]
+            change = {"text": "x", "range": said_as_json(1)}
+            wire.tell("textDocument/didChange", {"textDocument": here, "contentChanges": [change]})
+            return [len(before), wire.ask("textDocument/documentSymbol", asked, id=4)["result"]]
+
+    assert await in_thread(try_it) == [6, []]
+
+
+def said_as_json(line: int) -> dict[str, Any]:
+    place = {"line": line, "character": 0}
+    return {"start": place, "end": place}

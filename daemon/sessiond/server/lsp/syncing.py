@@ -84,10 +84,10 @@ class Syncing:
 
     def _change(self, body: bytes) -> None:
         said = _params(body, _changes)
-        text = self._texts.get(said.text_document.uri)
-        if text is not None:
-            text.change(said.content_changes, self._editor.documents.encoding)
-            self._changed(said.text_document.uri)
+        # One that was never opened was too large for a message (`rpc.large_texts`).
+        text = self._texts.setdefault(said.text_document.uri, Text(None))
+        text.change(said.content_changes, self._editor.documents.encoding)
+        self._changed(said.text_document.uri)
 
     def _save(self, body: bytes) -> None:
         uri = _params(body, _which).text_document.uri
