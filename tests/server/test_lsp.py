@@ -74,7 +74,7 @@ async def test_exit_ends_only_the_client_that_says_it(daemon: Running, cwd: str)
 async def gone(daemon: Running, left: int) -> None:
     """Wait until only so many clients are attached, this one included."""
     peer = await daemon.attach()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(45):
         while len((await peer.call("server/clients"))["clients"]) > left:  # noqa: ASYNC110 - the daemon knows
             await asyncio.sleep(0.005)
 
@@ -358,7 +358,7 @@ async def test_our_methods_go_over_the_same_connection(daemon: Running, cwd: str
         session_id = (await call("session/create", cwd=cwd)).session.sessionId
         entries = [user("hello", id="a"), assistant("hi", id="b")]
         assert (await call("session/append", sessionId=session_id, entries=entries)).seq == 2
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(45):
             note = await told.get()
         assert (note.seq, note.origin.clientId) == (2, f"ed{cwd[-4:]}")
         path = Path((await call("session/info", sessionId=session_id)).session.path)

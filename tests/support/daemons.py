@@ -31,7 +31,7 @@ from sessiond.store.memory import MemoryStore
 
 Mode = Literal["memory", "socket", "process"]
 MODES: tuple[Mode, ...] = ("memory", "socket", "process")
-BOUND = 10.0
+BOUND = 45.0
 """Seconds within which anything that is awaited must have happened."""
 
 
