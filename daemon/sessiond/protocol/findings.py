@@ -72,6 +72,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         f"{_FIX} closes it to them.",
         "takes the rights of others away",
     ),
+    "exposedToken": Kind(
+        "error",
+        "Other users may have read the token that opens the TCP door.",
+        "Have another one made: rm {path}; sessiond restart. Then give it to your clients again.",
+    ),
     "foreignOwner": Kind(
         "error",
         "A file or a folder belongs to another user.",
@@ -192,6 +197,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         "warning",
         "The system lets programs watch few files, so that what others write may be seen late (within a minute).",
         "sudo sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512",
+    ),
+    "fewDescriptors": Kind(
+        "warning",
+        "The daemon may open few files at a time, so that clients have to wait when many come.",
+        "Raise the limit of whoever starts it: ulimit -n, or LimitNOFILE of the service.",
     ),
     "wrongClock": Kind(
         "warning",

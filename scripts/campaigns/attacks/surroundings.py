@@ -2,12 +2,13 @@
 
 import os
 import re
+import socket
 import subprocess
 from pathlib import Path
 
-from scripts.campaigns.attacks.asking import COMMAND, is_well
+from scripts.campaigns.attacks.asking import COMMAND, is_well, line
 from scripts.campaigns.campaign import Ground, hold
-from scripts.campaigns.daemons import Home
+from scripts.campaigns.daemons import PATIENCE, Home
 
 
 def variables_code_and_descriptors_of_the_starter(_ground: Ground, home: Home) -> None:
@@ -49,6 +50,30 @@ def variables_code_and_descriptors_of_the_starter(_ground: Ground, home: Home) -
         hold(variable.encode() not in told, f"{variable} came along")
     hold(Path(f"/proc/{pid}/cwd").readlink() == Path("/"), "the daemon stays in a folder")
     hold(not sprung.exists(), "code of the folder where it was started was run")
+    is_well(home)
+
+
+def knocks_at_the_tcp_door(_ground: Ground, home: Home) -> None:
+    """Where there is one, it opens to nobody without the token, and a web page is not even told that it is there."""
+    Path(home.places.config).mkdir(mode=0o700)
+    Path(home.places.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
+    host, _, port = str(home.call("server/status")["tcp"]).rpartition(":")
+    hold(host == "127.0.0.1", f"the door is at {host}")
+    ask = line("server/status", {})
+    wrong = line("server/authenticate", {"token": "x" * 43})
+    page = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(ask), ask)
+    for said in (ask, wrong + ask, page, b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + bytes(100), b""):
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as knocking:
+            heard = b""
+            try:
+                knocking.sendall(said)
+                knocking.shutdown(socket.SHUT_WR)
+                while piece := knocking.recv(65_536):
+                    heard += piece
+            except OSError:
+                pass
+        hold(b"result" not in heard, f"{said[:30]!r} was answered: {heard!r:.200}")
+        hold(not said.startswith((b"POST", b"GET")) or heard == b"", f"a web page was told {heard!r:.200}")
     is_well(home)
 
 

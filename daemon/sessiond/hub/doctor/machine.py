@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ _NETWORK: Final = re.compile(
 _VOLATILE: Final = ("tmpfs", "ramfs")
 _WATCHES: Final = 8_192
 _INSTANCES: Final = 64
+_DESCRIPTORS: Final = 1_024
 _BUILT: Final = 1_767_225_600
 """2026-01-01: no machine that runs this has an earlier time."""
 
@@ -33,6 +35,9 @@ def look_at_machine(scope: Scope) -> Iterator[None]:
             _look_at_disk(scope, folder, mounts)
         yield
     _look_at_watches(scope)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # the daemon takes as many as it may
+    if 0 <= most < _DESCRIPTORS:
+        scope.add("fewDescriptors", f"at most {most:,} files may be open", "/proc/self/limits")
     if time.time() < _BUILT:
         scope.add("wrongClock", f"it is {time.strftime('%Y-%m-%d %H:%M')}, says the clock", "/etc/localtime")
     yield

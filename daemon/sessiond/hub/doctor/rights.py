@@ -16,7 +16,10 @@ def look_at_rights(scope: Scope, path: str, status: os.stat_result) -> bool:
     if status.st_uid != os.geteuid():
         scope.add("foreignOwner", f"it belongs to user id {status.st_uid}", path)
         return False
-    if status.st_mode & OTHERS_MAY_ANYTHING:
+    if status.st_mode & OTHERS_MAY_ANYTHING and path == scope.places.tcp_token:
+        # To close it now would hide that somebody may know it.
+        scope.add("exposedToken", f"it has the rights {stat.filemode(status.st_mode)}", path)
+    elif status.st_mode & OTHERS_MAY_ANYTHING:
         rights = stat.filemode(status.st_mode)
         scope.add("openToOthers", f"it has the rights {rights}", path)
     return True
