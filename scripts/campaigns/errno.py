@@ -1,18 +1,14 @@
 """A refusal at every single system call: strace lets the N-th call of a kind fail, once or from then on."""
 
-import contextlib
 import re
-import shutil
-import subprocess
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from scripts.campaigns.campaign import Campaign, Figures, Ground, hold
-from scripts.campaigns.daemons import Home, runs, until
-from scripts.campaigns.nursery import Nursery, nursery
+from scripts.campaigns.daemons import runs
+from scripts.campaigns.nursery import nursery
 from scripts.campaigns.rehearsal import Rehearsal
+from scripts.campaigns.tracing import find_strace, traced
 from scripts.campaigns.victims import VICTIMS, Victim
 
 from sessiond.client.wire import RpcError
@@ -66,12 +62,9 @@ class Tally:
 
 
 def run(ground: Ground) -> Figures:
-    strace = shutil.which("strace")
-    if strace is None:
-        ground.leave_out("strace")
     tally = Tally()
     with nursery() as nurse:
-        _try_tracing(ground, nurse, strace)
+        strace = find_strace(ground, nurse)
         rehearsal = Rehearsal(ground.folder, nurse)
         todo = _cases({victim.name: _calls_of(rehearsal, strace, victim) for victim in VICTIMS})
         for number in ground.each_round(short=len(todo), long=len(todo), seconds=25):
@@ -90,7 +83,7 @@ def _calls_of(rehearsal: Rehearsal, strace: str, victim: Victim) -> Counter[str]
     """How many calls of each kind a change makes."""
     pid = rehearsal.begin(victim)
     trace = rehearsal.home.folder.parent / "trace"
-    with _traced(strace, pid, ["--trace", ",".join(REFUSALS)], trace) as attached:
+    with traced(strace, pid, ["--trace", ",".join(REFUSALS)], trace) as attached:
         hold(attached, "strace does not attach any more")
         rehearsal.act_once(victim)
     rehearsal.home.kill()
@@ -121,7 +114,7 @@ def _refuse(rehearsal: Rehearsal, strace: str, case: Case, tally: Tally) -> None
     pid = rehearsal.begin(case.victim)
     trace = rehearsal.home.folder.parent / "trace"
     where = f"{case.call}:error={case.error}:when={case.number}{'+' if case.lasting else ''}"
-    with _traced(strace, pid, ["--trace", case.call, "--inject", where], trace) as attached:
+    with traced(strace, pid, ["--trace", case.call, "--inject", where], trace) as attached:
         hold(attached, "strace does not attach any more")
         acknowledged = _act(rehearsal, case)
     hit = b"(INJECTED)" in trace.read_bytes()
@@ -147,39 +140,6 @@ def _act(rehearsal: Rehearsal, case: Case) -> bool:
         hold(error.kind in KINDS, f"{case.told}: the client is told {error.kind}: {error.message}")
         return False
     return True
-
-
-def _try_tracing(ground: Ground, nurse: Nursery, strace: str) -> None:
-    home = Home(ground.folder / "t")
-    pid = nurse.start(home)
-    trace = ground.folder / "trace"
-    with _traced(
-        strace, pid, ["--trace", "getppid", "--inject", "getppid:error=EIO:when=1"], trace
-    ) as attached:
-        if not attached:
-            told = trace.with_suffix(".told").read_text(encoding="utf-8", errors="replace")
-            ground.cannot(f"strace may not trace a process of ours: {told.strip()}")
-    home.kill()
-
-
-@contextlib.contextmanager
-def _traced(strace: str, pid: int, how: Sequence[str], trace: Path) -> Iterator[bool]:
-    """Trace all threads of a process into a file; whether strace is attached."""
-    told = trace.with_suffix(".told")
-    trace.write_bytes(b"")
-    command = [strace, "--follow-forks", "--attach", str(pid), "--output", str(trace), *how]
-    with (
-        open(told, "wb") as stderr,
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr) as tracer,
-    ):
-        try:
-            until(
-                lambda: b"attached" in told.read_bytes() or tracer.poll() is not None,
-                "strace does not attach",
-            )
-            yield tracer.poll() is None
-        finally:
-            tracer.terminate()  # it lets go of the process
 
 
 CAMPAIGN = Campaign(

@@ -60,9 +60,8 @@ class LoopDisk:
 def loop_disk(ground: Ground, kind: str) -> Iterator[LoopDisk]:
     """A new file system of this kind, mounted. Ends the campaign where the machine does not allow it."""
     for tool in (f"mkfs.{kind}", "losetup", "mount", "umount"):
-        if shutil.which(tool) is None:
+        if _found(tool) is None:
             ground.leave_out(tool)
-    _take_down_leftovers()
     folder = ground.folder / f"power-{os.getpid()}-{kind}"
     image = folder.with_suffix(".img")
     with image.open("wb") as file:
@@ -71,6 +70,7 @@ def loop_disk(ground: Ground, kind: str) -> Iterator[LoopDisk]:
     disk = LoopDisk(image, kind, folder)
     try:
         try:
+            _take_down_leftovers()
             _output(f"mkfs.{kind}", "-q", str(image))
             disk.attach()
         except subprocess.CalledProcessError as error:
@@ -88,26 +88,30 @@ def _take_down_leftovers() -> None:
         found = _OURS.search(folder)
         if found is not None and not runs(int(found[1])):
             _succeeds("umount", "--lazy", folder)
-    listed = subprocess.run(
-        ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    for line in listed.stdout.splitlines():
+    for line in _output("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").splitlines():
         device, _, image = line.partition(" ")
         found = _OURS.search(image)
         if found is not None and not runs(int(found[1])):
             _succeeds("losetup", "--detach", device)
 
 
-def _output(*command: str) -> str:
+def _found(tool: str) -> str | None:
+    """Where a tool for root is: often not on the path, even of root."""
+    return shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+
+
+def _output(tool: str, *words: str) -> str:
+    command = [_found(tool) or tool, *words]
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=True)
     return done.stdout.decode().strip()
 
 
-def _succeeds(*command: str) -> bool:
-    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
+def _succeeds(tool: str, *words: str) -> bool:
+    try:
+        _output(tool, *words)
+    except subprocess.CalledProcessError:
+        return False
+    return True
 
 
 def try_cut(ground: Ground, disk: LoopDisk) -> None:

@@ -1,16 +1,11 @@
 """Death at every single system call: strace kills the daemon at the N-th call of a kind, for every N there is."""
 
-import contextlib
-import shutil
-import subprocess
-from collections.abc import Iterator
 from itertools import count, product
-from pathlib import Path
 
 from scripts.campaigns.campaign import Campaign, Figures, Ground, hold
-from scripts.campaigns.daemons import Home, until
-from scripts.campaigns.nursery import Nursery, nursery
+from scripts.campaigns.nursery import nursery
 from scripts.campaigns.rehearsal import Rehearsal, died
+from scripts.campaigns.tracing import find_strace, traced
 from scripts.campaigns.victims import VICTIMS, Victim
 
 CALLS = (
@@ -21,13 +16,10 @@ CALLS = (
 
 
 def run(ground: Ground) -> Figures:
-    strace = shutil.which("strace")
-    if strace is None:
-        ground.leave_out("strace")
     deaths = 0
     acted = set()
     with nursery() as nurse:
-        _try_tracing(ground, nurse, strace)
+        strace = find_strace(ground, nurse)
         rehearsal = Rehearsal(ground.folder, nurse)
         pairs = list(product(VICTIMS, CALLS))
         for number in ground.each_round(short=len(pairs), long=len(pairs)):
@@ -40,21 +32,12 @@ def run(ground: Ground) -> Figures:
     )
 
 
-def _try_tracing(ground: Ground, nurse: Nursery, strace: str) -> None:
-    home = Home(ground.folder / "t")
-    pid = nurse.start(home)
-    with _traced(strace, pid, "getppid", 1, ground.folder) as attached:
-        if not attached:
-            told = (ground.folder / "strace").read_text(encoding="utf-8", errors="replace")
-            ground.cannot(f"strace may not trace a process of ours: {told.strip()}")
-    home.kill()
-
-
 def _walk(rehearsal: Rehearsal, strace: str, victim: Victim, call: str) -> int:
     """Kill at the first call of this kind, at the second and so on, until the victim is done before."""
     for number in count(1):
         pid = rehearsal.begin(victim)
-        with _traced(strace, pid, call, number, rehearsal.home.folder.parent) as attached:
+        how = ["--trace", call, "--inject", f"{call}:signal=KILL:when={number}"]
+        with traced(strace, pid, how, rehearsal.home.folder.parent / "trace") as attached:
             hold(attached, "strace does not attach any more")
             acknowledged = rehearsal.act(victim, pid)
         dead = died(victim, pid, acknowledged)
@@ -62,28 +45,6 @@ def _walk(rehearsal: Rehearsal, strace: str, victim: Victim, call: str) -> int:
         if not dead:
             return number - 1
     raise AssertionError("there are infinitely many numbers")
-
-
-@contextlib.contextmanager
-def _traced(strace: str, pid: int, call: str, number: int, folder: Path) -> Iterator[bool]:
-    """Have strace kill a process at the N-th call of a kind of one of its threads; whether it is attached."""
-    told = folder / "strace"
-    command = [
-        strace, "--follow-forks", "--attach", str(pid), "--trace", call, "--output", "/dev/null",
-        "--inject", f"{call}:signal=KILL:when={number}",
-    ]  # fmt: skip
-    with (
-        open(told, "wb") as stderr,
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr) as tracer,
-    ):
-        try:
-            until(
-                lambda: b"attached" in told.read_bytes() or tracer.poll() is not None,
-                "strace does not attach",
-            )
-            yield tracer.poll() is None
-        finally:
-            tracer.terminate()  # it lets go of the process, if that still runs
 
 
 CAMPAIGN = Campaign(
