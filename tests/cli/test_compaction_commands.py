@@ -173,7 +173,7 @@ def test_ctrl_c_ends_the_program_and_changes_nothing(shell: Shell, tmp_path: Pat
     with shell.start("compact", session, *RECENT) as command:
         wait_until(pid_file.exists)
         command.send_signal(signal.SIGINT)
-        assert command.wait(10) == 130
+        assert command.wait(60) == 130
     pid = int(pid_file.read_text(encoding="utf-8"))
     wait_until(lambda: not _runs(pid))
     assert seen(shell, session) == ids

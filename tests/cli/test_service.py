@@ -13,8 +13,7 @@ from sessiond.client.dial import connect as dial, read_endpoint
 from sessiond.paths import Places, places
 from support import manager
 from support.homes import a_home, environment, sessiond
-
-BOUND = 60.0
+from support.patience import BOUND
 
 _SYSTEMCTL = """\
 #!{python}

@@ -17,7 +17,7 @@ class Pumping:
         source, self.write_end = os.pipe()
         self.read_end, sink = os.pipe()
         self.daemon, inner = socket.socketpair()
-        self.daemon.settimeout(10)
+        self.daemon.settimeout(60)
         self.undelivered: int | None = -1
         self._thread = threading.Thread(target=self._pump, args=(source, sink, inner))
         self._thread.start()
@@ -95,7 +95,7 @@ def test_a_slow_reader_holds_up_its_writer_and_not_the_other_direction() -> None
     except TimeoutError:
         pass
     assert held < 8 << 20  # what the pump and the system hold for a reader that reads nothing
-    way.daemon.settimeout(10)
+    way.daemon.settimeout(60)
     speaking = in_the_background(lambda: way.say(b"still heard"))
     assert all_of(way.daemon) == b"still heard"
     speaking.join()

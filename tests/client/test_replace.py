@@ -18,8 +18,7 @@ from sessiond.client.replace import replaced_if_older, restart
 from sessiond.client.wire import RpcError
 from sessiond.paths import Places
 from support.homes import a_home, environment, sessiond as command
-
-BOUND = 60.0
+from support.patience import BOUND
 
 
 def run(where: Places, words: list[str]) -> subprocess.CompletedProcess[str]:

@@ -34,7 +34,7 @@ with connect(places()) as daemon:
 
 def ask(client: socket.socket) -> int:
     """The process id that the daemon at the other end gives."""
-    client.settimeout(10)
+    client.settimeout(60)
     client.sendall(STATUS)
     with client.makefile("rb") as replies:
         return pid_in(replies.readline())
@@ -210,9 +210,9 @@ def test_a_lock_that_nobody_listens_behind_is_the_reason_that_is_told_in_time() 
         lock = DaemonLock(where.daemon_lock)
         began = time.monotonic()
         with pytest.raises(DaemonNotStarted) as refused:
-            start(where, began + 1.0)
+            start(where, began + 10.0)
         assert where.daemon_lock in str(refused.value)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 60
         lock.release()
 
 
@@ -267,7 +267,7 @@ def test_going_into_the_background_twice_is_no_error() -> None:
 def test_a_signal_ends_the_daemon_in_order(number: signal.Signals) -> None:
     with a_home() as where, a_stand_in(where) as daemon:
         daemon.send_signal(number)
-        assert daemon.wait(10) == 0
+        assert daemon.wait(60) == 0
         assert not Path(where.socket).exists()
         assert not Path(where.endpoint).exists()
         assert Path(where.daemon_lock).exists()
@@ -278,7 +278,7 @@ def test_a_daemon_without_clients_ends_by_itself() -> None:
         make_private(where.config)
         Path(where.config_file).write_text('[listen]\nidle_exit = "1s"\n', encoding="utf-8")
         with a_stand_in(where) as daemon:
-            assert daemon.wait(10) == 0
+            assert daemon.wait(60) == 0
 
 
 def test_without_descriptors_clients_wait_and_the_log_stays_short() -> None:
@@ -340,7 +340,7 @@ def test_attach_says_that_the_daemon_went_away() -> None:
         attached.stdin.write(STATUS)
         attached.stdin.flush()
         os.kill(pid_in(attached.stdout.readline()), signal.SIGKILL)
-        assert attached.wait(10) == 1
+        assert attached.wait(60) == 1
         assert attached.stderr is not None
         assert attached.stderr.read()
 
@@ -362,7 +362,7 @@ def test_a_daemon_on_standard_input_listens_like_any_other_and_ends_with_its_inp
             with connect(where, autostart=False) as another:
                 assert ask(another) == daemon.pid
             daemon.stdin.close()
-            assert daemon.wait(15) == 0
+            assert daemon.wait(60) == 0
         assert nobody_runs(where)
 
 

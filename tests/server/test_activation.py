@@ -17,8 +17,7 @@ from sessiond.server import activation
 from sessiond.server.life import DISPLACED
 from support.homes import a_home, environment, sessiond, wait_until
 from support.manager import given, listening_at
-
-BOUND = 60.0
+from support.patience import BOUND
 
 
 @contextlib.contextmanager

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from support.daemons import BOUND, Peer, Running, assistant, refusal, running, user
+from support.daemons import Peer, Running, assistant, refusal, running, user
+from support.patience import BOUND
 from support.shared import lines_of, started
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from sessiond.rpc.connection import ConnectionClosed
-from support.daemons import BOUND, Peer, assistant, joined, running, spawn, user
+from support.daemons import Peer, assistant, joined, running, spawn, user
 from support.disk import Disk
 from support.homes import a_home
 from support.images import image_block, png
+from support.patience import BOUND
 from support.shared import lines_of
 
 WRITERS = 3

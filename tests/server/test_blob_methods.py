@@ -309,7 +309,7 @@ async def test_a_collection_that_is_given_up_moves_nothing(near: Running) -> Non
     scan, gate = store.scan, threading.Event()
 
     def wait(ref: str, start: int = 0) -> Iterator[bytes]:
-        gate.wait(10)
+        gate.wait(60)
         yield from scan(ref, start)
 
     store.scan = wait  # type: ignore[method-assign]

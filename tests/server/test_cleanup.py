@@ -10,7 +10,8 @@ import pytest
 from sessiond.config import Config, Keep, Roots
 from sessiond.server import server
 from support import logs
-from support.daemons import BOUND, Peer, Running, assistant, refusal, running, user
+from support.daemons import Peer, Running, assistant, refusal, running, user
+from support.patience import BOUND
 from support.shared import terminal
 
 DAY = 86_400

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from sessiond.rpc.connection import ConnectionClosed
-from support.daemons import BOUND, Peer, assistant, joined, spawn, user
+from support.daemons import Peer, assistant, joined, spawn, user
 from support.homes import a_home
+from support.patience import BOUND
 from support.shared import lines_of
 
 WRITERS = 4

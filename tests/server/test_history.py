@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from sessiond.config import Config, History
-from support.daemons import BOUND, Peer, Running, assistant, refusal, running, user
+from support.daemons import Peer, Running, assistant, refusal, running, user
+from support.patience import BOUND
 from support.shared import started
 
 

@@ -11,8 +11,9 @@ from sessiond.config import Config, Limits
 from sessiond.hub import live
 from sessiond.rpc.message import encode_request
 from sessiond.server import intake, outboxes, requests, welcome
-from support.daemons import BOUND, Peer, Running, assistant, refusal, running, user
+from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.disk import Disk
+from support.patience import BOUND
 from support.shared import started
 from support.summarizers import SMALL, summarizing, talk
 from support.waiting import until

@@ -8,7 +8,8 @@ import pytest
 
 from sessiond.config import Config, Keep
 from sessiond.server import server
-from support.daemons import BOUND, Peer, Running, assistant, refusal, running, user
+from support.daemons import Peer, Running, assistant, refusal, running, user
+from support.patience import BOUND
 from support.shared import started
 
 

@@ -12,8 +12,7 @@ import pytest
 from sessiond.client.blocking import connect
 from sessiond.paths import Places, make_private
 from support.homes import a_home, environment, sessiond, wait_until
-
-BOUND = 60.0
+from support.patience import BOUND
 
 
 @pytest.fixture

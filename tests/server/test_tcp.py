@@ -18,8 +18,7 @@ from sessiond.paths import Places, make_private
 from sessiond.server import tcp
 from sessiond.server.token import BadToken, is_same, token_of
 from support.homes import a_home, environment, sessiond, wait_until
-
-BOUND = 60.0
+from support.patience import BOUND
 
 
 def with_a_door(where: Places) -> str:

@@ -10,8 +10,9 @@ from typing import IO, Any
 
 from sessiond.paths import Places, make_private
 from support.homes import environment, sessiond
+from support.patience import BOUND
 
-PATIENCE = 60
+PATIENCE = BOUND
 
 
 def frame(**message: Any) -> bytes:

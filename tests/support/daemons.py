@@ -28,11 +28,10 @@ from sessiond.server.server import Server
 from sessiond.store.files.store import FileStore
 from sessiond.store.files.syscalls import Syscalls
 from sessiond.store.memory import MemoryStore
+from support.patience import BOUND
 
 Mode = Literal["memory", "socket", "process"]
 MODES: tuple[Mode, ...] = ("memory", "socket", "process")
-BOUND = 45.0
-"""Seconds within which anything that is awaited must have happened."""
 
 
 class Refused(Exception):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sessiond.paths import Places, places
+from support.patience import BOUND
 
 TESTS = Path(__file__).parent.parent
 
@@ -80,12 +81,12 @@ def sessiond(*words: str) -> list[str]:
 
 def answers(client: socket.socket) -> bool:
     """Whether a stand-in is at the other end."""
-    client.settimeout(5)
+    client.settimeout(BOUND)
     client.sendall(b"hallo")
     return client.recv(5) == b"hallo"
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
+def wait_until(holds: Callable[[], bool], seconds: float = BOUND) -> None:
     """Return as soon as `holds` does; an AssertionError after so many seconds."""
     deadline = time.monotonic() + seconds
     while not holds():

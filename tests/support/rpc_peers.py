@@ -7,8 +7,9 @@ import msgspec
 
 from sessiond.rpc.connection import Connection, Handler
 from sessiond.rpc.message import BadMessage, Head, RequestId
+from support.patience import BOUND
 
-PATIENCE = 5.0
+PATIENCE = BOUND
 """Seconds after which something that should have happened is missing."""
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from support.daemons import BOUND
+from support.patience import BOUND
 
 
 async def until(holds: Callable[[], object]) -> None:

@@ -6,7 +6,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from support.daemons import BOUND, socket_path
+from support.daemons import socket_path
+from support.patience import BOUND
 
 
 class Wire:
