@@ -55,6 +55,7 @@ class Sender:
         self.session_id = session_id
         self.sent = 0
         self.acknowledged: set[str] = set()
+        self.began = asyncio.Event()
 
     async def work(self, peer: Peer) -> None:
         running: set[asyncio.Task[None]] = set()
@@ -72,6 +73,7 @@ class Sender:
         except ConnectionClosed:
             return
         self.acknowledged.add(name)
+        self.began.set()
 
 
 def picture_of(name: str) -> bytes:
@@ -93,6 +95,8 @@ async def test_every_acknowledged_picture_is_there_after_a_kill() -> None:
             daemon = joined(home)
             peers = [await daemon.attach() for _ in senders]
             working = [asyncio.create_task(it.work(at)) for it, at in zip(senders, peers, strict=True)]
+            async with asyncio.timeout(BOUND):
+                await asyncio.gather(*(sender.began.wait() for sender in senders))
             await asyncio.sleep(0.02 + chance.random() * 0.1)
             process.send_signal(signal.SIGKILL)
             await process.wait()
