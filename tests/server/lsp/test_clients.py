@@ -95,7 +95,7 @@ async def test_a_search_over_all_sessions_finds_entries(served: Running, cwd: st
         async def search(query: str) -> list[Any]:
             return list(await client.workspace_symbol_async(types.WorkspaceSymbolParams(query)) or [])
 
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(45):
             while not (found := await search("geese")):  # noqa: ASYNC110 - the index tells nobody
                 await asyncio.sleep(0.05)  # the index takes texts in when it has time
         [hit] = found
@@ -148,7 +148,7 @@ def refreshes(client: Any) -> asyncio.Queue[str]:
 
 async def all_of(asked: asyncio.Queue[str]) -> None:
     seen: set[str] = set()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(45):
         while seen != REFRESHES:
             seen.add(await asked.get())
 
@@ -180,7 +180,7 @@ async def test_what_another_program_writes_is_asked_for_again(served: Running, c
         await symbols(client, path)
 
         async def write() -> None:
-            for number in range(200):  # until the watch of the folders has begun
+            for number in range(225):  # until the watch of the folders has begun
                 with open(path, "ab") as file:
                     file.write(b'{"type":"custom","id":"c%d","parentId":"e1","customType":"x"}\n' % number)
                 await asyncio.sleep(0.2)
@@ -211,13 +211,13 @@ async def test_an_editor_is_told_of_files_by_itself_where_it_watches(served: Run
         await client.initialize_session(
             types.InitializeParams(capabilities=capabilities, process_id=None, root_uri=None)
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(45):
             [registration] = (await registered.get()).registrations
         assert registration.method == types.WORKSPACE_DID_CHANGE_WATCHED_FILES
         show(client, forked)
         change = types.FileEvent(forked.as_uri(), types.FileChangeType.Changed)
         client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([change]))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(45):
             await asked.get()
 
 

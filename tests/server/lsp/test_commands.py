@@ -58,11 +58,11 @@ class Told:
         client.protocol.fm.features[types.WINDOW_SHOW_MESSAGE] = show_message
 
     async def path(self) -> Path:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(45):
             return Path(unquote((await self.shown.get()).uri.removeprefix("file://")))
 
     async def message(self) -> str:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(45):
             return await self.said.get()
 
 

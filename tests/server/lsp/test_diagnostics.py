@@ -96,7 +96,7 @@ class Published:
         client.protocol.fm.features[types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS] = tell
 
     async def next(self) -> list[Any]:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(45):
             return [it.code for it in (await self.told.get()).diagnostics]
 
 

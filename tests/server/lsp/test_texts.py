@@ -43,7 +43,10 @@ def test_a_text_is_what_the_editor_has(
         mine.change([Change(new, range_)], encoding)
         text = text[:start] + new + text[end:]
     assert mine.data == text.encode()
-    assert [mine.line(number) for number in range(len(mine.starts))] == lines_of(text)
+    numbers = range(len(mine.starts))
+    assert [mine.line(number) for number in numbers] == lines_of(text)
+    before = [text.encode()[: mine.starts[number]] for number in numbers]
+    assert [mine.line_feeds_before(number) for number in numbers] == [it.count(b"\n") for it in before]
 
 
 def lines_of(text: str) -> list[bytes]:

@@ -89,7 +89,7 @@ class Document:
         if self._text is not None and self._text.data is not None:
             if not 0 <= line < len(self._text.starts):
                 return None
-            line = self._text.data.count(b"\n", 0, self._text.starts[line])
+            line = self._text.line_feeds_before(line)
         row = line - self.tree.line(0)
         return row if 0 <= row < self.rows and (row or self.tree.header is not None) else None
 

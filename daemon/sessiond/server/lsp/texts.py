@@ -45,17 +45,24 @@ class Text:
         self.changed = False
         """Whether it was changed since it was opened or saved."""
         self._starts: Sequence[int] | None = None
+        self._has_returns = False  # as of `_starts`
 
     @property
     def starts(self) -> Sequence[int]:
         """Where its lines begin."""
         if self._starts is None:
             self._starts = position.line_starts(self.data or b"")
+            self._has_returns = b"\r" in (self.data or b"")
         return self._starts
 
     def line_at(self, offset: int) -> int:
         """The line that a byte belongs to."""
         return bisect_right(self.starts, offset) - 1
+
+    def line_feeds_before(self, number: int) -> int:
+        """How many lines of a file stand before a line: a lone carriage return ends one of an editor only."""
+        data = self.data or b""
+        return data.count(b"\n", 0, self.starts[number]) if self._has_returns else number
 
     def line(self, number: int) -> bytes:
         """A line without its end; nothing behind the last."""
