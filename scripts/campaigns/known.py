@@ -23,6 +23,9 @@ NAMES = (
     "security",
     "environments",
     "disk",
+    "load",
+    "soak",
+    "fuzz",
 )  # fmt: skip
 
 
