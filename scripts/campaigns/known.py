@@ -26,6 +26,7 @@ NAMES = (
     "load",
     "soak",
     "fuzz",
+    "clock",
 )  # fmt: skip
 
 
