@@ -2,6 +2,8 @@
 
 import contextlib
 import json  # noqa: TID251 - what a reader of --json would use
+import os
+import socket
 import subprocess
 import sys
 import time
@@ -108,9 +110,9 @@ def a_neovim(
     `options` is `vim.g.sessiond`; the command of the daemon is this Python's.
     """
     chosen = {"command": [sys.executable, "-m", "sessiond"], **(options or {})}
-    socket = Path(str(where.home)) / f"nvim-{uuid.uuid4().hex[:8]}.sock"
+    address = Path(str(where.home)) / f"nvim-{uuid.uuid4().hex[:8]}.sock"
     command = [
-        installed(program), "--headless", "--clean", "-n", "-i", "NONE", "--listen", str(socket),
+        installed(program), "--headless", "--clean", "-n", "-i", "NONE", "--listen", str(address),
         "--cmd", f"lua vim.g.sessiond = vim.json.decode([==[{json.dumps(chosen)}]==])",
         "--cmd", f"set rtp^={PLUGIN}",
         "--cmd", "set shortmess+=I noswapfile",
@@ -124,8 +126,8 @@ def a_neovim(
         stderr=subprocess.DEVNULL,
     ) as process:
         try:
-            wait_until(socket.exists, BOUND)
-            rpc = pynvim.attach("socket", path=str(socket))
+            wait_until(lambda: _listens(address), BOUND)
+            rpc = pynvim.attach("socket", path=str(address))
             try:
                 rpc.ui_attach(columns, lines, rgb=True, ext_linegrid=True)
                 yield Neovim(rpc)
@@ -140,6 +142,15 @@ def a_neovim(
                 rpc.close()
         finally:
             process.kill()
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(os.fspath(path))
+        except OSError:
+            return False
+    return True
 
 
 def _environment(where: Places, terminal: str) -> dict[str, str]:

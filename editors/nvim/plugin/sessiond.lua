@@ -6,7 +6,11 @@ end
 vim.g.loaded_sessiond = 1
 
 if vim.fn.has('nvim-0.10') == 0 then
-  vim.api.nvim_echo({ { 'sessiond: the plugin needs Neovim 0.10 or newer, and is not loaded.', 'WarningMsg' } }, true, {})
+  vim.api.nvim_echo(
+    { { 'sessiond: the plugin needs Neovim 0.10 or newer, and is not loaded.', 'WarningMsg' } },
+    true,
+    {}
+  )
   return
 end
 
@@ -44,8 +48,21 @@ vim.api.nvim_create_autocmd('FileType', {
   end,
 })
 
-for name, subcommand in pairs({ Tree = 'tree', Sessions = 'sessions', Continue = 'continue', Search = 'search', Append = 'append' }) do
+for name, subcommand in pairs({
+  Tree = 'tree',
+  Sessions = 'sessions',
+  Continue = 'continue',
+  Search = 'search',
+  Append = 'append',
+}) do
   vim.keymap.set('n', ('<Plug>(Sessiond%s)'):format(name), function()
-    require('sessiond.commands').run({ fargs = { subcommand }, args = subcommand, bang = false, range = 0, line1 = 0, line2 = 0 })
+    require('sessiond.commands').run({
+      fargs = { subcommand },
+      args = subcommand,
+      bang = false,
+      range = 0,
+      line1 = 0,
+      line2 = 0,
+    })
   end, { desc = 'sessiond: ' .. subcommand })
 end

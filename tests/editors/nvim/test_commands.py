@@ -17,6 +17,11 @@ def completed(nvim: Neovim, typed: str) -> list[str]:
     return found
 
 
+def completes(nvim: Neovim, typed: str, wanted: list[str]) -> None:
+    """Wait for a completion: one that has to ask the daemon gives up after two seconds, as a person would."""
+    nvim.until("vim.deep_equal(vim.fn.getcompletion(..., 'cmdline'), select(2, ...))", typed, wanted)
+
+
 def shown_tree(nvim: Neovim, story: Story) -> None:
     nvim.command(f"Sessiond tree {story.id}")
     nvim.see("◀ leaf")
@@ -39,12 +44,12 @@ def test_subcommands_and_their_arguments_are_completed(shell: Shell, teller: Tel
         assert {"context", "export", "log", "restart", "info", "doctor"} <= {*completed(nvim, "Sessiond ")}
         assert completed(nvim, "Sessiond exp") == ["export"]
         assert completed(nvim, "Sessiond export mark") == ["markdown"]
-        assert completed(nvim, "Sessiond tree la") == ["labeled-only"]
-        assert completed(nvim, "vertical Sessiond! open atl") == [story.id]
+        completes(nvim, "Sessiond tree la", ["labeled-only"])
+        completes(nvim, "vertical Sessiond! open atl", [story.id])
         shown_tree(nvim, story)
-        assert completed(nvim, f"Sessiond branch {story.fix[:7]}") == [story.fix]
+        completes(nvim, f"Sessiond branch {story.fix[:7]}", [story.fix])
         teller.call("session/delete", sessionId=story.id)
-        assert completed(nvim, "Sessiond restore ") == [story.id]
+        completes(nvim, "Sessiond restore ", [story.id])
 
 
 def test_a_message_is_written_in_a_buffer_and_appended_by_write(

@@ -35,8 +35,9 @@ def highlight_at(nvim: Neovim, text: str) -> str:
     return looks
 
 
-def test_a_tree_shows_forks_the_path_the_leaf_and_labels(teller: Teller, story: Story) -> None:
-    with a_neovim(teller.where, teller.folder) as nvim:
+@pytest.mark.parametrize("program", ["nvim-0.10", "nvim-0.11", "nvim-0.12"])
+def test_a_tree_shows_forks_the_path_the_leaf_and_labels(teller: Teller, story: Story, program: str) -> None:
+    with a_neovim(teller.where, teller.folder, program=program) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
         seen = nvim.see("The last line · 6 of 8", "◀ leaf")
         assert nvim.lines() == DRAWN

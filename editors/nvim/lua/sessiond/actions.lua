@@ -49,17 +49,25 @@ end
 ---@param callback? fun(result: sessiond.AppendResult)
 function M.append_message(id, parent, message, callback)
   -- With an id of our own the request may be sent again: it is stored once, whatever happened to the daemon.
-  local entry = { type = 'message', id = new_id(), message = { role = 'user', content = message, timestamp = os.time() * 1000 } }
-  client.request_again('session/append', { sessionId = id, entries = { entry }, parentId = parent }, function(err, result)
-    if err then
-      tell_error(err)
-      return
+  local entry = {
+    type = 'message',
+    id = new_id(),
+    message = { role = 'user', content = message, timestamp = os.time() * 1000 },
+  }
+  client.request_again(
+    'session/append',
+    { sessionId = id, entries = { entry }, parentId = parent },
+    function(err, result)
+      if err then
+        tell_error(err)
+        return
+      end
+      say(('Appended as %s.'):format(result.entries[1].id))
+      if callback then
+        callback(result)
+      end
     end
-    say(('Appended as %s.'):format(result.entries[1].id))
-    if callback then
-      callback(result)
-    end
-  end)
+  )
 end
 
 ---Write a message in a buffer; `:write` appends it.
@@ -74,7 +82,10 @@ end
 ---@param summarize boolean?
 local function move_leaf(id, entry, summarize)
   ask('session/branch', { sessionId = id, targetId = entry, summarize = summarize }, function(result)
-    say(result.entryId and ('The leaf is now %s, with a summary of what was left.'):format(result.leafId) or ('The leaf is now %s.'):format(result.leafId))
+    say(
+      result.entryId and ('The leaf is now %s, with a summary of what was left.'):format(result.leafId)
+        or ('The leaf is now %s.'):format(result.leafId)
+    )
   end)
 end
 
@@ -111,7 +122,10 @@ function M.label(id, entry, label)
   local function set(chosen)
     if chosen then
       ask('session/label', { sessionId = id, targetId = entry, label = vim.trim(chosen) }, function()
-        say(vim.trim(chosen) == '' and ('%s has no label now.'):format(entry) or ('%s is labelled [%s].'):format(entry, vim.trim(chosen)))
+        say(
+          vim.trim(chosen) == '' and ('%s has no label now.'):format(entry)
+            or ('%s is labelled [%s].'):format(entry, vim.trim(chosen))
+        )
       end)
     end
   end
@@ -180,7 +194,10 @@ end
 ---@param entry string
 function M.copy_text(id, entry)
   ask('session/entries', { sessionId = id, ids = { entry }, resolveBlobs = true }, function(result)
-    local content = vim.tbl_get(result.entries[1], 'message', 'content') or result.entries[1].content or result.entries[1].summary or ''
+    local content = vim.tbl_get(result.entries[1], 'message', 'content')
+      or result.entries[1].content
+      or result.entries[1].summary
+      or ''
     if type(content) == 'table' then
       local parts = {}
       for _, block in ipairs(content) do
@@ -220,37 +237,49 @@ M.FORMATS = { 'markdown', 'jsonl', 'operator', 'go', 'nova' }
 ---@param overwrite boolean?
 function M.export(id, format, path, overwrite)
   local absolute = path and vim.fn.fnamemodify(path, ':p')
-  ask('session/export', { sessionId = id, format = format, path = absolute, overwrite = overwrite }, function(result)
-    local redacted = 0
-    for _, each in ipairs(result.redacted) do
-      redacted = redacted + each.count
+  ask(
+    'session/export',
+    { sessionId = id, format = format, path = absolute, overwrite = overwrite },
+    function(result)
+      local redacted = 0
+      for _, each in ipairs(result.redacted) do
+        redacted = redacted + each.count
+      end
+      local notes = redacted > 0 and (' %d secrets were left out.'):format(redacted) or ''
+      if result.path then
+        say(('Wrote %s, %d entries.%s'):format(result.path, result.entries, notes))
+        return
+      end
+      local filetype = ({ markdown = 'markdown', jsonl = 'jsonl' })[format] or 'json'
+      require('sessiond.buffers').scratch(result.text or '', filetype)
+      say(('%d entries.%s'):format(result.entries, notes))
     end
-    local notes = redacted > 0 and (' %d secrets were left out.'):format(redacted) or ''
-    if result.path then
-      say(('Wrote %s, %d entries.%s'):format(result.path, result.entries, notes))
-      return
-    end
-    local filetype = ({ markdown = 'markdown', jsonl = 'jsonl' })[format] or 'json'
-    require('sessiond.buffers').scratch(result.text or '', filetype)
-    say(('%d entries.%s'):format(result.entries, notes))
-  end)
+  )
 end
 
 ---Start a session in the present folder and show it.
 ---@param title string?
 function M.new(title)
-  ask('session/create', { cwd = vim.uv.cwd(), title = title, terminal = require('sessiond.terminal').here() }, function(result)
-    say(('Started %s.'):format(result.session.sessionId))
-    require('sessiond.tree.view').open(result.session.sessionId)
-  end)
+  ask(
+    'session/create',
+    { cwd = vim.uv.cwd(), title = title, terminal = require('sessiond.terminal').here() },
+    function(result)
+      say(('Started %s.'):format(result.session.sessionId))
+      require('sessiond.tree.view').open(result.session.sessionId)
+    end
+  )
 end
 
 ---Go on with the session of this terminal, and say why it is that one.
 function M.continue()
-  ask('session/continue', { cwd = vim.uv.cwd(), terminal = require('sessiond.terminal').here() }, function(result)
-    say(result.because.message)
-    require('sessiond.tree.view').open(result.session.sessionId)
-  end)
+  ask(
+    'session/continue',
+    { cwd = vim.uv.cwd(), terminal = require('sessiond.terminal').here() },
+    function(result)
+      say(result.because.message)
+      require('sessiond.tree.view').open(result.session.sessionId)
+    end
+  )
 end
 
 return M

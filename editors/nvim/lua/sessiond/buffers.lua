@@ -139,43 +139,59 @@ end
 ---@param id string
 ---@param entry string?
 local function read_context(buffer, id, entry)
-  client.request('session/context', { sessionId = id, leafId = entry, explain = true, resolveBlobs = false }, function(err, result)
-    if err then
-      show_error(buffer, err)
-      return
-    end
-    local lines = {
-      '# Context',
-      '',
-      ('%d messages, %s%d tokens, thinking %s'):format(#result.messages, result.tokensEstimated and 'about ' or '', result.tokens, text.one_line(result.thinkingLevel)),
-      '',
-    }
-    for index, message in ipairs(result.messages) do
-      vim.list_extend(lines, { ('## %s · %s'):format(text.one_line(message.role), text.one_line(result.entryIds[index])), '' })
-      local fence = '```'
-      local body = said(message)
-      for _, line in ipairs(body) do
-        while line:find(fence, 1, true) do
-          fence = fence .. '`'
+  client.request(
+    'session/context',
+    { sessionId = id, leafId = entry, explain = true, resolveBlobs = false },
+    function(err, result)
+      if err then
+        show_error(buffer, err)
+        return
+      end
+      local lines = {
+        '# Context',
+        '',
+        ('%d messages, %s%d tokens, thinking %s'):format(
+          #result.messages,
+          result.tokensEstimated and 'about ' or '',
+          result.tokens,
+          text.one_line(result.thinkingLevel)
+        ),
+        '',
+      }
+      for index, message in ipairs(result.messages) do
+        vim.list_extend(
+          lines,
+          { ('## %s · %s'):format(text.one_line(message.role), text.one_line(result.entryIds[index])), '' }
+        )
+        local fence = '```'
+        local body = said(message)
+        for _, line in ipairs(body) do
+          while line:find(fence, 1, true) do
+            fence = fence .. '`'
+          end
+        end
+        lines[#lines + 1] = fence .. 'text'
+        vim.list_extend(lines, body)
+        vim.list_extend(lines, { fence, '' })
+      end
+      local out = {}
+      for _, row in ipairs(result.explanation or {}) do
+        if row.fate == 'out' then
+          out[#out + 1] = ('- %s %s: %s'):format(
+            text.one_line(row.entryId),
+            text.one_line(row.role or row.type),
+            text.one_line(row.because)
+          )
         end
       end
-      lines[#lines + 1] = fence .. 'text'
-      vim.list_extend(lines, body)
-      vim.list_extend(lines, { fence, '' })
-    end
-    local out = {}
-    for _, row in ipairs(result.explanation or {}) do
-      if row.fate == 'out' then
-        out[#out + 1] = ('- %s %s: %s'):format(text.one_line(row.entryId), text.one_line(row.role or row.type), text.one_line(row.because))
+      if #out > 0 then
+        vim.list_extend(lines, { '## Out', '' })
+        vim.list_extend(lines, out)
       end
+      show(buffer, lines, 'markdown')
+      vim.b[buffer].sessiond_session = id
     end
-    if #out > 0 then
-      vim.list_extend(lines, { '## Out', '' })
-      vim.list_extend(lines, out)
-    end
-    show(buffer, lines, 'markdown')
-    vim.b[buffer].sessiond_session = id
-  end)
+  )
 end
 
 ---Fill a buffer by its name: what `BufReadCmd` asks for.
@@ -186,7 +202,9 @@ function M.read(buffer, name)
   vim.bo[buffer].swapfile = false
   local id, rest = name:match('^sessiond://session/([^/]+)/(.+)$')
   if not id then
-    show(buffer, { 'This names nothing. sessiond://session/ID/tree is a tree, sessiond://session/ID/entry/ID.md an entry.' }, 'text')
+    show(buffer, {
+      'This names nothing. sessiond://session/ID/tree is a tree, sessiond://session/ID/entry/ID.md an entry.',
+    }, 'text')
     return
   end
   id = decoded(id)
@@ -213,9 +231,17 @@ local function beside()
   local candidates = { vim.fn.win_getid(vim.fn.winnr('#')) }
   vim.list_extend(candidates, api.nvim_tabpage_list_wins(0))
   for _, window in ipairs(candidates) do
-    if window ~= 0 and window ~= here and api.nvim_win_is_valid(window) and api.nvim_win_get_config(window).relative == '' then
+    if
+      window ~= 0
+      and window ~= here
+      and api.nvim_win_is_valid(window)
+      and api.nvim_win_get_config(window).relative == ''
+    then
       local buffer = api.nvim_win_get_buf(window)
-      if not require('sessiond.tree.view').of(buffer) and (vim.bo[buffer].buftype == '' or vim.b[buffer].sessiond_session) then
+      if
+        not require('sessiond.tree.view').of(buffer)
+        and (vim.bo[buffer].buftype == '' or vim.b[buffer].sessiond_session)
+      then
         return window
       end
     end
@@ -274,7 +300,11 @@ function M.peek(id, entry)
     if #lines > 200 then
       lines = vim.list_slice(lines, 1, 200)
     end
-    local buffer = vim.lsp.util.open_floating_preview(lines, '', { focus_id = 'sessiond', border = 'rounded', max_height = math.floor(vim.o.lines * 0.6) })
+    local buffer = vim.lsp.util.open_floating_preview(
+      lines,
+      '',
+      { focus_id = 'sessiond', border = 'rounded', max_height = math.floor(vim.o.lines * 0.6) }
+    )
     vim.bo[buffer].modeline = false
     vim.bo[buffer].filetype = 'markdown'
   end)
@@ -298,7 +328,9 @@ function M.compose(id, parent)
   local buffer = api.nvim_get_current_buf()
   api.nvim_buf_set_name(buffer, ('sessiond://session/%s/new/%d.md'):format(encoded(id), buffer))
   vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.modeline = 'acwrite', 'wipe', false, false
-  vim.wo.winbar = ('%%#SessiondTitle#A message after %s; :write appends it'):format(parent and encoded(parent):gsub('%%', '%%%%') or 'the leaf')
+  vim.wo.winbar = ('%%#SessiondTitle#A message after %s; :write appends it'):format(
+    parent and encoded(parent):gsub('%%', '%%%%') or 'the leaf'
+  )
   vim.bo.filetype = 'markdown'
   vim.b.sessiond_session = id
   api.nvim_create_autocmd('BufWriteCmd', {

@@ -21,8 +21,17 @@ local connect = require('sessiond.connect')
 local followed = {}
 
 ---Sessions that this Neovim has open: a draft would go to the trash without it, so they are opened again.
----@type table<string, true>
+---How each is opened: one that lies elsewhere is found by its path only.
+---@type table<string, {sessionId: string?, path: string?}>
 local keeps_open = {}
+
+---Methods after which the session is open for us.
+local OPENING = {
+  ['session/create'] = true,
+  ['session/open'] = true,
+  ['session/continue'] = true,
+  ['session/fork'] = true,
+}
 
 ---@param value any
 ---@return any params as the wire wants them: an object
@@ -43,13 +52,19 @@ function M.request(method, params, callback)
       return
     end
     local sent = rpc:request(method, object(params), function(refused, result)
-      if result and result.session and (method == 'session/create' or method == 'session/open' or method == 'session/continue' or method == 'session/fork') then
-        keeps_open[result.session.sessionId] = true
+      if OPENING[method] and result then
+        local id = result.session.sessionId
+        local by_path = method == 'session/open' and params and params.path
+        keeps_open[id] = by_path and { path = by_path } or { sessionId = id }
       end
       callback(refused, result)
     end)
     if not sent then
-      callback({ code = -32000, message = 'The connection to sessiond has just ended.', data = { kind = 'disconnected', retryable = true } })
+      callback({
+        code = -32000,
+        message = 'The connection to sessiond has just ended.',
+        data = { kind = 'disconnected', retryable = true },
+      })
     end
   end)
 end
@@ -88,7 +103,12 @@ function M.call(method, params, timeout)
   if not vim.wait(timeout, function()
     return done
   end, 5) then
-    return nil, { code = -32000, message = ('no answer to %s within %d ms'):format(method, timeout), data = { kind = 'timeout' } }
+    return nil,
+      {
+        code = -32000,
+        message = ('no answer to %s within %d ms'):format(method, timeout),
+        data = { kind = 'timeout' },
+      }
   end
   return result, err
 end
@@ -111,24 +131,28 @@ local function subscribe(id)
   if not session then
     return
   end
-  M.request('session/subscribe', { sessionId = id, after = session.seq and { seq = session.seq } }, function(err, result)
-    if followed[id] ~= session then
-      return
-    end
-    if err then
-      if err.data and err.data.kind ~= 'disconnected' then
-        tell(id, 'gone', err.message)
+  M.request(
+    'session/subscribe',
+    { sessionId = id, after = session.seq and { seq = session.seq } },
+    function(err, result)
+      if followed[id] ~= session then
+        return
       end
-      return
+      if err then
+        if err.data and err.data.kind ~= 'disconnected' then
+          tell(id, 'gone', err.message)
+        end
+        return
+      end
+      if not session.seq then
+        session.seq = result.toSeq
+      elseif result.mode == 'snapshot' then
+        session.seq = result.toSeq
+        tell(id, 'anew')
+      end
+      tell(id, 'back', result.session)
     end
-    if not session.seq then
-      session.seq = result.toSeq
-    elseif result.mode == 'snapshot' then
-      session.seq = result.toSeq
-      tell(id, 'anew')
-    end
-    tell(id, 'back', result.session)
-  end)
+  )
 end
 
 ---Follow a session from now on.
@@ -191,8 +215,8 @@ function M.connection_lost()
 end
 
 function M.connection_made()
-  for id in pairs(keeps_open) do
-    M.request('session/open', { sessionId = id }, function(err)
+  for id, how in pairs(keeps_open) do
+    M.request('session/open', how, function(err)
       if err and err.data and err.data.kind ~= 'disconnected' then
         keeps_open[id] = nil
       end

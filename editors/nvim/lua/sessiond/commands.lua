@@ -55,7 +55,8 @@ end
 ---@param lead string
 ---@return string[]
 local function session_ids(lead)
-  local result = require('sessiond.client').call('session/list', { all = true, drafts = true, limit = 500 }, 2000)
+  local result =
+    require('sessiond.client').call('session/list', { all = true, drafts = true, limit = 500 }, 2000)
   local ids = {}
   for _, session in ipairs(result and result.sessions or {}) do
     ids[#ids + 1] = session.sessionId
@@ -67,7 +68,12 @@ end
 ---@return string[]
 local function entry_ids(lead)
   local id = require('sessiond.current').id()
-  local result = id and require('sessiond.client').call('session/tree', { sessionId = id, filter = 'all', limit = 1000 }, 2000)
+  local result = id
+    and require('sessiond.client').call(
+      'session/tree',
+      { sessionId = id, filter = 'all', limit = 1000 },
+      2000
+    )
   local ids = {}
   for _, node in ipairs(result and result.nodes or {}) do
     ids[#ids + 1] = node.id
@@ -115,6 +121,7 @@ local function restart(given)
   end
   if given.bang and connect.state().status == 'online' then
     -- The daemon itself, too: it ends once all is on disk, and is started anew.
+    connect.expect_loss()
     require('sessiond.client').request('server/stop', {}, function()
       vim.defer_fn(again, 100)
     end)
@@ -130,7 +137,13 @@ local function info()
       return
     end
     local lines = {
-      ('sessiond %s, process %d, %d clients, %d open sessions, %.0f MB'):format(status.version, status.pid, status.clients, status.openSessions, status.rssBytes / 1e6),
+      ('sessiond %s, process %d, %d clients, %d open sessions, %.0f MB'):format(
+        status.version,
+        status.pid,
+        status.clients,
+        status.openSessions,
+        status.rssBytes / 1e6
+      ),
       'socket  ' .. (status.socket or '?'),
       'log     ' .. require('sessiond.places').find().log,
       'plugin  ' .. require('sessiond.log').path(),
@@ -151,11 +164,15 @@ local function doctor()
     return
   end
   local home = require('sessiond.places').home()
-  vim.system(vim.list_extend(vim.deepcopy(command), { 'doctor' }), { text = true, env = { SESSIOND_HOME = home } }, function(done)
-    vim.schedule(function()
-      require('sessiond.buffers').scratch((done.stdout or '') .. (done.stderr or ''), 'text')
-    end)
-  end)
+  vim.system(
+    vim.list_extend(vim.deepcopy(command), { 'doctor' }),
+    { text = true, env = { SESSIOND_HOME = home } },
+    function(done)
+      vim.schedule(function()
+        require('sessiond.buffers').scratch((done.stdout or '') .. (done.stderr or ''), 'text')
+      end)
+    end
+  )
 end
 
 ---@param given sessiond.Given
@@ -199,9 +216,12 @@ M.SUBCOMMANDS = {
     takes = '[words]',
     says = 'Choose a session of this folder (!: of all)',
     run = function(given)
-      require('sessiond.sessions').pick({ all = given.bang, query = given.rest ~= '' and given.rest or nil }, function(id)
-        require('sessiond.tree.view').open(id, given.mods)
-      end)
+      require('sessiond.sessions').pick(
+        { all = given.bang, query = given.rest ~= '' and given.rest or nil },
+        function(id)
+          require('sessiond.tree.view').open(id, given.mods)
+        end
+      )
     end,
   },
   open = {
@@ -218,7 +238,10 @@ M.SUBCOMMANDS = {
       local params = word:find('/') and { path = vim.fn.fnamemodify(word, ':p') } or { sessionId = word }
       actions.ask('session/open', params, function(result)
         if #result.problems > 0 then
-          require('sessiond.log').tell(('%d lines of this session cannot be taken as they are'):format(#result.problems), vim.log.levels.WARN)
+          require('sessiond.log').tell(
+            ('%d lines of this session cannot be taken as they are'):format(#result.problems),
+            vim.log.levels.WARN
+          )
         end
         require('sessiond.tree.view').open(result.session.sessionId, given.mods)
       end)
@@ -235,7 +258,11 @@ M.SUBCOMMANDS = {
       actions.new(given.rest ~= '' and given.rest or nil)
     end,
   },
-  append = { takes = '[message]', says = 'Append a message: as given, the lines of a range, or written in a buffer', run = append },
+  append = {
+    takes = '[message]',
+    says = 'Append a message: as given, the lines of a range, or written in a buffer',
+    run = append,
+  },
   fork = {
     takes = '[entry] [title]',
     says = 'Cut the path to an entry into a new session',
@@ -274,7 +301,10 @@ M.SUBCOMMANDS = {
           end
         end)
       else
-        require('sessiond.search').quickfix(given.rest, { sessionId = given.bang and require('sessiond.current').id() or nil })
+        require('sessiond.search').quickfix(
+          given.rest,
+          { sessionId = given.bang and require('sessiond.current').id() or nil }
+        )
       end
     end,
   },
@@ -354,7 +384,10 @@ function M.run(given)
   local name = given.fargs[1] or 'tree'
   local subcommand = M.SUBCOMMANDS[name]
   if not subcommand then
-    require('sessiond.log').tell(('there is no :Sessiond %s. There are: %s'):format(name, table.concat(names(), ', ')), vim.log.levels.ERROR)
+    require('sessiond.log').tell(
+      ('there is no :Sessiond %s. There are: %s'):format(name, table.concat(names(), ', ')),
+      vim.log.levels.ERROR
+    )
     return
   end
   subcommand.run({

@@ -132,7 +132,10 @@ function M.problems()
   local actions = require('sessiond.tree.keys').ACTIONS
   for key, action in pairs(M.get().tree.keys) do
     if action ~= false and not actions[action] then
-      problems[#problems + 1] = ('`tree.keys`: %s is to do %s, and there is no such action'):format(key, vim.inspect(action))
+      problems[#problems + 1] = ('`tree.keys`: %s is to do %s, and there is no such action'):format(
+        key,
+        vim.inspect(action)
+      )
     end
   end
   table.sort(problems)

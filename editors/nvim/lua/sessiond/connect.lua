@@ -34,8 +34,8 @@ local waiting = {}
 local pause = FIRST_PAUSE
 local looking = false -- a timer for the next look runs
 local may_start = false -- somebody asked for something since the last failure
-local stopped = false -- the person at the keyboard stopped the daemon
 local outage_told = false
+local expected = false -- the loss that comes was asked for
 
 ---What became of the connection; read only.
 ---@return sessiond.Connection
@@ -86,7 +86,7 @@ end
 
 ---Look for the daemon after a pause, if anything here waits for its return.
 local function look_again()
-  if looking or stopped or vim.v.exiting ~= vim.NIL then
+  if looking or vim.v.exiting ~= vim.NIL then
     return
   end
   if not (require('sessiond.client').is_wanted() or require('sessiond.lsp').is_wanted()) then
@@ -132,7 +132,7 @@ local function lost(reason)
   require('sessiond.client').connection_lost()
   tell('SessiondDetach', { reason = reason })
   tell('SessiondStatus')
-  if not stopped and not outage_told and require('sessiond.config').get().notify then
+  if not expected and not outage_told and require('sessiond.config').get().notify then
     outage_told = true
     log.tell('the daemon is away; everything goes on when it is back', vim.log.levels.WARN)
   end
@@ -147,7 +147,7 @@ local function attached(connection, client, version)
   state.status, state.rpc, state.lsp_id, state.problem = 'online', connection, client.id, nil
   state.handshake = vim.tbl_get(client.server_capabilities or {}, 'experimental', 'sessiond')
   state.version = version
-  pause, stopped = FIRST_PAUSE, false
+  pause, expected = FIRST_PAUSE, false
   log.info(('attached to the daemon %s'):format(version or '?'))
   if outage_told then
     outage_told = false
@@ -229,15 +229,23 @@ local function start(none)
   end
   log.info('starting the daemon: ' .. table.concat(command, ' '))
   local full = vim.list_extend(vim.deepcopy(command), { 'serve', '--detach' })
-  local ok, err = pcall(vim.system, full, { text = true, env = { SESSIOND_HOME = places.home() } }, function(done)
-    vim.schedule(function()
-      if done.code == 0 then
-        knock(places.sockets(), 1, none)
-      else
-        failed('sessiond could not be started: ' .. vim.trim(done.stderr ~= '' and done.stderr or done.stdout or ''))
-      end
-    end)
-  end)
+  local ok, err = pcall(
+    vim.system,
+    full,
+    { text = true, env = { SESSIOND_HOME = places.home() } },
+    function(done)
+      vim.schedule(function()
+        if done.code == 0 then
+          knock(places.sockets(), 1, none)
+        else
+          failed(
+            'sessiond could not be started: '
+              .. vim.trim(done.stderr ~= '' and done.stderr or done.stdout or '')
+          )
+        end
+      end)
+    end
+  )
   if not ok then
     failed('sessiond could not be started: ' .. tostring(err))
   end
@@ -272,13 +280,12 @@ function M.ensure(callback)
   end
   waiting[#waiting + 1] = callback
   may_start = require('sessiond.config').get().autostart and not uv.os_getenv('SESSIOND_NO_AUTOSTART')
-  stopped = false
   M.attempt()
 end
 
----Do not look for the daemon any more, until something is asked for.
-function M.stay_away()
-  stopped = true
+---The daemon is about to be stopped from here: nobody needs to be told that it is away.
+function M.expect_loss()
+  expected = true
 end
 
 ---End the connection and make it anew.
@@ -286,7 +293,7 @@ end
 function M.reconnect(callback)
   local before = state.rpc
   if before then
-    outage_told = true -- nobody needs to be told of what they asked for
+    M.expect_loss()
     before:close('it was ended here')
   end
   vim.schedule(function()

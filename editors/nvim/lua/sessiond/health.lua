@@ -30,7 +30,9 @@ local function check_command()
   end
   health.ok(('%s is %s'):format(command[1], vim.fn.exepath(command[1])))
   local ok, ran = pcall(function()
-    return vim.system(vim.list_extend(vim.deepcopy(command), { '--version' }), { text = true, timeout = 20000 }):wait()
+    return vim
+      .system(vim.list_extend(vim.deepcopy(command), { '--version' }), { text = true, timeout = 20000 })
+      :wait()
   end)
   if ok and ran.code == 0 then
     health.ok(vim.trim(ran.stdout))
@@ -58,13 +60,28 @@ local function check_daemon()
   if not status then
     health.error('there is no connection: ' .. (err and err.message or '?'), { 'its log is ' .. found.log })
   else
-    health.ok(('attached to sessiond %s, process %d, %d clients, %d open sessions'):format(status.version, status.pid, status.clients, status.openSessions))
+    health.ok(
+      ('attached to sessiond %s, process %d, %d clients, %d open sessions'):format(
+        status.version,
+        status.pid,
+        status.clients,
+        status.openSessions
+      )
+    )
     local handshake = require('sessiond.connect').state().handshake
     if handshake then
       health.ok(('protocol version %d, %d methods'):format(handshake.protocolVersion, #handshake.methods))
-      for _, method in ipairs({ 'session/tree', 'session/subscribe', 'session/entryDocument', 'session/search' }) do
+      for _, method in ipairs({
+        'session/tree',
+        'session/subscribe',
+        'session/entryDocument',
+        'session/search',
+      }) do
         if not vim.tbl_contains(handshake.methods, method) then
-          health.error(('the daemon is too old: it has no %s'):format(method), { 'update sessiond, then :Sessiond restart' })
+          health.error(
+            ('the daemon is too old: it has no %s'):format(method),
+            { 'update sessiond, then :Sessiond restart' }
+          )
         end
       end
     end
@@ -73,12 +90,20 @@ local function check_daemon()
   health.info('settings of the daemon: ' .. found.config)
   health.info('log of the plugin: ' .. require('sessiond.log').path())
   local terminal = require('sessiond.terminal').here()
-  health.info('this terminal: ' .. (terminal and terminal.id or 'none can be told; :Sessiond continue goes by the folder alone'))
+  health.info(
+    'this terminal: '
+      .. (terminal and terminal.id or 'none can be told; :Sessiond continue goes by the folder alone')
+  )
 end
 
 local function check_optional()
   health.start('Optional')
-  for module, says in pairs({ telescope = ':Telescope sessiond', ['snacks.picker'] = 'picker = "snacks"', ['fzf-lua'] = 'picker = "fzf-lua"', lualine = 'component "sessiond"' }) do
+  for module, says in pairs({
+    telescope = ':Telescope sessiond',
+    ['snacks.picker'] = 'picker = "snacks"',
+    ['fzf-lua'] = 'picker = "fzf-lua"',
+    lualine = 'component "sessiond"',
+  }) do
     if pcall(require, module) then
       health.ok(('%s is there: %s'):format(module, says))
     else

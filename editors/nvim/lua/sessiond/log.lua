@@ -1,7 +1,12 @@
 ---What the plugin did, for people: one line each in `stdpath('log')/sessiond.log`. No bodies of messages.
 local M = {}
 
-local NAMES = { [vim.log.levels.DEBUG] = 'DEBUG', [vim.log.levels.INFO] = 'INFO', [vim.log.levels.WARN] = 'WARN', [vim.log.levels.ERROR] = 'ERROR' }
+local NAMES = {
+  [vim.log.levels.DEBUG] = 'DEBUG',
+  [vim.log.levels.INFO] = 'INFO',
+  [vim.log.levels.WARN] = 'WARN',
+  [vim.log.levels.ERROR] = 'ERROR',
+}
 local LARGEST = 1024 * 1024
 
 ---@return string path of the log file
@@ -24,7 +29,14 @@ local function write(level, text)
   end
   local file = io.open(path, 'a')
   if file then
-    file:write(('%s %s %d %s\n'):format(os.date('!%Y-%m-%dT%H:%M:%SZ'), NAMES[level], vim.fn.getpid(), require('sessiond.text').one_line(text)))
+    file:write(
+      ('%s %s %d %s\n'):format(
+        os.date('!%Y-%m-%dT%H:%M:%SZ'),
+        NAMES[level],
+        vim.fn.getpid(),
+        require('sessiond.text').one_line(text)
+      )
+    )
     file:close()
   end
 end

@@ -31,7 +31,11 @@ local function configuration(cmd, ready)
     cmd = cmd,
     root_dir = vim.NIL,
     init_options = {
-      sessiond = { protocolVersions = { 1 }, clientId = client_id, terminal = require('sessiond.terminal').here() },
+      sessiond = {
+        protocolVersions = { 1 },
+        clientId = client_id,
+        terminal = require('sessiond.terminal').here(),
+      },
     },
     on_init = function(client, result)
       for _, callback in ipairs(type(on_init) == 'table' and on_init or { on_init }) do

@@ -44,7 +44,10 @@ function M.one(question, chosen)
       require(picker[2]).pick(question, chosen)
       return
     end
-    require('sessiond.log').tell(('picker = "%s", but that is not installed; vim.ui.select asks instead'):format(wanted), vim.log.levels.WARN)
+    require('sessiond.log').tell(
+      ('picker = "%s", but that is not installed; vim.ui.select asks instead'):format(wanted),
+      vim.log.levels.WARN
+    )
   end
   -- "auto": whatever a person has given vim.ui.select, which every picker offers to take over.
   select(question, chosen)

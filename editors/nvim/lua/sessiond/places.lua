@@ -29,7 +29,10 @@ end
 ---@return boolean whether it is a folder of ours that nobody else can look into
 local function is_private(path)
   local found = uv.fs_lstat(path)
-  return found ~= nil and found.type == 'directory' and found.uid == uv.getuid() and bit.band(found.mode, 63) == 0
+  return found ~= nil
+    and found.type == 'directory'
+    and found.uid == uv.getuid()
+    and bit.band(found.mode, 63) == 0
 end
 
 ---@return string?

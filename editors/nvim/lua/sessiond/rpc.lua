@@ -164,7 +164,10 @@ function Rpc:handle(body)
     -- Whoever waits for it must not wait for ever.
     local id = tonumber(body:sub(1, 200):match('"id":%s*(%d+)'))
     if id then
-      self:answered(id, { code = -32700, message = 'The answer of the daemon cannot be read.', data = { kind = 'parse' } })
+      self:answered(
+        id,
+        { code = -32700, message = 'The answer of the daemon cannot be read.', data = { kind = 'parse' } }
+      )
     end
   elseif message.method and message.id ~= nil then
     self:answer(message)
@@ -259,7 +262,11 @@ function Rpc:ended(reason)
   vim.schedule(function()
     local waiting = self.waiting
     self.waiting, self.replied = {}, {}
-    local err = { code = -32000, message = 'The connection to sessiond ended: ' .. reason, data = { kind = M.DISCONNECTED, retryable = true } }
+    local err = {
+      code = -32000,
+      message = 'The connection to sessiond ended: ' .. reason,
+      data = { kind = M.DISCONNECTED, retryable = true },
+    }
     for _, id in ipairs(vim.fn.sort(vim.tbl_keys(waiting), 'N')) do
       waiting[id](err)
     end

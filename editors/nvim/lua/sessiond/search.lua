@@ -10,7 +10,10 @@ function M.hits(query, more, callback)
   local params = vim.tbl_extend('force', { query = query, limit = 200 }, more)
   require('sessiond.actions').ask('session/search', params, function(result)
     if result.unsearched > 0 then
-      require('sessiond.log').tell(('%d sessions are not read to their end yet; search again for all hits'):format(result.unsearched), vim.log.levels.WARN)
+      require('sessiond.log').tell(
+        ('%d sessions are not read to their end yet; search again for all hits'):format(result.unsearched),
+        vim.log.levels.WARN
+      )
     end
     callback(result.hits)
   end)
@@ -19,7 +22,12 @@ end
 ---@param hit sessiond.Hit
 ---@return string
 local function line(hit)
-  return ('%s %s %s: %s'):format(text.pad(text.ago(hit.timestamp), 4), text.one_line(hit.role or hit.type), text.fit(text.one_line(hit.title or hit.sessionId), 40), text.one_line(hit.snippet))
+  return ('%s %s %s: %s'):format(
+    text.pad(text.ago(hit.timestamp), 4),
+    text.one_line(hit.role or hit.type),
+    text.fit(text.one_line(hit.title or hit.sessionId), 40),
+    text.one_line(hit.snippet)
+  )
 end
 
 ---@param hits sessiond.Hit[]
@@ -51,8 +59,15 @@ function M.quickfix(query, more)
     local buffers = require('sessiond.buffers')
     local items = {}
     for _, hit in ipairs(hits) do
-      local name = hit.entryId and buffers.entry_name(hit.sessionId, hit.targetId or hit.entryId) or buffers.tree_name(hit.sessionId)
-      items[#items + 1] = { filename = name, module = text.fit(text.one_line(hit.title or hit.sessionId), 40), lnum = 1, text = text.one_line(hit.snippet), user_data = hit }
+      local name = hit.entryId and buffers.entry_name(hit.sessionId, hit.targetId or hit.entryId)
+        or buffers.tree_name(hit.sessionId)
+      items[#items + 1] = {
+        filename = name,
+        module = text.fit(text.one_line(hit.title or hit.sessionId), 40),
+        lnum = 1,
+        text = text.one_line(hit.snippet),
+        user_data = hit,
+      }
     end
     vim.fn.setqflist({}, ' ', { title = 'sessiond: ' .. query, items = items })
     vim.cmd('botright copen')

@@ -13,7 +13,11 @@ local text = require('sessiond.text')
 ---@return string
 function M.line(session)
   local name = session.title or session.firstPrompt or '(nothing was said yet)'
-  local parts = { text.pad(text.ago(session.updatedAt), 4), text.pad(tostring(session.messageCount), 5), text.fit(text.one_line(name), 70) }
+  local parts = {
+    text.pad(text.ago(session.updatedAt), 4),
+    text.pad(tostring(session.messageCount), 5),
+    text.fit(text.one_line(name), 70),
+  }
   for _, tag in ipairs(session.tags) do
     parts[#parts + 1] = '#' .. text.one_line(tag)
   end
@@ -27,7 +31,13 @@ end
 ---@param question sessiond.SessionsQuestion
 ---@param callback fun(choices: sessiond.Choice[])
 function M.choices(question, callback)
-  local params = { all = question.all or nil, cwd = not question.all and vim.uv.cwd() or nil, query = question.query, limit = 1000, drafts = true }
+  local params = {
+    all = question.all or nil,
+    cwd = not question.all and vim.uv.cwd() or nil,
+    query = question.query,
+    limit = 1000,
+    drafts = true,
+  }
   client.request('session/list', params, function(err, result)
     if err then
       require('sessiond.actions').tell_error(err)
@@ -39,7 +49,8 @@ function M.choices(question, callback)
       if question.all then
         line = ('%s  %s'):format(line, text.one_line(vim.fn.fnamemodify(session.cwd, ':~')))
       end
-      choices[#choices + 1] = { text = line, value = session.sessionId, preview = { session = session.sessionId } }
+      choices[#choices + 1] =
+        { text = line, value = session.sessionId, preview = { session = session.sessionId } }
     end
     callback(choices)
   end)
@@ -51,11 +62,15 @@ end
 function M.pick(question, chosen)
   M.choices(question, function(choices)
     if #choices == 0 then
-      local where = question.all and 'There are no sessions yet.' or 'There are no sessions of this folder; `:Sessiond! sessions` shows all, `:Sessiond new` starts one.'
+      local where = question.all and 'There are no sessions yet.'
+        or 'There are no sessions of this folder; `:Sessiond! sessions` shows all, `:Sessiond new` starts one.'
       require('sessiond.actions').say(where)
       return
     end
-    require('sessiond.pick').one({ prompt = question.prompt or (question.all and 'All sessions' or 'Sessions of this folder'), choices = choices }, chosen)
+    require('sessiond.pick').one({
+      prompt = question.prompt or (question.all and 'All sessions' or 'Sessions of this folder'),
+      choices = choices,
+    }, chosen)
   end)
 end
 
@@ -74,9 +89,13 @@ function M.preview(choice, buffer)
     end
   end
   if preview.entry then
-    client.request('session/entryDocument', { sessionId = preview.session, entryId = preview.entry }, function(err, result)
-      show(text.lines(err and err.message or result.text))
-    end)
+    client.request(
+      'session/entryDocument',
+      { sessionId = preview.session, entryId = preview.entry },
+      function(err, result)
+        show(text.lines(err and err.message or result.text))
+      end
+    )
     return
   end
   client.request('session/tree', { sessionId = preview.session, limit = 200 }, function(err, result)

@@ -48,7 +48,8 @@ end
 ---@param instance? string
 ---@return string
 local function of(kind, place, instance)
-  return instance and instance ~= '' and ('%s:%s@%s'):format(kind, place, instance) or ('%s:%s'):format(kind, place)
+  return instance and instance ~= '' and ('%s:%s@%s'):format(kind, place, instance)
+    or ('%s:%s'):format(kind, place)
 end
 
 ---@param pid integer
@@ -71,7 +72,9 @@ local function device()
   for _, pid in ipairs({ vim.fn.getpid(), uv.os_getppid() }) do
     local own = stat(pid)
     local number = own and tonumber(own[5]) or 0
-    local major, minor = bit.band(bit.rshift(number, 8), 0xfff), bit.bor(bit.band(number, 0xff), bit.band(bit.rshift(number, 12), 0xfff00))
+    local major, minor =
+      bit.band(bit.rshift(number, 8), 0xfff),
+      bit.bor(bit.band(number, 0xff), bit.band(bit.rshift(number, 12), 0xfff00))
     if own and major >= 136 and major <= 143 then
       local leader = tonumber(own[4]) --[[@as integer]]
       local facts = stat(leader)
@@ -92,7 +95,12 @@ local function identify(tty)
   -- A terminal inside of another editor inherits the variables of the terminal that that was started from.
   local term = variable('TERM') or ''
   local inside = not (vim.startswith(term, 'tmux') or vim.startswith(term, 'screen'))
-    and (vim.tbl_contains({ 'vscode', 'zed' }, variable('TERM_PROGRAM')) or variable('VIM_TERMINAL') or variable('INSIDE_EMACS') or variable('ZED_TERM'))
+    and (
+      vim.tbl_contains({ 'vscode', 'zed' }, variable('TERM_PROGRAM'))
+      or variable('VIM_TERMINAL')
+      or variable('INSIDE_EMACS')
+      or variable('ZED_TERM')
+    )
   if not (tty and inside) then
     for _, known in ipairs(VARIABLES) do
       local value = variable(known[1])

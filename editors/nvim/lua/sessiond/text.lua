@@ -23,7 +23,8 @@ local HIDDEN = {
 local function harmless(text)
   -- Escape sequences go as a whole, so that no `[31m` is left of them.
   if text:find('\27', 1, true) then
-    text = text:gsub('\27%[[0-?]*[ -/]*[@-~]', ''):gsub('\27[%]PX^_][^\7\27]*[\7]?', ''):gsub('\27[ -/]*[0-~]', '')
+    text =
+      text:gsub('\27%[[0-?]*[ -/]*[@-~]', ''):gsub('\27[%]PX^_][^\7\27]*[\7]?', ''):gsub('\27[ -/]*[0-~]', '')
   end
   for _, hidden in ipairs(HIDDEN) do
     text = text:gsub(hidden, '')
@@ -94,7 +95,9 @@ function M.seconds(timestamp)
     return nil
   end
   -- Days since 1970 by the civil calendar; os.time would take the parts for local time.
-  local y, m = tonumber(year) --[[@as integer]], tonumber(month) --[[@as integer]]
+  local y, m =
+    tonumber(year), --[[@as integer]]
+    tonumber(month) --[[@as integer]]
   if m <= 2 then
     y, m = y - 1, m + 12
   end

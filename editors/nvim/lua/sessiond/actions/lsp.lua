@@ -61,9 +61,15 @@ local METHODS = {
     local symbols = {}
     for place, row in ipairs(view and view.rows.list or {}) do
       if row.role == 'user' or row.label then
-        local range = { start = { line = place - 1, character = 0 }, ['end'] = { line = place - 1, character = 0 } }
+        local range =
+          { start = { line = place - 1, character = 0 }, ['end'] = { line = place - 1, character = 0 } }
         local title = (row.label and '[' .. row.label .. '] ' or '') .. row.preview
-        symbols[#symbols + 1] = { name = require('sessiond.text').one_line(title) .. ' ', kind = 15, range = range, selectionRange = range }
+        symbols[#symbols + 1] = {
+          name = require('sessiond.text').one_line(title) .. ' ',
+          kind = 15,
+          range = range,
+          selectionRange = range,
+        }
       end
     end
     return symbols

@@ -17,17 +17,38 @@ local text = require('sessiond.text')
 ---@field columns table<string, string>
 
 ---@type sessiond.Signs
-local BOXES = { on = '●', off = '○', leaf = '◉', deep = '…', tip = '◀ leaf', columns = { ['|'] = '│ ', [' '] = '  ', ['+'] = '├─', ["'"] = '└─' } }
+local BOXES = {
+  on = '●',
+  off = '○',
+  leaf = '◉',
+  deep = '…',
+  tip = '◀ leaf',
+  columns = { ['|'] = '│ ', [' '] = '  ', ['+'] = '├─', ["'"] = '└─' },
+}
 ---@type sessiond.Signs
-local ASCII = { on = '*', off = 'o', leaf = '@', deep = '..', tip = '<- leaf', columns = { ['|'] = '| ', [' '] = '  ', ['+'] = '|-', ["'"] = '`-' } }
+local ASCII = {
+  on = '*',
+  off = 'o',
+  leaf = '@',
+  deep = '..',
+  tip = '<- leaf',
+  columns = { ['|'] = '| ', [' '] = '  ', ['+'] = '|-', ["'"] = '`-' },
+}
 
 ---Columns of the gutter (two cells each) that are shown at most; beyond, its left is cut.
 local WIDEST = 8
 local ROLE_CELLS = 9
 
 ---@type table<string, string> what the wire says -> what a row says
-local ROLES = { toolResult = 'tool', bashExecution = 'shell', compaction = 'compacted', branch_summary = 'summary', custom_message = 'custom' }
-local GROUPS = { user = 'SessiondUser', assistant = 'SessiondAssistant', tool = 'SessiondTool', shell = 'SessiondTool' }
+local ROLES = {
+  toolResult = 'tool',
+  bashExecution = 'shell',
+  compaction = 'compacted',
+  branch_summary = 'summary',
+  custom_message = 'custom',
+}
+local GROUPS =
+  { user = 'SessiondUser', assistant = 'SessiondAssistant', tool = 'SessiondTool', shell = 'SessiondTool' }
 
 ---@return sessiond.Signs
 function M.signs()

@@ -61,7 +61,10 @@ function M.toggle(view)
     vim.keymap.set('n', key, close, { buffer = buffer, nowait = true })
   end
   api.nvim_create_autocmd('WinLeave', { buffer = buffer, once = true, callback = vim.schedule_wrap(close) })
-  api.nvim_create_autocmd('BufUnload', { buffer = view.buffer, once = true, callback = vim.schedule_wrap(close) })
+  api.nvim_create_autocmd(
+    'BufUnload',
+    { buffer = view.buffer, once = true, callback = vim.schedule_wrap(close) }
+  )
 end
 
 return M

@@ -188,13 +188,17 @@ M.ACTIONS = {
     says = 'Follow the leaf, or stay',
     run = function(view)
       view.follows = not view.follows
-      vim.api.nvim_echo({ { view.follows and 'The cursor goes along with the leaf.' or 'The cursor stays.' } }, false, {})
+      vim.api.nvim_echo(
+        { { view.follows and 'The cursor goes along with the leaf.' or 'The cursor stays.' } },
+        false,
+        {}
+      )
     end,
   },
   refresh = {
     says = 'Read everything anew',
     run = function(view)
-      view:refresh()
+      view:ask_again()
     end,
   },
   back = {
@@ -225,21 +229,45 @@ M.ACTIONS = {
 ---@type {[1]: string, [2]: string}[][]
 M.DEFAULTS = {
   {
-    { '<CR>', 'open' }, { '<C-s>', 'open_split' }, { '<C-v>', 'open_vsplit' }, { '<C-t>', 'open_tab' },
-    { 'p', 'preview' }, { 'K', 'peek' },
+    { '<CR>', 'open' },
+    { '<C-s>', 'open_split' },
+    { '<C-v>', 'open_vsplit' },
+    { '<C-t>', 'open_tab' },
+    { 'p', 'preview' },
+    { 'K', 'peek' },
   },
   {
-    { ']]', 'next_user' }, { '[[', 'previous_user' }, { '}', 'next_branch' }, { '{', 'previous_branch' },
-    { '>', 'next_label' }, { '<', 'previous_label' }, { 'P', 'parent' }, { '.', 'leaf' },
+    { ']]', 'next_user' },
+    { '[[', 'previous_user' },
+    { '}', 'next_branch' },
+    { '{', 'previous_branch' },
+    { '>', 'next_label' },
+    { '<', 'previous_label' },
+    { 'P', 'parent' },
+    { '.', 'leaf' },
   },
   { { 'o', 'fold_toggle' }, { 'l', 'fold_open' }, { 'h', 'fold_close' } },
   {
-    { 'a', 'append' }, { 'b', 'branch' }, { 'B', 'branch_summary' }, { 'F', 'fork' }, { 'L', 'label' },
-    { 'c', 'context' }, { 'D', 'diff' }, { 'y', 'copy_id' }, { 'Y', 'copy_text' },
+    { 'a', 'append' },
+    { 'b', 'branch' },
+    { 'B', 'branch_summary' },
+    { 'F', 'fork' },
+    { 'L', 'label' },
+    { 'c', 'context' },
+    { 'D', 'diff' },
+    { 'y', 'copy_id' },
+    { 'Y', 'copy_text' },
   },
   {
-    { 'f', 'filter' }, { 's', 'search' }, { 'T', 'time' }, { 'C', 'follow' }, { 'R', 'refresh' },
-    { '<Tab>', 'back' }, { 'q', 'close' }, { '?', 'help' }, { 'g?', 'help' },
+    { 'f', 'filter' },
+    { 's', 'search' },
+    { 'T', 'time' },
+    { 'C', 'follow' },
+    { 'R', 'refresh' },
+    { '<Tab>', 'back' },
+    { 'q', 'close' },
+    { '?', 'help' },
+    { 'g?', 'help' },
   },
 } -- stylua: ignore
 

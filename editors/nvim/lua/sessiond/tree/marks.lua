@@ -55,7 +55,13 @@ local function mark(buffer, line, view)
     right[#right + 1] = { ' ' .. require('sessiond.text').ago(row.timestamp), 'SessiondTime' }
   end
   if #right > 0 then
-    api.nvim_buf_set_extmark(buffer, M.namespace, line, 0, { virt_text = right, virt_text_pos = 'right_align', ephemeral = true })
+    api.nvim_buf_set_extmark(
+      buffer,
+      M.namespace,
+      line,
+      0,
+      { virt_text = right, virt_text_pos = 'right_align', ephemeral = true }
+    )
   end
 end
 

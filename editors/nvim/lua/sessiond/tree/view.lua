@@ -79,7 +79,15 @@ function M.attach(buffer, id)
   }, Tree)
   trees[buffer] = self
   require('sessiond.tree.marks').provide()
-  for name, value in pairs({ buftype = 'nofile', swapfile = false, modeline = false, bufhidden = 'hide', undolevels = -1, modifiable = false, buflisted = false }) do
+  for name, value in pairs({
+    buftype = 'nofile',
+    swapfile = false,
+    modeline = false,
+    bufhidden = 'hide',
+    undolevels = -1,
+    modifiable = false,
+    buflisted = false,
+  }) do
     vim.bo[buffer][name] = value
   end
   vim.b[buffer].sessiond_session = id
@@ -98,7 +106,7 @@ function M.attach(buffer, id)
     back = function(session)
       self.session, self.note = session, nil
       self:title()
-      if not self.loaded then
+      if not self.loaded or self.all_stale then
         self:refresh()
       end
     end,
@@ -152,7 +160,8 @@ function Tree:title()
   if self.query then
     parts[#parts + 1] = '/' .. text.one_line(self.query)
   end
-  parts[#parts + 1] = #self.rows.list == self.total and tostring(self.total) or ('%d of %d'):format(#self.rows.list, self.total)
+  parts[#parts + 1] = #self.rows.list == self.total and tostring(self.total)
+    or ('%d of %d'):format(#self.rows.list, self.total)
   if self.note then
     parts[#parts + 1] = text.one_line(self.note)
   end
@@ -187,7 +196,8 @@ function Tree:cursors()
   for _, window in ipairs(vim.fn.win_findbuf(self.buffer)) do
     local at = api.nvim_win_get_cursor(window)
     local row = self.rows.list[at[1]]
-    cursors[#cursors + 1] = { window = window, id = row and row.id, was_tip = row ~= nil and row == self.tip, column = at[2] }
+    cursors[#cursors + 1] =
+      { window = window, id = row and row.id, was_tip = row ~= nil and row == self.tip, column = at[2] }
   end
   return cursors
 end
@@ -228,7 +238,13 @@ end
 
 -- Reading -----------------------------------------------------------------------------------------------------
 
----Read everything anew.
+---Read everything anew, because somebody asked for it: a daemon that is away is started.
+function Tree:ask_again()
+  self:refresh()
+  require('sessiond.connect').ensure(function() end)
+end
+
+---Read everything anew, at the latest when the daemon is back.
 function Tree:refresh()
   self.all_stale = true
   self:soon()
@@ -249,6 +265,10 @@ end
 ---@private
 function Tree:catch_up()
   if trees[self.buffer] ~= self then
+    return
+  end
+  if require('sessiond.connect').state().status ~= 'online' then
+    self.all_stale = true -- what is shown is read anew when the daemon is back
     return
   end
   if self.all_stale then
@@ -281,8 +301,7 @@ end
 ---@param err sessiond.RpcError
 function Tree:failed(err)
   if err.data and err.data.kind == 'disconnected' then
-    self.all_stale = true -- read again when the connection is back
-    self.loaded = false
+    self.all_stale = true
     self:say('away')
   else
     self:say(err.message)
@@ -381,7 +400,11 @@ function Tree:show_all(fresh)
   self.tip = fresh:tip()
   local lines = draw.lines(fresh.list, 1, #fresh.list, self.tip)
   if #lines == 0 then
-    lines = { self.query and 'Nothing here has all of these words.' or self.filter == 'default' and 'Nothing was said yet.' or 'The filter ' .. self.filter .. ' lets nothing through.' }
+    lines = {
+      self.query and 'Nothing here has all of these words.'
+        or self.filter == 'default' and 'Nothing was said yet.'
+        or 'The filter ' .. self.filter .. ' lets nothing through.',
+    }
   end
   local old = api.nvim_buf_get_lines(self.buffer, 0, -1, false)
   local first = 1
@@ -504,13 +527,13 @@ function Tree:set_filter(filter)
   local row = self:row()
   self.wanted_id = row and row.id
   self.filter = filter
-  self:refresh()
+  self:ask_again()
 end
 
 ---@param query string? words that all must be there; nil shows everything
 function Tree:set_query(query)
   self.query = query ~= '' and query or nil
-  self:refresh()
+  self:ask_again()
 end
 
 ---Put the cursor on an entry, now or when it is there.
@@ -563,7 +586,12 @@ function M.open(id, modifiers)
   if modifiers and modifiers ~= '' then
     vim.cmd(modifiers .. ' split')
   elseif chosen.position ~= 'current' then
-    vim.cmd((chosen.position == 'left' and 'topleft' or 'botright') .. ' ' .. math.min(chosen.width, math.floor(vim.o.columns * 0.6)) .. 'vsplit')
+    vim.cmd(
+      (chosen.position == 'left' and 'topleft' or 'botright')
+        .. ' '
+        .. math.min(chosen.width, math.floor(vim.o.columns * 0.6))
+        .. 'vsplit'
+    )
     vim.wo.winfixwidth = true
   end
   api.nvim_win_set_buf(0, buffer)

@@ -18,8 +18,14 @@ local function search(options)
   end
   require('sessiond.search').hits(query, {}, function(hits)
     local choices = require('sessiond.search').choices(hits)
-    require('sessiond.adapters.telescope').pick({ prompt = query, choices = choices }, require('sessiond.search').open, options)
+    require('sessiond.adapters.telescope').pick(
+      { prompt = query, choices = choices },
+      require('sessiond.search').open,
+      options
+    )
   end)
 end
 
-return telescope.register_extension({ exports = { sessiond = sessions, sessions = sessions, search = search } })
+return telescope.register_extension({
+  exports = { sessiond = sessions, sessions = sessions, search = search },
+})
