@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import inspect
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -315,3 +316,6 @@ def test_an_error_of_the_system_is_one_of_the_storage() -> None:
         1507,
         ErrorData(kind="storageFailed", retryable=True, path="/x", errno=errno.EACCES),
     )
+    _, message, data = errors.explain(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    assert (data.kind, data.errno) == ("storageFull", errno.ENOSPC)
+    assert "Errno" not in message

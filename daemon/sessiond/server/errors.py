@@ -1,6 +1,7 @@
 """The one table from exceptions to what a client is told: kind, whether to retry, and what helps."""
 
 import difflib
+import errno
 import logging
 import os
 from collections.abc import Callable
@@ -74,6 +75,8 @@ def explain(error: Exception) -> tuple[int, str, ErrorData]:
 
     What nobody foresaw becomes `internal`, with an id under which the log has the stack.
     """
+    if isinstance(error, OSError):
+        error = _refusal(error)
     for kind, name, details in _TABLE:
         if isinstance(error, kind):
             data = ErrorData(kind=name, retryable=ADVICE[name].retryable, **details(error))
@@ -86,6 +89,14 @@ def explain(error: Exception) -> tuple[int, str, ErrorData]:
         message,
         ErrorData(kind="internal", retryable=ADVICE["internal"].retryable, report_id=report),
     )
+
+
+def _refusal(error: OSError) -> store.StorageFailed:
+    """What the system refused where nobody said at which file of ours."""
+    where = error.filename if isinstance(error.filename, str) else None
+    kind = store.StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else store.StorageFailed
+    reason = error.strerror or str(error) or type(error).__name__
+    return kind(f"{where}: {reason}" if where else reason, path=where, errno=error.errno)
 
 
 _Details = Callable[[Any], dict[str, Any]]
@@ -143,9 +154,4 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (hub.Damaged, "damaged", _damaged),
     (store.StorageFull, "storageFull", _storage),
     (store.StorageFailed, "storageFailed", _storage),
-    (
-        OSError,
-        "storageFailed",
-        lambda e: {"path": e.filename if isinstance(e.filename, str) else None, "errno": e.errno},
-    ),
 )
