@@ -20,15 +20,19 @@ from support import logs
 from support.daemons import Running, assistant, refusal, running, user
 
 SESSION = "doctors-patient"
+MACHINE = {
+    "littleRoom", "volatileDisk", "networkDisk", "fewWatches", "fewDescriptors", "openElsewhere", "wrongClock",
+    "readOnlyDisk",
+}  # fmt: skip
 DATABASES = {"damagedIndex", "damagedHistory"}
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
     """A home as the daemon makes it: open to its owner only."""
-    os.umask(0o077)
+    before = os.umask(0o077)
     yield tmp_path / "home"
-    os.umask(0o022)
+    os.umask(before)
 
 
 async def patient(daemon: Running) -> Path:
@@ -61,8 +65,7 @@ async def found_after(
 
 def kinds(findings: list[dict[str, Any]]) -> set[str]:
     """The kinds of what is wrong; the machine that the tests run on may have its own."""
-    machine = {"littleRoom", "volatileDisk", "networkDisk", "fewWatches", "openElsewhere"}
-    return {it["kind"] for it in findings} - machine
+    return {it["kind"] for it in findings} - MACHINE
 
 
 def _of(findings: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

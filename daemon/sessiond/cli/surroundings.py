@@ -189,6 +189,10 @@ def _holder_of(path: str, held: dict[tuple[int, int], int]) -> int | None:
     except OSError:
         return None
     pid = held.get((status.st_dev, status.st_ino))
+    if pid is None:
+        # Overlays and btrfs give a file another device than the system notes with its locks.
+        same = (it for (_, inode), it in held.items() if inode == status.st_ino and _is_sessiond(it))
+        pid = next(same, None)
     return pid if pid is not None and pid > 0 else None
 
 
