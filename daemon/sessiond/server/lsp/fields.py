@@ -10,11 +10,12 @@ from typing import Final
 
 import msgspec
 
-_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]')
+TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]')
+"""Of JSON what has a place in it: texts and signs."""
 _HALF: Final = re.compile(rb'"([A-Za-z]+)"\s*:\s*"([^"\\]*)$')
 MOST_TOKENS: Final = 20_000
 """An entry's own fields come first, but for a few behind the message; no line may hold everybody up."""
-
+_LONGEST_ID: Final = 500
 
 _text = msgspec.json.Decoder(str).decode
 
@@ -41,13 +42,13 @@ def field_at(line: bytes, offset: int) -> Field | None:
 
 def half_written(before: bytes) -> tuple[str, bytes] | None:
     """The field that is being written at the end of some bytes, and what there is of its text."""
-    found = _HALF.search(before)
+    found = _HALF.search(before[-_LONGEST_ID:])
     return None if found is None else (found[1].decode(), found[2])
 
 
 def _own_fields(line: bytes) -> Iterator[Field]:
     depth, name, is_value = 0, "", False
-    for count, token in enumerate(_TOKEN.finditer(line)):
+    for count, token in enumerate(TOKEN.finditer(line)):
         kind = token[0][:1]
         if count > MOST_TOKENS:
             return

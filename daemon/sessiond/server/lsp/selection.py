@@ -1,15 +1,10 @@
 """`textDocument/selectionRange`: from the text at the cursor through the values around it to the line and the file."""
 
-import re
-from typing import Final
-
 from lsprotocol import types
 
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
-
-_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
-MOST_TOKENS: Final = 20_000
+from sessiond.server.lsp.fields import MOST_TOKENS, TOKEN
 
 
 def register(editor: Editor) -> None:
@@ -44,10 +39,12 @@ def _values(raw: bytes, offset: int) -> list[tuple[int, int]]:
     """The values of a line that hold a byte, the outermost first; a text with and without its quotes."""
     opened: list[int] = []
     found: list[tuple[int, int]] = []
-    for count, token in enumerate(_TOKEN.finditer(raw)):
+    for count, token in enumerate(TOKEN.finditer(raw)):
         if count > MOST_TOKENS:
             break
         kind = token[0][:1]
+        if kind in b":,":
+            continue
         if kind in b"{[":
             opened.append(token.start())
         elif kind == b'"':
