@@ -10,7 +10,7 @@ from sessiond.paths import Places
 from support.attached import Attached, Met, ScriptedDaemon, a_scripted_daemon, attached
 from support.homes import a_home
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 NOT_STARTED = {"SESSIOND_NO_AUTOSTART": "1"}
 
 

@@ -145,6 +145,21 @@ def test_questions_of_two_daemons_under_one_id_are_kept_apart() -> None:
     assert json.loads(answer) == {"jsonrpc": "2.0", "id": 1, "result": "new"}
 
 
+def test_what_a_daemon_had_registered_is_taken_back_before_the_next_one_registers_it() -> None:
+    talk = attached()
+    watching = {"id": "files", "method": "workspace/didChangeWatchedFiles"}
+    once = {"id": "once", "method": "textDocument/hover"}
+    talk.to_editor(request("a", "client/registerCapability", registrations=[watching, once]))
+    talk.to_editor(request("b", "client/unregisterCapability", unregisterations=[once]))
+    talk.lost()
+    met_again(talk)
+    (told,) = read(talk.news())
+    assert told["method"] == "client/unregisterCapability"
+    assert told["params"] == {"unregisterations": [watching]}
+    assert talk.to_daemon(result(told["id"])) is None
+    assert talk.news() == []
+
+
 def test_a_session_that_the_editor_follows_is_to_be_subscribed_again_after_the_last_line_it_saw() -> None:
     talk = attached(
         request(1, "session/open", sessionId="a"),

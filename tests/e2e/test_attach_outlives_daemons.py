@@ -11,7 +11,7 @@ from support.attached import attached
 from support.homes import a_home
 from support.logs import assistant, header, log, user
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def test_an_editor_goes_on_after_the_daemon_was_killed(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def shown(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., Watched]
 
 
 def answers(page: "Page") -> str:
-    return page.locator("#path").inner_text()
+    return str(page.locator("#path").inner_text())  # without Playwright its types are anything
 
 
 def test_the_transcript_is_the_path_to_the_leaf(shown: Callable[..., Watched]) -> None:

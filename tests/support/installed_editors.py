@@ -16,7 +16,7 @@ ALL = (*SYSTEM, *UNPACKED)
 
 def installed(name: str) -> str:
     """The command of an editor. Skips the test where it is missing, which `scripts/check --all` does not accept."""
-    found = shutil.which(name) if name in SYSTEM else shutil.which(BIN / name)
+    found = shutil.which(name if name in SYSTEM else f"{BIN}/{name}")
     if found is None:
         pytest.skip(f"{name} is not here: scripts/install-editors")
     return found

@@ -7,6 +7,7 @@ into what a request asks for; what a lost daemon may or may not have carried out
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -25,6 +26,7 @@ from sessiond.rpc.message import (
     decode_head,
     encode_error,
     encode_notification,
+    encode_request,
     encode_result,
 )
 
@@ -81,6 +83,8 @@ class Conversation:
     """Requests of daemons that the editor has not answered: its id for each, and the daemon's; None: it is gone."""
     _followed: dict[str, int] = field(default_factory=dict)
     """The sessions that the editor is told of, and up to which line it was."""
+    _registered: dict[str, str] = field(default_factory=dict)
+    """What the present daemon has registered with the editor: method by id. The next one does it again."""
     _documents: dict[str, list[bytes]] = field(default_factory=dict)
     _folders: list[bytes] = field(default_factory=list)
     _latest: dict[str, bytes] = field(default_factory=dict)
@@ -137,6 +141,7 @@ class Conversation:
         if head.method is not UNSET:
             self.answers += 1
             if head.id is not UNSET:
+                self._register(str(head.method), head)
                 return self._asked_by_daemon(head.id, body)  # type: ignore[arg-type]
             self._note(str(head.method), head)
             return body
@@ -186,7 +191,15 @@ class Conversation:
 
     def news(self) -> list[bytes]:
         """What the editor is told then: of each session where to subscribe again, as after any gap."""
-        told = [
+        told = []
+        if self._registered:
+            id = f"sessiond:unregister:{self._generation}"
+            self._questions[id] = None
+            gone = [{"id": it, "method": method} for it, method in self._registered.items()]
+            # LSP spells it so.
+            told.append(encode_request(id, "client/unregisterCapability", {"unregisterations": gone}))
+            self._registered.clear()
+        told += [
             encode_notification(m.LAGGED.name, t.LaggedNote(session_id=session_id, last_seq=seq))
             for session_id, seq in self._followed.items()
         ]
@@ -270,6 +283,15 @@ class Conversation:
         self._questions[ours] = id
         return _with_id(body, ours)
 
+    def _register(self, method: str, head: Head) -> None:
+        if not method.startswith("client/") or head.params is UNSET:
+            return
+        with contextlib.suppress(msgspec.DecodeError):
+            changed = _decode_registrations(head.params)
+            self._registered |= {it.id: it.method for it in changed.registrations}
+            for it in changed.unregisterations:
+                self._registered.pop(it.id, None)
+
     def _take_greeting(self, head: Head) -> None:
         if head.error is not UNSET:
             raise GreetingRefused(_message(head.error))
@@ -330,6 +352,16 @@ class _OfDocument(msgspec.Struct, rename="camel"):
     text_document: _Document
 
 
+class _Registration(msgspec.Struct):
+    id: str
+    method: str
+
+
+class _Registrations(msgspec.Struct):
+    registrations: list[_Registration] = []
+    unregisterations: list[_Registration] = []
+
+
 class _Reason(msgspec.Struct):
     message: str = ""
 
@@ -337,6 +369,7 @@ class _Reason(msgspec.Struct):
 _decode_opened = msgspec.json.Decoder(_Opened).decode
 _decode_note = msgspec.json.Decoder(_Note).decode
 _decode_document = msgspec.json.Decoder(_OfDocument).decode
+_decode_registrations = msgspec.json.Decoder(_Registrations).decode
 _decode_reason = msgspec.json.Decoder(_Reason).decode
 
 
