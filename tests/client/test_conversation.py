@@ -114,6 +114,16 @@ def test_of_what_may_have_been_done_the_editor_is_told_so(method: str) -> None:
     assert not talk.waits
 
 
+def test_what_a_leaving_daemon_did_not_begin_is_asked_of_the_next_one() -> None:
+    talk = attached(request(7, "session/append"))
+    refusal = {"code": 1429, "message": "leaving", "data": {"kind": "draining", "retryable": True}}
+    assert talk.to_editor(message(id=7, error=refusal)) is None
+    assert talk.lost() == []
+    assert [it["id"] for it in met_again(talk)[1:]] == [7]
+    answer = result(7, {})
+    assert talk.to_editor(answer) == answer
+
+
 def test_what_was_answered_is_over() -> None:
     talk = attached(request(7, "session/append"), request(8, "textDocument/hover"))
     talk.to_editor(result(7))

@@ -56,10 +56,11 @@ class GreetingRefused(Exception):
 
 @dataclass
 class _Asked:
-    """A request of the editor that has no answer yet; `again` is its body if it may be asked a second time."""
+    """A request of the editor that has no answer yet; `again`: it may be put to another daemon."""
 
     method: str
-    again: bytes | None
+    body: bytes
+    again: bool
     session_id: str | None = None
 
 
@@ -150,16 +151,21 @@ class Conversation:
             self._take_greeting(head)
             return None
         self.answers += 1
-        if head.id is not None:
-            self._answered(head)
+        if head.id is None:
+            return body
+        asked = self._asked.get(head.id)  # type: ignore[arg-type]
+        if asked is not None and self.may_go_on and _was_draining(head):
+            asked.again = True  # nothing was done, and the next daemon will do it
+            return None
+        self._answered(head)
         return body
 
     # --- when a daemon has gone ------------------------------------------------------------------------
 
     def lost(self) -> list[bytes]:
         """What the editor is told at once when the daemon has gone: what it need not wait for any more."""
-        told = [self.unknown(id) for id, asked in self._asked.items() if asked.again is None]
-        self._asked = {id: asked for id, asked in self._asked.items() if asked.again is not None}
+        told = [self.unknown(id) for id, asked in self._asked.items() if not asked.again]
+        self._asked = {id: asked for id, asked in self._asked.items() if asked.again}
         for id, theirs in self._questions.items():
             if theirs is not None:
                 told.append(encode_notification("$/cancelRequest", {"id": id}))
@@ -184,9 +190,9 @@ class Conversation:
         for document in self._documents.values():
             told += document
         for id, asked in self._asked.items():
-            if asked.again is not None and id != self._initialize_id:
-                told.append(asked.again)
-                asked.again = None  # not a third time: it may be what daemons die of
+            if asked.again and id != self._initialize_id:
+                told.append(asked.body)
+                asked.again = False  # not a third time: it may be what daemons die of
         return told
 
     def news(self) -> list[bytes]:
@@ -262,7 +268,7 @@ class Conversation:
             self._initialize, self._initialize_id = body, id
         harmless = method in _HARMLESS or method.startswith(_HARMLESS_LSP)
         session_id = _session_id(head) if method in _LEAVING else None
-        self._asked[id] = _Asked(method, body if harmless else None, session_id)
+        self._asked[id] = _Asked(method, body, harmless, session_id)
 
     def _remember(self, method: str, head: Head, body: bytes) -> None:
         uri = _uri(head)
@@ -362,8 +368,13 @@ class _Registrations(msgspec.Struct):
     unregisterations: list[_Registration] = []
 
 
+class _Why(msgspec.Struct):
+    kind: str = ""
+
+
 class _Reason(msgspec.Struct):
     message: str = ""
+    data: _Why | None = None
 
 
 _decode_opened = msgspec.json.Decoder(_Opened).decode
@@ -401,6 +412,17 @@ def _session_id(head: Head) -> str | None:
         return _decode_note(b"{}" if head.params is UNSET else head.params).session_id
     except msgspec.DecodeError:
         return None
+
+
+def _was_draining(head: Head) -> bool:
+    """Whether a daemon that makes room for another refused to begin."""
+    if head.error is UNSET:
+        return False
+    try:
+        why = _decode_reason(head.error).data
+    except msgspec.DecodeError:
+        return False
+    return why is not None and why.kind == "draining"
 
 
 def _message(error: Raw) -> str:
