@@ -68,20 +68,17 @@ def test_what_can_change_while_sessions_are_open_changes_at_once(
         assert client.call("history/recent")["prompts"] == []
 
 
-def test_the_time_until_the_end_can_be_changed_while_it_runs(tmp_path: Path) -> None:
-    with a_home() as where:
-        configured(where, '[listen]\nidle_exit = "5s"\n')
-        with subprocess.Popen(
-            sessiond("serve"), env=environment(where), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as process:
-            wait_until(Path(where.endpoint).exists, BOUND)
-            with connect(autostart=False, where=where) as client:
-                client.call("server/status")
-                configured(where, '[listen]\nidle_exit = "1s"\n')
-                process.send_signal(signal.SIGHUP)
-                wait_until(lambda: logged(where, "was read again"), BOUND)
-            assert process.wait(BOUND) == 0
-            assert logged(where, "no client for 1 seconds")
+def test_the_time_until_the_end_can_be_changed_while_it_runs(
+    daemon: tuple[Places, "subprocess.Popen[bytes]"],
+) -> None:
+    where, process = daemon
+    with connect(autostart=False, where=where) as client:
+        client.call("server/status")
+        configured(where, '[listen]\nidle_exit = "1s"\n')
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: logged(where, "was read again"), BOUND)
+    assert process.wait(BOUND) == 0
+    assert logged(where, "no client for 1 seconds")
 
 
 def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(

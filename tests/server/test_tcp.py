@@ -1,6 +1,7 @@
 """The TCP door: shut by default, on this machine only, and only for who has the token."""
 
 import json  # noqa: TID251 - what a stranger would send
+import signal
 import socket
 import stat
 import subprocess
@@ -323,9 +324,8 @@ def test_a_port_that_is_taken_is_the_reason_that_is_told() -> None:
 def test_a_client_over_tcp_keeps_the_daemon_and_its_leaving_lets_it_go() -> None:
     with a_home() as where:
         make_private(where.config)
-        Path(where.config_file).write_text(
-            '[listen]\ntcp = "127.0.0.1:0"\nidle_exit = "1s"\n', encoding="utf-8"
-        )
+        config = Path(where.config_file)
+        config.write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
         with subprocess.Popen(
             sessiond("serve"), env=environment(where), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as daemon:
@@ -333,4 +333,9 @@ def test_a_client_over_tcp_keeps_the_daemon_and_its_leaving_lets_it_go() -> None
             with knock(read_endpoint(where)["tcp"]) as knocking:
                 knocking.sendall(request("server/authenticate", token=token(where)))
                 Reader(knocking).read()
+                config.write_text('[listen]\ntcp = "127.0.0.1:0"\nidle_exit = "1s"\n', encoding="utf-8")
+                daemon.send_signal(signal.SIGHUP)
+                log = Path(where.log)
+                wait_until(lambda: "was read again" in log.read_text(encoding="utf-8"), BOUND)
+                assert daemon.poll() is None
             assert daemon.wait(BOUND) == 0

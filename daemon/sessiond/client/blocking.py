@@ -1,8 +1,8 @@
 """The daemon as a plain blocking object: for the command line and for scripts that need no event loop.
 
 One request at a time over one connection; notifications that arrive meanwhile are kept for `notifications`.
-It connects again only while nothing was said yet, and sends no `initialize`: session methods work without one
-(protocol.md).
+It connects again when a daemon has left without reading the request, and sends no `initialize`: session methods work
+without one (protocol.md). What a connection has open or subscribed to is not so on the next.
 """
 
 from __future__ import annotations
@@ -76,7 +76,6 @@ class Daemon:
     def __init__(self, dial: Callable[[], socket.socket]) -> None:
         self._dial = dial
         self._connect()
-        self._spoken_to = False
         self._subscribed = False
         self._last_id = 0
         self._told: Told | None = None
@@ -158,15 +157,14 @@ class Daemon:
             try:
                 return self._answer(request)
             except Unread:
-                if self._spoken_to:
+                if self._subscribed:
                     raise
-                # It was leaving when we came. The next one, or a new one, will read the request.
+                # It was leaving. The next one, or a new one, will read the request.
             except RpcError as error:
                 if error.kind != "draining" or self._subscribed or not self._ends():
                     raise
             self._sock.close()
             self._connect()
-            self._spoken_to = False
         return self._answer(request)
 
     def _ends(self) -> bool:
@@ -199,7 +197,6 @@ class Daemon:
     def _receive(self) -> tuple[str, dict[str, tuple[Any, int, int]]]:
         """The next message; notifications are put by and requests of the daemon declined on the way."""
         text = self._reader.read()
-        self._spoken_to = True
         if self._asked_for_life:
             self._asked_for_life = False
             self._sock.settimeout(SILENCE)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ENDED: Final = 0
 UNFINISHED: Final = 1
 """The exit status after a flush that failed or took too long; threads may still hang in the system."""
+_OFTEN: Final = 2.0  # seconds at most between two looks whether anybody needs the daemon
 DISPLACED: Final = 74
 """The exit status of a daemon that lost its lock or its socket to somebody else (EX_IOERR)."""
 
@@ -184,7 +185,7 @@ async def _idle(server: Served, listener: Listener, pace: Pace) -> Ending:
     quiet_for, accepted = 0.0, 0
     while True:
         after = pace.idle_exit
-        step = 30.0 if after is None else min(after / 10, 30.0)
+        step = _OFTEN if after is None else min(after / 10, _OFTEN)
         await asyncio.sleep(step)
         if after is None or server.busy or listener.accepted != accepted:
             quiet_for, accepted = 0.0, listener.accepted

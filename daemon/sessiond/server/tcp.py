@@ -28,6 +28,7 @@ SECONDS: Final = 10.0
 """How long a client may take to show it."""
 _FIRST_MESSAGE: Final = 64 * 1024
 _PAUSE: Final = 0.2
+_FAREWELL: Final = 1.0
 _NOT_OURS: Final = (
     b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"TRAC", b"CONN", b"PRI ", b"\x16\x03",
 )  # fmt: skip
@@ -108,8 +109,8 @@ class TcpDoor:
             async with asyncio.timeout(SECONDS):
                 said, body, mode = await self._first_message(client)
                 refusal = self._refusal(body)
-                if refusal is not None:
-                    await self._loop.sock_sendall(client, encode_frame(refusal, mode))
+            if refusal is not None:
+                await self._turn_away(client, encode_frame(refusal, mode))
         except (OSError, TimeoutError, FramingError, _NotOurs):
             client.close()
         except asyncio.CancelledError:
@@ -119,10 +120,17 @@ class TcpDoor:
             if refusal is None:
                 self._let_in(client, said)
             else:
-                log.warning("A client was turned away at the TCP door: it did not show the token")
-                with contextlib.suppress(OSError):
-                    client.shutdown(socket.SHUT_WR)
                 client.close()
+
+    async def _turn_away(self, client: socket.socket, refusal: bytes) -> None:
+        """Say why, and wait a little for him to go: to close over what is unread would take the answer back."""
+        log.warning("A client was turned away at the TCP door: it did not show the token")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FAREWELL):
+                await self._loop.sock_sendall(client, refusal)
+                client.shutdown(socket.SHUT_WR)
+                while await self._loop.sock_recv(client, _FIRST_MESSAGE):
+                    pass
 
     async def _first_message(self, client: socket.socket) -> tuple[bytes, bytes, Mode]:
         framer, said = Framer(_FIRST_MESSAGE), b""
