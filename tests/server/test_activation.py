@@ -20,6 +20,12 @@ from support.manager import given, listening_at
 from support.patience import BOUND
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that come before the daemon wait for as long as its start takes, on a machine with other things to do."""
+    monkeypatch.setattr("sessiond.client.blocking.SILENCE", BOUND)
+
+
 @contextlib.contextmanager
 def started(where: Places, listening: socket.socket, **more: str) -> Iterator[subprocess.Popen[bytes]]:
     """A daemon that was given this socket; it need not be ready."""
