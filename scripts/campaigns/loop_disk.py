@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.campaigns.campaign import Ground, hold
+from scripts.campaigns.campaign import Broken, CannotBeDone, Ground, hold
 from scripts.campaigns.daemons import runs, until
 
 _SHUTDOWN = 0x8004587D  # FS_IOC_SHUTDOWN of ext4, the same number as XFS_IOC_GOINGDOWN
@@ -48,7 +48,20 @@ class LoopDisk:
             os.close(fd)
 
     def unmount(self) -> None:
+        """Unmount, and see that it is: a process that just then copied its namespace holds a mount of its own,
+        and who mounts again would get that one, without power."""
         until(lambda: _succeeds("umount", str(self.folder)), f"{self.folder} cannot be unmounted")
+        try:
+            until(self._is_free, f"{self._device} is held")
+        except Broken as error:
+            raise CannotBeDone("another namespace holds on to the file system that was unmounted") from error
+
+    def _is_free(self) -> bool:
+        try:
+            os.close(os.open(self._device, os.O_RDONLY | os.O_EXCL))  # refused while it is mounted anywhere
+        except OSError:
+            return False
+        return True
 
     def take_down(self) -> None:
         _succeeds("umount", "--lazy", str(self.folder))

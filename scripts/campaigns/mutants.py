@@ -21,7 +21,7 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant("answers before the write", trials.cuts),
+    Mutant("answers before the write", trials.cuts_among_followers),
     Mutant("answers before the sync", trials.cuts),
     Mutant("no fdatasync", trials.cuts),
     Mutant("a sync that is tried again", trials.cuts_after_a_refusal, ("a sync that fails",)),
@@ -30,7 +30,7 @@ MUTANTS = (
     Mutant("a migration in place", trials.cuts),
     Mutant("a blob behind its line", trials.cuts),
     Mutant("news before the sync", trials.cuts_among_followers),
-    Mutant("an end without a flush", trials.an_orderly_end),
+    Mutant("an end without a flush", trials.an_orderly_end, ("syncs that come late",)),
     Mutant("a migration without the original", trials.a_victim("migration of version 2")),
     Mutant("no repair of the tail", trials.a_victim("repair of half a line")),
     Mutant("a repair that throws away", trials.a_victim("repair of half a line")),

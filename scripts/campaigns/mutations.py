@@ -59,6 +59,12 @@ def a_sync_that_fails() -> None:
     os.fdatasync = fails
 
 
+@_fault
+def syncs_that_come_late() -> None:
+    """What was only written is left to the end of the daemon, or to whoever asks."""
+    _module("store.files.commit")._SYNC_WRITTEN_AFTER = 3600.0  # noqa: SLF001
+
+
 def _with_write(write: Callable[[int, Any], int]) -> None:
     module = _module("store.files.store")
     module.Syscalls = functools.partial(module.Syscalls, write=write)
@@ -103,7 +109,7 @@ def answers_before_the_write() -> None:
 
     def at_once(self: Any, data: bytes, durability: str) -> asyncio.Future[bool]:
         loop = asyncio.get_running_loop()
-        loop.call_later(0.005, append, self, data, durability)
+        loop.call_later(0.02, append, self, data, durability)
         done: asyncio.Future[bool] = loop.create_future()
         loop.call_soon(done.set_result, False)
         return done
@@ -183,14 +189,10 @@ def a_blob_behind_its_line() -> None:
     """A line does not wait for the blob that it names."""
     blobs = _module("hub.blobs").SessionBlobs
     keep = blobs.keep
-    late: set[asyncio.Task[None]] = set()
 
     async def later(self: Any, new: Any, drafts: Any) -> None:
-        async def kept() -> None:
-            await asyncio.sleep(0.05)
-            await keep(self, new, drafts)
-
-        late.add(asyncio.create_task(kept()))
+        loop = asyncio.get_running_loop()
+        loop.call_later(30, lambda: loop.create_task(keep(self, new, drafts)))
 
     blobs.keep = later
 

@@ -34,8 +34,17 @@ class Nursery:
         self._process.stdin.flush()
         answer = json.loads(self._process.stdout.readline() or b'["the nursery has ended"]')
         if not isinstance(answer, int):
-            raise Broken(f"no daemon in {home.folder}: {answer[0]}")
+            raise Broken(f"no daemon in {home.folder}: {answer[0]}{_last_words(home)}")
         return answer
+
+
+def _last_words(home: Home) -> str:
+    """The end of what daemons there said on standard error, on lines of its own."""
+    try:
+        said = (Path(home.places.state) / "stderr").read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return f"\n{error}"
+    return "".join(f"\n{line}" for line in said.splitlines()[-15:])
 
 
 @contextlib.contextmanager
