@@ -17,10 +17,9 @@ import pynvim
 from sessiond.paths import Places
 from support.homes import environment, wait_until
 from support.installed_editors import PROJECT, installed
+from support.patience import BOUND
 
 PLUGIN = PROJECT / "editors/nvim"
-BOUND = 45.0
-"""Seconds within which anything that is waited for must have happened."""
 
 _SCREEN = """
 vim.cmd.redraw({ bang = true })
@@ -77,9 +76,9 @@ class Neovim:
             time.sleep(0.02)
         return lines
 
-    def until(self, expression: str, *arguments: Any) -> Any:
+    def until(self, expression: str, *arguments: Any, bound: float = BOUND) -> Any:
         """Wait until a Lua expression is true, and return its value."""
-        deadline = time.monotonic() + BOUND
+        deadline = time.monotonic() + bound
         while not (value := self.lua(f"return {expression}", *arguments)):
             assert time.monotonic() < deadline, f"{expression} did not come true; {self.messages()}"
             time.sleep(0.02)

@@ -242,6 +242,7 @@ def test_half_a_surrogate_pair_does_not_cost_the_answer(teller: Teller, tmp_path
         assert found["content"] == "half \ufffd of 😀"
 
 
+@pytest.mark.timeout(500)
 def test_a_hundred_thousand_entries_are_usable(teller: Teller, tmp_path: Path) -> None:
     count = 100_000
     header = {
@@ -264,7 +265,7 @@ def test_a_hundred_thousand_entries_are_usable(teller: Teller, tmp_path: Path) -
     with a_neovim(teller.where, teller.folder) as nvim:
         nvim.command(f"Sessiond open {tmp_path / 'large.jsonl'}")
         nvim.see("entry 1")
-        nvim.until(f"vim.api.nvim_buf_line_count(0) == {count}")
+        nvim.until(f"vim.api.nvim_buf_line_count(0) == {count}", bound=300)
         nvim.see("entry 99999", "◀ leaf")
         teller.append("atlas-large", user("One more."))
         nvim.see("One more.")

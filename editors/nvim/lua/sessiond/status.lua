@@ -1,7 +1,15 @@
 ---A few words for a statusline. Nothing is asked of the daemon for them.
 local M = {}
 
-local SIGNS = { online = '', connecting = ' …', offline = ' (away)' }
+---@param state sessiond.Connection
+---@return string
+local function sign(state)
+  if state.status == 'online' then
+    return ''
+  end
+  -- Between two looks for a daemon that is away it is still away, not being connected to.
+  return (state.status == 'offline' or state.outages > 0) and ' (away)' or ' …'
+end
 
 ---@return string empty when nothing of sessiond is in use here
 function M.text()
@@ -16,7 +24,7 @@ function M.text()
     name = view.session.title or name
   end
   local words = require('sessiond.text')
-  return words.fit(words.one_line(name), 30) .. (SIGNS[state.status] or '')
+  return words.fit(words.one_line(name), 30) .. sign(state)
 end
 
 return M
