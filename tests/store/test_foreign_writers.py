@@ -233,3 +233,18 @@ async def test_the_place_of_every_batch_without_drift_is_where_its_caller_expect
                 add(file_of(log), b"theirs\n")
             (drifted,) = await append(log, line)
             assert drifted or log.read(expected, log.size) == line
+
+
+async def test_only_what_others_do_to_a_log_touches_it(tmp_path: Path) -> None:
+    async with file_store(tmp_path) as store:
+        log = await new_log(store)
+        await append(log, b"1\n")
+        await log.append(b"x" * 400_000 + b"\n", "written")
+        await log.rewrite(b"new\n", 1)
+        await log.quarantine_tail(2, 1)
+        await append(log, b"2\n")
+        assert not log.is_touched
+        os.utime(file_of(log), (0, 0))
+        assert log.is_touched
+        await log.close()
+        assert log.is_touched

@@ -106,7 +106,9 @@ class FileLog:
 
     @property
     def is_touched(self) -> bool:
-        return self._file.was_touched if self._commits.moves_file else self._file.is_touched()
+        if self._closed or self._commits.moves_file:
+            return self._file.was_touched
+        return self._file.is_touched()
 
     def distrust(self) -> LogReplaced:
         self._commits.trouble = self._file.distrust()
