@@ -269,7 +269,7 @@ async def test_a_message_may_be_as_large_as_chosen_and_no_larger(tmp_path: Path,
 
         def too_much() -> list[dict[str, Any]]:
             with Wire(tmp_path) as wire:
-                wire.send(b"Content-Length: %d\r\n\r\n" % (MIB + 1))
+                wire.send(b"Content-Length: %d\r\n\r\n%b" % (MIB + 1, b'{"x":"' + b"y" * 10_000))
                 return wire.read_all()
 
         [told] = await in_thread(too_much)
