@@ -62,7 +62,7 @@ class Home:
             pid = int(told["pid"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return pid if runs(pid) and _start_time(pid) == told.get("startTime") else None
+        return pid if runs(pid) and start_time(pid) == told.get("startTime") else None
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
         """Send the daemon a signal, and wait until it has ended."""
@@ -126,7 +126,8 @@ def _stat(pid: int) -> list[bytes] | None:
     return stat.rpartition(b")")[2].split()
 
 
-def _start_time(pid: int) -> int | None:
+def start_time(pid: int) -> int | None:
+    """When a process began, in ticks since the start of the machine: with its id it names one process for ever."""
     fields = _stat(pid)
     return None if fields is None else int(fields[19])
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.campaigns.campaign import Broken
-from scripts.campaigns.daemons import Home, wait_gone
+from scripts.campaigns.daemons import Home, runs, start_time, until
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,7 +82,7 @@ def _serve() -> None:
 
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody has to bury them
-    children: list[int] = []
+    children: dict[int, int | None] = {}  # when they began, since ids are given again
     for line in sys.stdin.buffer:
         asked = json.loads(line)
         told, telling = os.pipe()
@@ -91,15 +91,17 @@ def _serve() -> None:
             os.close(told)
             _be_a_daemon(asked["home"], asked["faults"], telling)
         os.close(telling)
-        children.append(child)
+        children = {pid: began for pid, began in children.items() if start_time(pid) == began}
+        children[child] = start_time(child)
         with open(told, "rb") as word:
             answer = word.read().decode(errors="replace")
         print(json.dumps(child if answer == "READY" else [answer or "it ended without a word"]), flush=True)
-    for child in children:
+    left = [pid for pid, began in children.items() if began is not None and start_time(pid) == began]
+    for child in left:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
-    for child in children:
-        wait_gone(child)
+    for child in left:
+        until(lambda pid=child: start_time(pid) != children[pid] or not runs(pid), "a daemon does not end")  # type: ignore[misc]
 
 
 def _be_a_daemon(home: str, faults: list[str], telling: int) -> None:
