@@ -143,7 +143,10 @@ class Daemon:
         if self._asked_for_life:
             self._give_up(SILENCE + PATIENCE)
         self._asked_for_life = True
-        self._send({"jsonrpc": "2.0", "id": _SIGN_OF_LIFE, "method": "server/status", "params": {}})
+        try:
+            self._send({"jsonrpc": "2.0", "id": _SIGN_OF_LIFE, "method": "server/status", "params": {}})
+        except Unread:
+            raise Disconnected from None
         self._sock.settimeout(PATIENCE)
 
     def _give_up(self, seconds: float) -> NoReturn:
@@ -196,7 +199,12 @@ class Daemon:
 
     def _receive(self) -> tuple[str, dict[str, tuple[Any, int, int]]]:
         """The next message; notifications are put by and requests of the daemon declined on the way."""
-        text = self._reader.read()
+        try:
+            text = self._reader.read()
+        except Unread:
+            if self._asked_for_life:
+                raise Disconnected from None  # what was not read may be that question, and not the request before it
+            raise
         if self._asked_for_life:
             self._asked_for_life = False
             self._sock.settimeout(SILENCE)

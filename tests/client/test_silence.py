@@ -1,0 +1,80 @@
+"""A daemon that is silent for long: it is asked for a sign of life, and what it may have read is not sent again."""
+
+import json  # noqa: TID251 - the daemon here is a script
+import socket
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from sessiond.client import blocking
+from sessiond.client.blocking import Daemon
+from sessiond.client.wire import DaemonHung, Disconnected, Reader, Unread, frame
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocking, "SILENCE", 0.05)
+    monkeypatch.setattr(blocking, "PATIENCE", 5.0)
+
+
+def talking_to(script: Callable[[socket.socket, Reader], None]) -> tuple[Daemon, list[int], threading.Thread]:
+    """A client of a daemon that does what the script says, and how often it was dialled."""
+    ours, theirs = socket.socketpair()
+    dialled: list[int] = []
+
+    def dial() -> socket.socket:
+        dialled.append(1)
+        if len(dialled) > 1:
+            raise AssertionError("it was dialled again")
+        return ours
+
+    def run() -> None:
+        with theirs:
+            script(theirs, Reader(theirs))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return Daemon(dial), dialled, thread
+
+
+def test_a_request_may_take_long_while_signs_of_life_come() -> None:
+    def script(sock: socket.socket, reader: Reader) -> None:
+        request = json.loads(reader.read())
+        for _ in range(3):
+            sign = json.loads(reader.read())
+            assert sign["method"] == "server/status"
+            sock.sendall(frame({"jsonrpc": "2.0", "id": sign["id"], "result": {}}))
+        sock.sendall(frame({"jsonrpc": "2.0", "id": request["id"], "result": {"done": True}}))
+
+    daemon, _, thread = talking_to(script)
+    with daemon:
+        assert daemon.call("session/compact") == {"done": True}
+    thread.join(30)
+
+
+def test_without_a_sign_of_life_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocking, "PATIENCE", 0.05)
+    ended = threading.Event()
+
+    def script(_sock: socket.socket, _reader: Reader) -> None:
+        ended.wait(30)
+
+    daemon, _, thread = talking_to(script)
+    with daemon, pytest.raises(DaemonHung):
+        daemon.call("session/list")
+    ended.set()
+    thread.join(30)
+
+
+def test_a_request_that_may_have_been_read_is_not_sent_again() -> None:
+    def script(sock: socket.socket, reader: Reader) -> None:
+        reader.read()
+        sock.recv(1, socket.MSG_PEEK)  # the question for a sign of life is there, and is never read
+
+    daemon, dialled, thread = talking_to(script)
+    with daemon, pytest.raises(Disconnected) as raised:
+        daemon.call("session/append")
+    assert not isinstance(raised.value, Unread)
+    assert dialled == [1]
+    thread.join(30)
