@@ -17,33 +17,26 @@ import msgspec
 
 from sessiond.hub import meaning, placing
 from sessiond.hub.blobs import NO_BLOBS, SessionBlobs
-from sessiond.hub.errors import HubError, Overloaded, ReadOnly, UnsupportedVersion
+from sessiond.hub.errors import Overloaded
 from sessiond.hub.events import NOBODY, Follower, Listener
-from sessiond.hub.loaded import LoadedSession, read_into
-from sessiond.hub.migration import migrated, with_cwd
 from sessiond.hub.placing import Placement, Prepared
 from sessiond.hub.refusing import refusal_of
 from sessiond.hub.telling import tell_of_lines, tell_of_meaning
+from sessiond.hub.tended import TendedSession
 from sessiond.hub.watch import Watchers
 from sessiond.protocol import types as t
-from sessiond.session import entries
-from sessiond.session.tree import Tree
-from sessiond.session.views import Outline
 from sessiond.store.base import Durability, Log, LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
 
 Done = Callable[["Outcome | Exception"], None]
 
-FOREIGN_SLICE: Final = 256 * 1024
 SETTLE_AT_ONCE: Final = 100
 """Batches taken, or answered, in one turn of the loop."""
 MUCH_UNWRITTEN: Final = 64 * 1024 * 1024
 """Bytes on their way to one log above which those who append to it are not read meanwhile (fact: daemons B5)."""
 MOST_UNWRITTEN: Final = 2 * MUCH_UNWRITTEN
 """And above which an append is refused, unless it is the only one."""
-SETTLE_SECONDS: Final = 0.3
-"""How long a foreign program's half line must have stood still before it counts as torn."""
 RETRY_SECONDS: Final = 5.0
 """How often it is looked whether a session that takes no writes can be written again (facts: daemons C7)."""
 _BY_ITSELF: Final = t.Origin(kind="daemon")
@@ -78,7 +71,7 @@ class _Waiting:
     concerns_blobs: bool  # what it names must be durable first
 
 
-class LiveSession(LoadedSession):
+class LiveSession(TendedSession):
     """An open session. Everything but the `async` methods is synchronous, on the loop's thread."""
 
     def __init__(
@@ -102,18 +95,15 @@ class LiveSession(LoadedSession):
         self.listener, self.follower = listener, follower
         self.engaged = 0  # pieces of work that will append here when they are done
         self._batches: deque[_Batch] = deque()
-        self._lock = asyncio.Lock()
         self._waiting: deque[_Waiting] = deque()
         self.unwritten_bytes = 0  # on their way to the log
         self._serving: asyncio.Task[None] | None = None
-        self._writable = False  # tail, version and place have been seen to
         self.refuses: t.Refuses | None = None
         """Why it takes no writes, as it was last told."""
         self._retried_at = time.monotonic()
         self.just_promoted = False  # the draft has moved, and nobody has been told yet
         self._drifted = False
         self._watched: asyncio.Future[bool] | None = None
-        self.ended: HubError | None = None  # why nothing more is taken, when it is about to go
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -140,17 +130,6 @@ class LiveSession(LoadedSession):
     def is_draft(self) -> bool:
         """Whether nobody has answered here yet; a foreign program may have, in a file among the drafts."""
         return self.log.draft and not self.tree.has_assistant()
-
-    @property
-    def read_only(self) -> HubError | None:
-        """Why nothing may be written here, or None."""
-        if self.tree.damaged:
-            return ReadOnly("it has no valid header; the file is left as it is", path=self.log.path)
-        if self.tree.version > entries.CURRENT_VERSION or self.tree.version < 1:
-            return UnsupportedVersion(self.tree.version)
-        if self.log.read_only is not None:
-            return ReadOnly(self.log.read_only, path=self.log.path)
-        return None
 
     def note_refusal(self) -> None:
         """See whether the session takes writes, and say so once when that has changed."""
@@ -285,42 +264,6 @@ class LiveSession(LoadedSession):
         # Between batches a foreign program may have written; while ours are under way the log itself looks.
         return bool(self._batches) or not self.log.foreign_bytes()
 
-    async def _make_writable(self) -> None:
-        await self._until_idle()
-        if self.log.read_only is not None:
-            await self.log.retry()
-        await self._ingest()
-        refusal = self.read_only
-        if refusal is not None:
-            raise refusal
-        if await self._put_tail_aside() is None and self.tree.tail_is_entry:
-            await self.log.complete_tail()
-            # Not only the newline may be new: what another program wrote just before it is the log's, too.
-            before = meaning.facts(self.tree)
-            self._read_rest()
-            tell_of_lines(self, before, {})
-        if self.tree.version < entries.CURRENT_VERSION:
-            await self._migrate()
-        self._writable = True
-
-    async def mend_tail(self) -> str | None:
-        """Put a torn tail aside, as the next append would; where it lies now, None when there is none (any more)."""
-        async with self._lock:
-            await self._until_idle()
-            await self._ingest()
-            if self.read_only is not None:
-                raise self.read_only
-            return await self._put_tail_aside()
-
-    async def _put_tail_aside(self) -> str | None:
-        if self.tree.tail:
-            await self._let_the_tail_settle()
-        if not self.tree.tail:
-            return None
-        kept = await self.log.quarantine_tail(self.tree.end, len(self.tree))
-        self.tree.drop_tail()
-        return kept
-
     def _promotes(self, prepared: Prepared) -> bool:
         return self.log.draft and any(row.role == "assistant" for row in prepared.rows)
 
@@ -328,57 +271,12 @@ class LiveSession(LoadedSession):
         while self._batches:
             await self._idle.wait()
 
-    async def _let_the_tail_settle(self) -> None:
-        """A half line may be another program's write under way: give it time before it counts as torn."""
-        until = time.monotonic() + SETTLE_SECONDS
-        while self.tree.tail and time.monotonic() < until:
-            await asyncio.sleep(0.02)
-            if self.log.foreign_bytes():
-                await self._ingest()
-                until = time.monotonic() + SETTLE_SECONDS
-
-    async def _migrate(self) -> None:
-        """Rewrite a v1 or v2 log as v3, the original kept; the rows and their seqs stay the same.
-
-        Readers go on meanwhile: they find the old rows in the old bytes until the new tree is there.
-        """
-        version, tree = self.tree.version, Tree()
-        former = b"".join(self.log.scan())
-        lines = await migrated(self.tree, former)
-        await read_into(tree, [lines])
-        await self._rewrite(lines, tree, former, version)
-
-    async def _rewrite(self, lines: bytes, tree: Tree, former: bytes, version: int) -> None:
-        """Put lines in the place of all that the log holds; `tree` is made of them, the readers' of `former`."""
-        self._former = former
-        try:
-            await self.log.rewrite(lines, version)
-            self.tree, self.outline = tree, Outline()
-        finally:
-            self._former = None
-        if self.log.trouble is not None:
-            raise self.log.trouble
+    def _tell_of_others(self, before: meaning.Facts) -> None:
+        tell_of_lines(self, before, {})
 
     async def move(self, cwd: str, origin: t.Origin) -> None:
-        """Let the session belong to another working directory: its log moves there, and its header says so.
-
-        pi and oh-my-pi go by the header, and so do our lists; a line that overruled it would be ours alone. So the
-        header is rewritten, its other fields and every other line as they are, and the original kept beside it.
-        The log moves first: after a crash in between the header decides, and the same request does the rest.
-        """
-        async with self._lock:
-            if self.ended is not None:
-                raise self.ended
-            self._writable = False  # whoever appends waits for us
-            await self._make_writable()
-            self._writable = False
-            tree, header = self.tree, self.tree.header
-            await self.log.move(cwd)
-            if header is not None and header.cwd != cwd:
-                former, moved = b"".join(self.log.scan()), Tree()
-                lines = with_cwd(tree, former, cwd)
-                await read_into(moved, [lines])
-                await self._rewrite(lines, moved, former, tree.version)
+        """Let the session belong to another working directory."""
+        await self._move(cwd)
         self.listener.changed(self, ["path", "cwd"], origin)
 
     def _submit(self, prepared: Prepared, durability: Durability, origin: t.Origin, done: Done) -> None:
@@ -511,41 +409,6 @@ class LiveSession(LoadedSession):
         self._writable = not self.tree.tail and not self.tree.tail_is_entry
         self._idle.set()
         self.note_refusal()
-
-    # --- foreign writers -------------------------------------------------------------------------------
-
-    async def ingest(self) -> bool:
-        """Take in what another program has added, and announce it; whether there was anything.
-
-        Raises `LogReplaced` when the file was cut short or replaced.
-        """
-        async with self._lock:
-            await self._until_idle()
-            return await self._ingest()
-
-    async def _ingest(self) -> bool:
-        foreign = self.log.foreign_bytes()
-        if not foreign:
-            return False
-        before = meaning.facts(self.tree)
-        size, position = self.log.size + foreign, self.tree.end
-        while position < size:
-            data = self.log.read(position, min(position + FOREIGN_SLICE, size))
-            if not data:
-                raise LogReplaced(self.log.ref)
-            position += len(data)
-            self.tree.read(data)
-            await asyncio.sleep(0)
-        self.tree.finish()
-        self.log.accept(size)
-        self._writable = self._writable and not self.tree.tail and not self.tree.tail_is_entry
-        tell_of_lines(self, before, {})
-        return self.tree.committed > before.rows
-
-    def _read_rest(self) -> None:
-        for data in self.log.scan(self.tree.end):
-            self.tree.read(data)
-        self.tree.finish()
 
     # --- the end ---------------------------------------------------------------------------------------
 
