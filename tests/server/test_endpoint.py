@@ -26,7 +26,7 @@ def test_the_file_has_the_names_that_clients_look_for(tmp_path: Path) -> None:
     path = tmp_path / "endpoint.json"
     endpoint.publish(str(path), endpoint.describe("/r/sessiond.sock", "e-1"))
     told = msgspec.json.decode(path.read_bytes())
-    assert set(told) == {"socket", "epoch", "bootId", "pid", "startTime", "build", "protocol"}
+    assert set(told) == {"socket", "tcp", "epoch", "bootId", "pid", "startTime", "build", "protocol"}
     assert (told["socket"], told["epoch"], told["pid"]) == ("/r/sessiond.sock", "e-1", os.getpid())
 
 
