@@ -225,17 +225,27 @@ def with_links_instead_of_folders(spot: Spot) -> None:
 def with_links_instead_of_files(spot: Spot) -> None:
     spot.state.mkdir(parents=True, mode=0o700)
     _close_folders(spot)
-    for name in ("daemon.lock", "start.lock", "sessiond.log"):
-        (spot.folder / name).write_text("a diary", encoding="utf-8")
-        (spot.state / name).unlink(missing_ok=True)
-        (spot.state / name).symlink_to(spot.folder / name)
+    for name in ("daemon.lock", "start.lock"):
+        _link_to_a_diary(spot, name)
         spot.refuses(spot.state / name)
-        hold(
-            (spot.folder / name).read_text(encoding="utf-8") == "a diary",
-            f"{name} was written through a link",
-        )
+        _hold_untouched(spot, name)
         (spot.state / name).unlink()
+    # Without a log sessions are served all the same.
+    _link_to_a_diary(spot, "sessiond.log")
     spot.serves()
+    spot.stops()
+    _hold_untouched(spot, "sessiond.log")
+
+
+def _link_to_a_diary(spot: Spot, name: str) -> None:
+    (spot.folder / name).write_text("a diary", encoding="utf-8")
+    (spot.state / name).unlink(missing_ok=True)
+    (spot.state / name).symlink_to(spot.folder / name)
+
+
+def _hold_untouched(spot: Spot, name: str) -> None:
+    hold((spot.state / name).is_symlink(), f"the link {name} is gone")
+    hold((spot.folder / name).read_text(encoding="utf-8") == "a diary", f"{name} was written through a link")
 
 
 def with_a_folder_that_others_may_write_to(spot: Spot) -> None:
