@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.campaigns.campaign import Ground
-from scripts.campaigns.daemons import Home, until
+from scripts.campaigns.daemons import Home, runs, until
 from scripts.campaigns.nursery import Nursery
 
 
@@ -30,7 +30,7 @@ def find_strace(ground: Ground, nurse: Nursery) -> str:
 
 @contextlib.contextmanager
 def traced(strace: str, pid: int, how: Sequence[str], trace: Path) -> Iterator[bool]:
-    """Trace all threads of a process into a file; whether strace is attached."""
+    """Trace all threads of a process into a file; whether strace is attached, or was when the process died of it."""
     told = trace.with_suffix(".told")
     trace.write_bytes(b"")
     command = [strace, "--follow-forks", "--attach", str(pid), "--output", str(trace), *how]
@@ -43,6 +43,7 @@ def traced(strace: str, pid: int, how: Sequence[str], trace: Path) -> Iterator[b
                 lambda: b"attached" in told.read_bytes() or tracer.poll() is not None,
                 "strace does not attach",
             )
-            yield tracer.poll() is None
+            # The very first call may be the one that kills, also one that nobody has asked for.
+            yield tracer.poll() is None or (b"attached" in told.read_bytes() and not runs(pid))
         finally:
             tracer.terminate()  # it lets go of the process, if that still runs
