@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.campaigns.campaign import Broken, CannotBeDone, Ground, hold
-from scripts.campaigns.daemons import runs, until
+from scripts.campaigns.daemons import until
 
 _SHUTDOWN = 0x8004587D  # FS_IOC_SHUTDOWN of ext4, the same number as XFS_IOC_GOINGDOWN
 _WITHOUT_FLUSH = 2  # neither data nor the journal's last part are written: the power is gone
 _MEGABYTES = {"ext4": 64, "xfs": 320}  # XFS has a least size
-_OURS = re.compile(r"/sdc-[^/ ]+/power-(\d+)-[a-z0-9]+")
+_OURS = re.compile(r"/sdc-[^/ ]+/power-[a-z0-9]+(\.img|$)")
 
 
 class LoopDisk:
@@ -75,37 +75,48 @@ def loop_disk(ground: Ground, kind: str) -> Iterator[LoopDisk]:
     for tool in (f"mkfs.{kind}", "losetup", "mount", "umount"):
         if _found(tool) is None:
             ground.leave_out(tool)
-    folder = ground.folder / f"power-{os.getpid()}-{kind}"
+    folder = ground.folder / f"power-{kind}"
     image = folder.with_suffix(".img")
-    with image.open("wb") as file:
-        file.truncate(_MEGABYTES[kind] << 20)
     folder.mkdir()
     disk = LoopDisk(image, kind, folder)
-    try:
+    with image.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as long as we live, which others see by it
+        file.truncate(_MEGABYTES[kind] << 20)
         try:
-            _take_down_leftovers()
-            _output(f"mkfs.{kind}", "-q", str(image))
-            disk.attach()
-        except subprocess.CalledProcessError as error:
-            ground.cannot(f"{' '.join(error.cmd[:1])}: {error.stderr.decode(errors='replace').strip()}")
-        yield disk
-    finally:
-        disk.take_down()
-        image.unlink()
+            try:
+                _take_down_leftovers()
+                _output(f"mkfs.{kind}", "-q", str(image))
+                disk.attach()
+            except subprocess.CalledProcessError as error:
+                ground.cannot(f"{' '.join(error.cmd[:1])}: {error.stderr.decode(errors='replace').strip()}")
+            yield disk
+        finally:
+            disk.take_down()
+            image.unlink()
 
 
 def _take_down_leftovers() -> None:
     """Unmount and detach what a run left that was killed."""
     for line in Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines():
         folder = line.split()[1]
-        found = _OURS.search(folder)
-        if found is not None and not runs(int(found[1])):
+        if _OURS.search(folder) and _is_left(f"{folder}.img"):
             _succeeds("umount", "--lazy", folder)
     for line in _output("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").splitlines():
         device, _, image = line.partition(" ")
-        found = _OURS.search(image)
-        if found is not None and not runs(int(found[1])):
+        if _OURS.search(image) and _is_left(image.strip()):
             _succeeds("losetup", "--detach", device)
+
+
+def _is_left(image: str) -> bool:
+    """Whether nobody holds an image any more. Process ids do not tell: other namespaces have others."""
+    try:
+        with open(image.removesuffix(" (deleted)"), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _found(tool: str) -> str | None:
