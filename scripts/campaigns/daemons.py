@@ -132,6 +132,15 @@ def start_time(pid: int) -> int | None:
     return None if fields is None else int(fields[19])
 
 
+def kill_the_same(pid: int, began: int | None) -> None:
+    """Kill a process and wait until it has ended; nobody who was given its id since (see `start_time`)."""
+    if began is None or start_time(pid) != began:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: start_time(pid) != began or not runs(pid), f"process {pid} does not end")
+
+
 def wait_gone(pid: int) -> None:
     """Wait until a process has ended, in whoever's care it was."""
     until(lambda: not runs(pid), f"process {pid} does not end")

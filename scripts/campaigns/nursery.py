@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.campaigns.campaign import Broken
-from scripts.campaigns.daemons import Home, runs, start_time, until
+from scripts.campaigns.daemons import Home, kill_the_same, start_time
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -96,12 +96,8 @@ def _serve() -> None:
         with open(told, "rb") as word:
             answer = word.read().decode(errors="replace")
         print(json.dumps(child if answer == "READY" else [answer or "it ended without a word"]), flush=True)
-    left = [pid for pid, began in children.items() if began is not None and start_time(pid) == began]
-    for child in left:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-    for child in left:
-        until(lambda pid=child: start_time(pid) != children[pid] or not runs(pid), "a daemon does not end")  # type: ignore[misc]
+    for child, began in children.items():
+        kill_the_same(child, began)
 
 
 def _be_a_daemon(home: str, faults: list[str], telling: int) -> None:

@@ -2,14 +2,12 @@
 
 import asyncio
 import contextlib
-import os
 import random
 import shutil
-import signal
 from dataclasses import dataclass
 
 from scripts.campaigns.campaign import Campaign, Figures, Ground, hold
-from scripts.campaigns.daemons import Home, wait_gone
+from scripts.campaigns.daemons import Home, kill_the_same, start_time
 from scripts.campaigns.log_on_disk import log_of, read_log
 from scripts.campaigns.loop_disk import LoopDisk, loop_disk, try_cut
 from scripts.campaigns.nursery import Nursery, nursery
@@ -62,6 +60,7 @@ async def _cut(disk: LoopDisk, nurse: Nursery, chance: random.Random, tally: _Ta
     """One life on the disk, its sudden end, and what the next daemon finds."""
     home = Home(disk.folder / "h")
     pid = await asyncio.to_thread(nurse.start, home)
+    began = start_time(pid)  # its endpoint may lie on a disk without power
     try:
         async with contextlib.AsyncExitStack() as stack:
             maker = await stack.enter_async_context(home.connect(autostart=False))
@@ -82,29 +81,23 @@ async def _cut(disk: LoopDisk, nurse: Nursery, chance: random.Random, tally: _Ta
             # An answer that comes after the cut is none: with the power its sender would have gone.
             known = [(ledger, batch, list(batch.seqs)) for ledger in ledgers for batch in ledger.batches]
             disk.cut()
-            await asyncio.to_thread(_kill, pid)
+            await asyncio.to_thread(kill_the_same, pid, began)
             for outcome in await asyncio.gather(*working, return_exceptions=True):
                 if isinstance(outcome, BaseException) and not isinstance(outcome, RpcError):
                     raise outcome  # a refusal is what is due on a disk without power
     finally:
-        _kill(pid)
+        kill_the_same(pid, began)
     disk.unmount()
     disk.mount()
     pid = await asyncio.to_thread(nurse.start, home)
+    began = start_time(pid)
     try:
         await asyncio.to_thread(_check, home, known, tally)
     finally:
-        _kill(pid)
+        kill_the_same(pid, began)
     tally.cuts += 1
     tally.tried += sum(writer.tried for writer in writers)
     shutil.rmtree(home.folder)
-
-
-def _kill(pid: int) -> None:
-    """Kill a daemon whose endpoint lies on a disk without power."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-    wait_gone(pid)
 
 
 def _check(home: Home, known: list[tuple[Ledger, Batch, list[int]]], tally: _Tally) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import json  # noqa: TID251  (what is checked here must not be read with the product's own means)
 import math
-import os
 import random
 import shutil
 import signal
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.campaigns.campaign import Broken, Ground, hold
-from scripts.campaigns.daemons import Home
+from scripts.campaigns.daemons import Home, kill_the_same, start_time
 from scripts.campaigns.disk_model import Disk
 from scripts.campaigns.log_on_disk import log_of, read_log
 from scripts.campaigns.nursery import Nursery
@@ -139,6 +138,7 @@ def a_second_daemon(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> No
     """While one daemon runs, another is started for the same folder."""
     home = Home(ground.folder / "h")
     first = nurse.start(home)
+    began = start_time(first)
     try:
         nurse.start(home, faults)
     except Broken as error:
@@ -148,8 +148,7 @@ def a_second_daemon(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> No
     finally:
         reached = home.pid() == first and home.answers()
         home.kill()
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(first, signal.SIGKILL)
+        kill_the_same(first, began)
     hold(reached, "the first daemon is not to be reached any more")
 
 
