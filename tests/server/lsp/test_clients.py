@@ -54,6 +54,7 @@ async def everything(client: Any, path: Path) -> dict[str, Any]:
     return answers
 
 
+@pytest.mark.filterwarnings("ignore::EncodingWarning")  # pytest-lsp reads its own files without saying theirs
 @pytest.mark.parametrize("name", REAL)
 async def test_editors_get_what_they_can_take(served: Running, forked: Path, name: str) -> None:
     capabilities = pytest_lsp.client_capabilities(name.replace("_v", "@v", 1))
