@@ -94,6 +94,16 @@ def test_without_an_id_it_is_this_terminals_session_and_that_is_said(shell: Shel
     assert session in ran.err
 
 
+@pytest.mark.parametrize("words", [("append", "--user", "hi"), ("tree",)])
+def test_without_an_id_and_without_a_session_the_command_that_makes_one_is_named(
+    shell: Shell, words: tuple[str, ...]
+) -> None:
+    ran = shell.run(*words)
+    assert ran.code == 1
+    assert "`sessiond new`" in ran.err
+    assert str(shell.folder) in ran.err
+
+
 def test_a_file_can_be_named_instead_of_an_id(shell: Shell) -> None:
     session, question, _ = told(shell)
     path = shell("show", session, "--json").json["session"]["path"]

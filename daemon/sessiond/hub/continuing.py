@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sessiond.hub import recent, renamed
-from sessiond.hub.errors import Damaged, SessionNotFound, SessionTrashed
+from sessiond.hub.errors import Damaged, NothingToContinue, SessionNotFound, SessionTrashed
 from sessiond.hub.index.index import Index
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
@@ -48,7 +48,7 @@ class Continuing:
         self._terminals = terminals
 
     async def go_on(self, params: t.ContinueParams, terminal: t.Terminal | None) -> Continued:
-        """Continue-recent: see `recent`. Raises `SessionNotFound` when there is none and none may be made."""
+        """Continue-recent: see `recent`. Raises `NothingToContinue` when there is none and none may be made."""
         gone = ""
         crumb = None if terminal is None else await self._files.read_breadcrumb(terminal.id)
         if crumb is not None and crumb.cwd == params.cwd:
@@ -73,7 +73,7 @@ class Continuing:
             live = await self._sessions.session(session.session_id)
             return Continued(live, t.Because(rule="recent", message=why + gone), created=False)
         if not params.create:
-            raise SessionNotFound(params.cwd)
+            raise NothingToContinue(params.cwd)
         live = await self._sessions.create(t.CreateParams(cwd=params.cwd))
         reason = f"There is no session of {params.cwd} that is free.{gone}"
         former = [] if sessions else await self._former_folders(params.cwd, crumb)

@@ -20,6 +20,20 @@ class SessionNotFound(HubError):
         self.did_you_mean = did_you_mean or None
 
 
+class NothingToContinue(SessionNotFound):
+    """No session of {cwd} has a message yet. `sessiond new` makes one and prints its id, for other commands.
+
+    Such as `sessiond append ID --user TEXT`.
+    """
+
+    def __init__(self, cwd: str) -> None:
+        super().__init__(cwd)
+        self.args = (
+            f"No session of {cwd!r:.200} has a message yet. `sessiond new` makes one and prints its id, for other "
+            "commands, such as `sessiond append ID --user TEXT`.",
+        )
+
+
 class SessionTrashed(HubError):
     """Session {session_id} is in the trash. `sessiond restore {session_id}` brings it back."""
 
