@@ -319,7 +319,10 @@ class Store(Protocol):
         """Whether a log lies where this store keeps its own: only such a log may name new blobs."""
 
     def holds(self, ref: str) -> bool:
-        """Whether a file of this path lies among what this store keeps, its records included: nobody exports there."""
+        """Whether a file of this path lies among what this store keeps, its records included: nobody exports there.
+
+        The folder that is meant for exports is none of that.
+        """
 
     def blobs_beside(self, ref: str) -> BlobSource | None:
         """Another program's blobs that a log may name, only to be read; None when it has none."""

@@ -200,6 +200,19 @@ async def test_an_export_goes_to_a_folder_of_ours_unless_a_place_is_given(
             await execute(client, "sessiond.export", path=str(forked), format="jsonl", output=str(output))
 
 
+async def test_the_folder_for_exports_may_lie_among_the_data_as_it_does_without_a_home(
+    served: Running, forked: Path
+) -> None:
+    served.inside.home = str(served.home / "data")
+    async with editor(served.home, SHOWS) as client:
+        answer = await execute(client, "sessiond.export", path=str(forked))
+        assert Path(answer["path"]).is_relative_to(served.home / "data/exports")
+        with pytest.raises(JsonRpcException):
+            await execute(
+                client, "sessiond.export", path=str(forked), output=str(served.home / "data/mine.md")
+            )
+
+
 async def test_a_session_is_compacted_when_somebody_can_write_the_summary(
     served: Running, forked: Path
 ) -> None:

@@ -123,7 +123,8 @@ def _look_at_state(scope: Scope) -> Iterator[None]:
 
 
 def _look_at_data(scope: Scope) -> Iterator[None]:
-    folders = {str(it) for it in (scope.sessions_folder, scope.drafts, scope.trash, scope.blobs_folder)}
+    known = (scope.sessions_folder, scope.drafts, scope.trash, scope.blobs_folder, scope.data / paths.EXPORTS)
+    folders = {str(it) for it in known}
     for entry in _inside(scope, scope.data):
         if _HISTORY_ASIDE.fullmatch(entry.name):
             scope.add("putAside", "it is a history of prompts that was damaged", entry.path)

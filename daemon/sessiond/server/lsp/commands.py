@@ -21,6 +21,7 @@ from sessiond.server.lsp.actions import default_label
 from sessiond.server.lsp.documents import uri_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.session import preview
+from sessiond.store.files import paths
 
 PATIENCE_SECONDS: Final = 300.0
 """How long a person may think about a label."""
@@ -149,7 +150,7 @@ class _Commands:
 
     def _place(self, live: LiveSession, format: str) -> str:
         """Where an export goes that was given no place: a folder of ours, never one of the person's."""
-        folder = Path(self._editor.client.server.home) / "exports"
+        folder = Path(self._editor.client.server.home) / paths.EXPORTS
         make_private(str(folder))
         return str(folder / f"{live.session_id}.{_EXTENSIONS.get(format, 'jsonl')}")
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from itertools import count
 
 SUFFIX = ".jsonl"
+EXPORTS = "exports"
+"""The folder that exports go to when nobody says where; among the data, it is none of what the store keeps."""
 
 _FOLDER_BYTES = 200  # NAME_MAX is 255; some encrypting file systems allow fewer
 _TERMINAL_BYTES = 120

@@ -68,6 +68,7 @@ class FileStore:
     ) -> None:
         data = Path(os.path.realpath(data))  # so that a path a person names can be told to be in there
         self._folders = (data, Path(os.path.realpath(state)))
+        self._exports = data / paths.EXPORTS
         self._sessions = data / "sessions"
         self._drafts = data / "drafts"
         self._trash = data / "trash"
@@ -88,7 +89,10 @@ class FileStore:
         return path.is_relative_to(self._sessions) or path.is_relative_to(self._drafts)
 
     def holds(self, ref: str) -> bool:
-        return self.lists(ref) or any(Path(ref).is_relative_to(folder) for folder in self._folders)
+        path = Path(ref)
+        if self._exports in path.parents:
+            return False
+        return self.lists(ref) or any(path.is_relative_to(folder) for folder in self._folders)
 
     def blobs_beside(self, ref: str) -> BlobSource | None:
         # As oh-my-pi has it: .../agent/sessions/<folder>/<name>.jsonl and .../agent/blobs/<sha256>.
