@@ -4,6 +4,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +266,31 @@ def test_a_damaged_history_is_found_and_left_for_the_daemon(home: Path) -> None:
         "damagedHistory"
     ]
     assert [path.name for path in data.iterdir()] == ["history.db"]
+
+
+async def test_a_log_of_the_daemon_that_tells_impossible_times_is_read_all_the_same(home: Path) -> None:
+    async with running(home) as daemon:
+        now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")  # noqa: DTZ005 - as logs have it
+        told_at = ("2026-99-99 99:99:99", "0001-01-01 00:00:00", now)
+        lines = [f"{it},000 ERROR a: the only one of {it}\n" for it in told_at]
+        (home / "state/sessiond.log").write_text("".join(lines), encoding="utf-8")
+        (told,) = _of((await (await daemon.attach()).call("server/doctor"))["findings"], "errorsLogged")
+    assert told["what"].startswith("one ")
+    assert told["what"].endswith(now)
+
+
+async def test_a_log_of_the_daemon_that_is_a_pipe_or_a_link_is_not_read(home: Path) -> None:
+    async with running(home) as daemon:
+        peer, log = await daemon.attach(), home / "state/sessiond.log"
+        os.mkfifo(log, 0o600)
+        assert (await peer.call("server/doctor"))["examined"]["sessions"] == 0
+        log.unlink()
+        now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")  # noqa: DTZ005 - as logs have it
+        (home / "diary").write_text(f"{now},000 ERROR a: mine\n", encoding="utf-8")
+        log.symlink_to(home / "diary")
+        found = (await peer.call("server/doctor"))["findings"]
+    assert "symbolicLink" in kinds(found)
+    assert not _of(found, "errorsLogged")
 
 
 async def test_a_log_in_the_trash_without_a_note_is_told(home: Path) -> None:

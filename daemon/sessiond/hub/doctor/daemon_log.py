@@ -1,15 +1,17 @@
 """What the daemon wrote to its own log in the last day: how many errors and warnings, and the last of them."""
 
+import math
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
 from sessiond.hub.doctor.scope import Scope
 
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _TAIL: Final = 1 << 20
 _DAY: Final = 86_400.0
 _LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ (ERROR|CRITICAL|WARNING) \S+: (.*)")
@@ -33,13 +35,23 @@ def look_at_daemon_log(scope: Scope) -> Iterator[None]:
 
 def _end_of(path: str) -> str:
     try:
-        with Path(path).open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
-            return file.read(_TAIL).decode("utf-8", "replace")
+        descriptor = os.open(path, _FLAGS)
     except OSError:
         return ""
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return ""
+        return os.pread(descriptor, _TAIL, max(0, status.st_size - _TAIL)).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
 
 
 def _age(told: str) -> float:
     # The log has local time without a zone, as the clock of this machine tells it.
-    return time.time() - datetime.strptime(told, "%Y-%m-%d %H:%M:%S").timestamp()  # noqa: DTZ007
+    try:
+        return time.time() - datetime.strptime(told, "%Y-%m-%d %H:%M:%S").timestamp()  # noqa: DTZ007
+    except (ValueError, OverflowError):
+        return math.inf  # no time at all: what was sent may be quoted in a stack

@@ -23,8 +23,11 @@ def look_at_databases(scope: Scope) -> Iterator[None]:
 
 def damage_of(path: str) -> str | None:
     """What SQLite finds wrong with a database; None when it is sound, is not there, or is busy."""
-    if not Path(path).is_file() or not Path(path).stat().st_size:
-        return None
+    try:
+        if not Path(path).is_file() or not Path(path).stat().st_size:
+            return None
+    except OSError:
+        return None  # gone meanwhile, or not to be looked at, which is noted with the folders
     try:
         with contextlib.closing(_opened(path)) as connection:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
