@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sessiond.server.lsp.position import Encoding
-from sessiond.server.lsp.texts import LARGEST, Change, Place, Range, Text
+from sessiond.server.lsp.texts import LARGEST, MOST_AT_ONCE, Change, Place, Range, Text
 
 pieces = st.sampled_from(
     ["a", '{"id":"x"}', "ü", "😀", "\u2028", "\n", "\r\n", "\r", "\t", "", "\u0085", "x" * 20]
@@ -80,5 +80,15 @@ def test_a_text_that_grows_too_large_is_let_go_of_until_it_is_small_again() -> N
     assert text.data is None
     text.change([Change("z", Range(Place(0, 0), Place(0, 0)))], "utf-16")
     assert text.data is None
+    text.change([Change("whole")], "utf-16")
+    assert text.data == b"whole"
+
+
+@pytest.mark.parametrize(("more", "kept"), [(0, True), (1, False)])
+def test_more_changes_at_once_than_others_can_wait_for_end_the_keeping(more: int, kept: bool) -> None:
+    change = Change("y", Range(Place(0, 0), Place(0, 1)))
+    text = Text(b"x" * LARGEST)
+    text.change([change] * (MOST_AT_ONCE // LARGEST + more), "utf-16")
+    assert (text.data is not None) == kept
     text.change([Change("whole")], "utf-16")
     assert text.data == b"whole"

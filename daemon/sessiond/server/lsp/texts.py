@@ -12,6 +12,8 @@ from sessiond.session import lines
 
 LARGEST: Final = 2 * 1024 * 1024
 """Bytes of a text above which it is not kept: to decode one of this size takes 5 ms. The file is read instead."""
+MOST_AT_ONCE: Final = 64 * 1024 * 1024
+"""Bytes that the changes of one message may go through, each the whole text: 0.2 s, while all others wait."""
 
 
 class Place(msgspec.Struct):
@@ -70,9 +72,13 @@ class Text:
 
     def change(self, changes: Sequence[Change], encoding: Encoding) -> None:
         """Take in what the editor has changed, one after the other."""
+        gone_through = 0
         for change in changes:
+            gone_through += len(self.data or b"")
             if change.range is None:
                 self.data = encoded(change.text)
+            elif gone_through > MOST_AT_ONCE:
+                self.data = None  # as one that is too large: until it is saved, or sent as a whole
             elif self.data is not None:
                 start, end = (self._offset(at, encoding) for at in (change.range.start, change.range.end))
                 self.data = self.data[:start] + encoded(change.text) + self.data[max(start, end) :]
