@@ -118,7 +118,7 @@ class LivePage:
 
 
 class _Server(ThreadingHTTPServer):
-    """The sockets and threads of one self.server.page."""
+    """The sockets and threads of one page."""
 
     daemon_threads = True
 
