@@ -106,9 +106,13 @@ def a_neovim(
 ) -> Iterator[Neovim]:
     """A Neovim in `folder` whose daemon is that of `where`; gone at the end, whatever happens.
 
-    `options` is `vim.g.sessiond`; the command of the daemon is this Python's.
+    `options` is `vim.g.sessiond`; the command of the daemon is this Python's, and calls wait as long as tests do.
     """
-    chosen = {"command": [sys.executable, "-m", "sessiond"], **(options or {})}
+    chosen = {
+        "command": [sys.executable, "-m", "sessiond"],
+        "timeout": int(BOUND * 1000),
+        **(options or {}),
+    }
     address = Path(str(where.home)) / f"nvim-{uuid.uuid4().hex[:8]}.sock"
     command = [
         installed(program), "--headless", "--clean", "-n", "-i", "NONE", "--listen", str(address),

@@ -156,21 +156,11 @@ def test_the_keys_go_where_the_help_says(teller: Teller, story: Story) -> None:
         nvim.command(f"Sessiond tree {story.id}")
         nvim.see("◀ leaf")
 
-        def stands_on(keys: str) -> int:
+        for keys, row in (
+            ("gg]]", 3), ("[[", 1), ("}}", 5), ("{", 3), ("<lt>", 2), ("G", 6), ("P", 5), ("P", 2), (".", 6),
+        ):  # fmt: skip
             nvim.keys(keys)
-            nvim.lua("vim.wait(0)")
-            row: int = nvim.rpc.current.window.cursor[0]
-            return row
-
-        assert stands_on("gg]]") == 3
-        assert stands_on("[[") == 1
-        assert stands_on("}}") == 5
-        assert stands_on("{") == 3
-        assert stands_on("<lt>") == 2
-        assert stands_on("G") == 6
-        assert stands_on("P") == 5
-        assert stands_on("P") == 2
-        assert stands_on(".") == 6
+            nvim.until("vim.api.nvim_win_get_cursor(0)[1] == ...", row)
         nvim.keys("?")
         nvim.see("the keys of a tree", "Open the entry in the window beside")
         nvim.keys("G")
