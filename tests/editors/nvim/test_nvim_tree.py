@@ -80,6 +80,78 @@ def test_the_cursor_stays_on_its_entry_when_lines_come_above(teller: Teller, sto
         nvim.until("vim.api.nvim_get_current_line():find('Write a failing test first') ~= nil")
 
 
+def count_readings(nvim: Neovim) -> None:
+    """From now on `Readings` counts how often the plugin reads a tree or a part of it."""
+    nvim.lua("""
+      local client = require('sessiond.client')
+      local request = client.request
+      Readings = 0
+      client.request = function(method, ...)
+        Readings = Readings + (method == 'session/tree' and 1 or 0)
+        return request(method, ...)
+      end
+    """)
+
+
+def test_a_leaf_that_moves_changes_marks_and_nothing_is_read_anew(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        count_readings(nvim)
+        teller.branch(story.id, story.fix)
+        until_lines(
+            nvim,
+            [
+                *DRAWN[:2],
+                "├─◉ user       Fix it.",
+                DRAWN[3],
+                "└─○ user       Write a failing test first.",
+                "  ○ assistant  It fails, as it should.",
+            ],
+        )
+        nvim.until("vim.api.nvim_win_get_cursor(0)[1] == 3")
+        nvim.see("6 of 9")
+        teller.branch(story.id, None)
+        until_lines(nvim, [line.replace("●", "○").replace("◉", "○") for line in DRAWN])
+        nvim.see_not("◀ leaf")
+        teller.branch(story.id, story.tested)
+        until_lines(nvim, DRAWN)
+        nvim.see("6 of 11", "◀ leaf")
+        assert nvim.lua("return Readings") == 0
+
+
+def test_a_turn_without_words_is_shown_only_while_it_is_the_leaf(teller: Teller) -> None:
+    call = {"type": "toolCall", "id": "c1", "name": "ls", "arguments": {}}
+    turn = {"type": "message", "message": {"role": "assistant", "content": [call]}}
+    asked, called = teller.create("atlas-silent", user("What is here?"), turn)
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command("Sessiond tree atlas-silent")
+        until_lines(nvim, ["● user       What is here?", "◉ assistant  [tool: ls]"])
+        teller.branch("atlas-silent", asked)
+        until_lines(nvim, ["◉ user       What is here?"])
+        teller.branch("atlas-silent", called)
+        until_lines(nvim, ["● user       What is here?", "◉ assistant  [tool: ls]"])
+
+
+def test_an_append_on_another_branch_takes_the_path_there(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.where, teller.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        teller.append(story.id, user("And the first line?"), parentId=story.fixed)
+        until_lines(
+            nvim,
+            [
+                *DRAWN[:2],
+                "├─● user       Fix it.",
+                "│ ● assistant  Done: it counts.",
+                "│ ◉ user       And the first line?",
+                "└─○ user       Write a failing test first.",
+                "  ○ assistant  It fails, as it should.",
+            ],
+        )
+        nvim.until("vim.api.nvim_win_get_cursor(0)[1] == 5")
+
+
 def test_a_second_child_makes_a_fork(teller: Teller) -> None:
     first, second = teller.create("atlas-chain", user("One."), assistant("Two."))
     with a_neovim(teller.where, teller.folder) as nvim:
@@ -259,6 +331,10 @@ def test_a_hundred_thousand_entries_are_usable(teller: Teller, tmp_path: Path) -
         nvim.see("entry 99999", "◀ leaf")
         teller.append("atlas-large", user("One more."))
         nvim.see("One more.")
+        count_readings(nvim)
+        teller.branch("atlas-large", "e50000")
+        nvim.see("◉ user       entry 50000")
+        assert nvim.lua("return Readings") == 0
         nvim.keys("gg/entry 54321<CR>")
         nvim.see("entry 54321")
         nvim.keys("<CR>")

@@ -106,11 +106,34 @@ function Rows:replace(place, nodes)
   return last
 end
 
+---Mark the path to a row, and no other row.
+---@param tip sessiond.Row? nil: the leaf is before the first entry
+---@return integer? first place whose mark changed
+---@return integer? last
+function Rows:mark_path(tip)
+  local path, row = {}, tip
+  while row do
+    path[row] = true
+    row = self:get(row.parentId)
+  end
+  local first, last
+  for place, each in ipairs(self.list) do
+    local on_path = path[each] == true
+    if on_path ~= each.onPath then
+      each.onPath = on_path
+      first, last = first or place, place
+    end
+  end
+  return first, last
+end
+
 ---The row where the path to the leaf ends, as far as it is shown.
+---@param first? integer look only from this place
+---@param last? integer to this
 ---@return sessiond.Row?
 ---@return integer? place
-function Rows:tip()
-  for place = #self.list, 1, -1 do
+function Rows:tip(first, last)
+  for place = last or #self.list, first or 1, -1 do
     if self.list[place].onPath then
       return self.list[place], place
     end

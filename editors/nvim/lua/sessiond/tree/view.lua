@@ -1,7 +1,8 @@
 ---The tree of a session in a buffer that stays right: rows come in pages, changes as they happen.
 ---
----An append redraws what hangs on the entry that it was attached to, and nothing else. What cannot be told
----apart so (the leaf moved, a hidden parent) is read anew, page by page, and only lines that differ are set.
+---An append redraws what hangs on the entry that it was attached to, and nothing else; where the leaf moves to a
+---row that is shown, only the marks of its path change. What cannot be told apart so (a hidden leaf, a hidden
+---parent) is read anew, page by page, and only lines that differ are set.
 local M = {}
 
 local api = vim.api
@@ -32,6 +33,7 @@ local GATHERING = 20
 ---@field private waiting boolean
 ---@field private loading integer? number of the load that is under way
 ---@field private loads integer
+---@field private moves integer how often the leaf moved: an answer from before says nothing of its path
 ---@field private loaded boolean something was shown already
 ---@field private began boolean the cursor was put on the leaf once
 ---@field private wanted_id string? the entry that the cursor shall be on once it is there
@@ -74,6 +76,7 @@ function M.attach(buffer, id)
     all_stale = false,
     waiting = false,
     loads = 0,
+    moves = 0,
     loaded = false,
     began = false,
   }, Tree)
@@ -117,8 +120,10 @@ function M.attach(buffer, id)
       self:appended(note)
     end,
     moved = function(note)
-      self.leaf_id = note.leafId
-      self:refresh()
+      if note.leafId ~= self.leaf_id then -- otherwise what was appended has told it
+        self.leaf_id = note.leafId
+        self:refresh()
+      end
     end,
     changed = function(session)
       self.session = session
@@ -224,11 +229,27 @@ function Tree:put_back(cursors)
   end
 end
 
+---Show the path to a row.
+---@private
+---@param cursors sessiond.Cursor[]
+---@param tip sessiond.Row? nil: the leaf is before the first entry
+function Tree:show_path(cursors, tip)
+  local before = self.tip
+  local first, last = self.rows:mark_path(tip)
+  self.tip = tip
+  if first and last then
+    self:set_lines(first, last, draw.lines(self.rows.list, first, last, tip))
+  end
+  self:redraw_tip(before)
+  self:put_back(cursors)
+  pcall(api.nvim__redraw, { buf = self.buffer, valid = false })
+end
+
 ---Draw the row again that was the tip, and the one that is.
 ---@private
 ---@param before sessiond.Row?
 function Tree:redraw_tip(before)
-  for _, row in ipairs({ before, self.tip }) do
+  for _, row in pairs({ before, self.tip }) do -- either may be nil
     local place = self.rows.places[row.id]
     if place and self.rows.list[place] == row then
       self:set_lines(place, place, { (draw.line(row, row == self.tip)) })
@@ -427,9 +448,13 @@ end
 function Tree:appended(note)
   local before = self.leaf_id
   self.leaf_id = note.leafId
+  if #note.entries == 1 and note.entries[1].type == 'leaf' then
+    self:move_leaf(before)
+    return
+  end
   for _, entry in ipairs(note.entries) do
     if entry.type == 'leaf' then
-      self:refresh() -- announced as a move as well, unless it was replayed
+      self:refresh()
     elseif entry.type == 'label' then
       self:labelled(entry)
     end
@@ -447,6 +472,40 @@ function Tree:appended(note)
     end
   end
   self:soon()
+end
+
+---Whether a row may be a turn without words, which these filters show only while it is the leaf.
+---@private
+---@param row sessiond.Row
+---@return boolean
+function Tree:may_hide(row)
+  return (self.filter == 'default' or self.filter == 'no-tools')
+    and row.role == 'assistant'
+    and (row.preview == '' or vim.startswith(row.preview, '['))
+end
+
+---Show where the leaf is now.
+---@private
+---@param before string? id of the leaf until now
+function Tree:move_leaf(before)
+  local tip = self.rows:get(self.leaf_id)
+  if not self.loaded or self.loading or self.all_stale or (self.leaf_id and not tip) then
+    self:refresh()
+    return
+  end
+  self.moves = self.moves + 1
+  self:show_path(self:cursors(), tip)
+  local left = self.rows:get(before)
+  if left and left ~= tip and self:may_hide(left) then
+    self.stale[left.id] = true
+    self:soon()
+  end
+  client.request('session/info', { sessionId = self.id }, function(err, result)
+    if not err then
+      self.session, self.total = result.session, result.session.entryCount
+      self:title()
+    end
+  end)
 end
 
 ---@private
@@ -481,8 +540,14 @@ end
 ---@private
 ---@param id string
 function Tree:load_below(id)
+  local moves = self.moves
   client.request('session/tree', self:question({ rootId = id }), function(err, result)
     if trees[self.buffer] ~= self or self.loading then
+      return
+    end
+    if self.moves ~= moves then
+      self.stale[id] = true
+      self:soon()
       return
     end
     local row, place = self.rows:get(id)
@@ -490,7 +555,7 @@ function Tree:load_below(id)
       self:refresh()
       return
     end
-    self.total, self.leaf_id = result.total, result.leafId
+    self.total = result.total
     if not result.nodes[1] or result.nodes[1].id ~= id then
       -- The row itself is hidden now (a turn without words is shown only while it is the leaf).
       if row.parentId then
@@ -503,12 +568,18 @@ function Tree:load_below(id)
     end
     local cursors, before = self:cursors(), self.tip
     local last = self.rows:replace(place, result.nodes)
-    self.tip = self.rows:tip()
-    self:set_lines(place, last, draw.lines(self.rows.list, place, place + #result.nodes - 1, self.tip))
-    if before and before ~= self.tip then
-      self:redraw_tip(before)
+    local new_last = place + #result.nodes - 1
+    if result.nodes[1].onPath and not row.onPath then -- so the path left the rest of the tree
+      self:set_lines(place, last, draw.lines(self.rows.list, place, new_last))
+      self:show_path(cursors, (self.rows:tip(place, new_last)))
+    else
+      self.tip = self.rows:tip()
+      self:set_lines(place, last, draw.lines(self.rows.list, place, new_last, self.tip))
+      if before and before ~= self.tip then
+        self:redraw_tip(before)
+      end
+      self:put_back(cursors)
     end
-    self:put_back(cursors)
     self:title()
   end)
 end
