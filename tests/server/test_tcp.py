@@ -217,15 +217,27 @@ def test_its_commands_come_over_tcp_too(door: tuple[Places, str], monkeypatch: p
     [
         "tcp://10.0.0.1:80",
         "tcp://example.org:7413",
+        "tcp://127.example.org:7413",
         "127.0.0.1:7413",
         "tcp://127.0.0.1:x",
         "http://127.0.0.1:1",
     ],
 )
 def test_the_token_goes_nowhere_but_to_this_machine(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_for: list[object] = []
+
+    def went_out(there: object, **_: object) -> socket.socket:
+        asked_for.append(there)
+        raise OSError
+
+    monkeypatch.setattr(socket, "create_connection", went_out)
     monkeypatch.setenv("SESSIOND_CONNECT", address)
-    with a_home() as where, pytest.raises(CannotConnect):
-        connect(where=where)
+    with a_home() as where:
+        make_private(where.state)
+        token_of(where.tcp_token)
+        with pytest.raises(CannotConnect):
+            connect(where=where)
+    assert asked_for == []
 
 
 def test_a_wrong_token_is_told_to_the_person(

@@ -5,6 +5,7 @@ The token is the one secret, so it goes to loopback addresses only: a tunnel end
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 
@@ -65,10 +66,16 @@ def connect(places: Places, address: str) -> socket.socket:
 def _parted(address: str) -> tuple[str, int]:
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     host = host.strip("[]")
-    is_loopback = host in ("localhost", "::1") or host.startswith("127.")
-    if not address.startswith("tcp://") or not port.isdecimal() or not is_loopback:
+    if not address.startswith("tcp://") or not port.isdecimal() or not _is_this_machine(host):
         raise NoWayIn(address, f"{ADDRESS} is to be tcp://127.0.0.1:PORT, also for the end of a tunnel")
     return host, int(port)
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # another name, whatever it begins with
+        return False
 
 
 def _let_in(knocking: socket.socket) -> None:
