@@ -1,5 +1,6 @@
 """The asynchronous and the blocking client against the real daemon."""
 
+import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ import pytest
 
 from sessiond.client import CannotConnect, RpcError, connect, connect_blocking
 from sessiond.paths import Places
+from support.attached import a_scripted_daemon
 from support.homes import a_home
 from support.scripted import taken
 
@@ -89,6 +91,22 @@ async def test_none_is_started_when_that_is_not_wanted(where: Places) -> None:
             pass
     with pytest.raises(CannotConnect):
         connect_blocking(where=where, autostart=False)
+
+
+async def test_who_does_not_wait_for_a_daemon_that_says_nothing_leaves_no_connection(where: Places) -> None:
+    async def wait() -> None:
+        async with connect(where=where):
+            pass
+
+    with a_scripted_daemon(where) as daemon:
+        waiting = asyncio.create_task(wait())
+        met = await asyncio.to_thread(daemon.meet)
+        assert (await asyncio.to_thread(met.hear))["method"] == "initialize"
+        waiting.cancel()
+        assert (await asyncio.to_thread(met.hear))["method"] == "$/cancelRequest"
+        assert await asyncio.to_thread(met.hear) is None
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
 
 
 def test_the_blocking_client_hears_of_what_another_does(where: Places, tmp_path: Path) -> None:

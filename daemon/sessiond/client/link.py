@@ -166,6 +166,14 @@ class Link:
             raise Disconnected from error
 
     async def _greet(self, connection: Connection) -> Connection:
+        try:
+            await self._introduce(connection)
+        except BaseException:  # cancelled, too, by whoever does not wait for a daemon that says nothing
+            connection.close()
+            raise
+        return connection
+
+    async def _introduce(self, connection: Connection) -> None:
         params = {
             "processId": os.getpid(),
             "clientInfo": self._client,
@@ -176,17 +184,14 @@ class Link:
             result = await connection.call("initialize", params)
             self.handshake = msgspec.json.decode(result, type=_Initialized).capabilities.experimental.sessiond
         except RemoteError as error:
-            connection.close()
             raise refusal(error) from None
         except msgspec.DecodeError as error:
-            connection.close()
             raise BadReply(str(error)) from error
         connection.notify("initialized", {})
         for session_id in tuple(self.keeps_open):
             # One that is gone, or cannot be opened, is refused again to whoever asks for it.
             with contextlib.suppress(RemoteError):
                 await connection.call(m.OPEN.name, t.OpenParams(session_id=session_id))
-        return connection
 
 
 class _Experimental(msgspec.Struct):
