@@ -7,15 +7,17 @@ from collections.abc import Callable
 
 import pytest
 
-from sessiond.client import blocking
+from sessiond.client import blocking, wire
 from sessiond.client.blocking import Daemon
 from sessiond.client.wire import DaemonHung, Disconnected, Reader, Unread, frame
+from support.patience import BOUND
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocking, "SILENCE", 0.05)
-    monkeypatch.setattr(blocking, "PATIENCE", 5.0)
+    monkeypatch.setattr(blocking, "PATIENCE", BOUND)
+    monkeypatch.setattr(wire, "_CHUNK", 1)  # so that no script takes more than the message that it reads
 
 
 def talking_to(script: Callable[[socket.socket, Reader], None]) -> tuple[Daemon, list[int], threading.Thread]:
@@ -50,7 +52,7 @@ def test_a_request_may_take_long_while_signs_of_life_come() -> None:
     daemon, _, thread = talking_to(script)
     with daemon:
         assert daemon.call("session/compact") == {"done": True}
-    thread.join(30)
+    thread.join(BOUND)
 
 
 def test_without_a_sign_of_life_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,13 +60,13 @@ def test_without_a_sign_of_life_it_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     ended = threading.Event()
 
     def script(_sock: socket.socket, _reader: Reader) -> None:
-        ended.wait(30)
+        ended.wait(BOUND)
 
     daemon, _, thread = talking_to(script)
     with daemon, pytest.raises(DaemonHung):
         daemon.call("session/list")
     ended.set()
-    thread.join(30)
+    thread.join(BOUND)
 
 
 def test_a_request_that_may_have_been_read_is_not_sent_again() -> None:
@@ -77,4 +79,19 @@ def test_a_request_that_may_have_been_read_is_not_sent_again() -> None:
         daemon.call("session/append")
     assert not isinstance(raised.value, Unread)
     assert dialled == [1]
-    thread.join(30)
+    thread.join(BOUND)
+
+
+def test_an_answer_that_came_before_the_end_is_taken_even_if_a_sign_of_life_can_no_longer_be_asked_for() -> (
+    None
+):
+    ours, theirs = socket.socketpair()
+    with theirs, Daemon(lambda: ours) as daemon:
+        theirs.sendall(frame({"jsonrpc": "2.0", "id": 1, "result": {"done": True}}))
+        theirs.close()
+        daemon._ask_for_life()
+        text = daemon._receive()[0]
+        assert json.loads(text)["result"] == {"done": True}
+        with pytest.raises(Disconnected) as raised:
+            daemon._receive()
+        assert not isinstance(raised.value, Unread)

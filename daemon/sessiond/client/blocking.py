@@ -140,13 +140,13 @@ class Daemon:
 
     def _ask_for_life(self) -> None:
         """Nothing came for a while: the request may take long, but then the daemon answers another one meanwhile."""
+        import contextlib
+
         if self._asked_for_life:
             self._give_up(SILENCE + PATIENCE)
         self._asked_for_life = True
-        try:
+        with contextlib.suppress(Unread):  # it has closed; what it said before that can still be read
             self._send({"jsonrpc": "2.0", "id": _SIGN_OF_LIFE, "method": "server/status", "params": {}})
-        except Unread:
-            raise Disconnected from None
         self._sock.settimeout(PATIENCE)
 
     def _give_up(self, seconds: float) -> NoReturn:
