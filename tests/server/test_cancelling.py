@@ -17,8 +17,6 @@ MOMENTS = [*range(12), 16, 24, 40]
 
 def requests(session_id: str, cwd: str, folder: Path) -> dict[str, dict[str, Any]]:
     """Requests that take more than one tick."""
-    source = folder / "source.jsonl"
-    source.write_bytes(b"")
     on = {"sessionId": session_id}
     return {
         "session/list": {"all": True},
@@ -37,7 +35,7 @@ def requests(session_id: str, cwd: str, folder: Path) -> dict[str, dict[str, Any
         "session/fork": on,
         "session/tag": {**on, "add": ["t"]},
         "session/flush": on,
-        "session/import": {"path": str(source)},
+        "session/import": {"path": str(folder / "source.jsonl")},
         "session/create": {"cwd": cwd, "ephemeral": True},
         "session/continue": {"cwd": cwd},
         "history/recent": {},
@@ -50,13 +48,14 @@ def requests(session_id: str, cwd: str, folder: Path) -> dict[str, dict[str, Any
     }
 
 
-@pytest.mark.parametrize("method", requests("x" * 8, "/", Path("/tmp")))
+@pytest.mark.parametrize("method", requests("x" * 8, "/", Path("/")))
 async def test_a_request_that_is_cancelled_at_any_moment_is_answered_once(
     memory: Running, cwd: str, method: str, tmp_path: Path
 ) -> None:
     assert method in METHODS
     peer, session_id = await talk(memory, cwd, turns=8)
     await summarizing(memory)  # it never answers
+    (tmp_path / "source.jsonl").write_bytes(b"")
     params = requests(session_id, cwd, tmp_path)[method]
     for moment in MOMENTS:
         call = asyncio.create_task(outcome(peer, method, params))
