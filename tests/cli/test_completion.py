@@ -13,6 +13,7 @@ import pytest
 from sessiond.cli.completion import CHOICES, FILES, candidates
 from sessiond.cli.verbs import VERBS
 from sessiond.protocol import types as t
+from support import logs
 from support.commands import Shell, a_shell
 
 
@@ -72,6 +73,16 @@ def test_sessions_and_entries_are_offered_by_the_daemon_that_runs(shell: Shell) 
     assert "atlas-one\tFlaky test" in shell("completion", "bash", "--", "sessiond", "tree", "atl").lines
     entries = shell("completion", "bash", "--", "sessiond", "label", "atlas-one", "").lines
     assert any(it.endswith("\tWhy?") for it in entries)
+
+
+@pytest.mark.slow
+def test_an_id_that_a_shell_would_obey_is_not_offered(shell: Shell) -> None:
+    path = shell.folder / "foreign.jsonl"
+    ids = ("plain-1", "x;touch y", "$(touch y)", "two\nlines", "--json", "`y`")
+    path.write_bytes(logs.log(logs.header(), *[logs.user("Why?", id=it, parent=None) for it in ids]))
+    session = shell("show", str(path), "--json").json["session"]["sessionId"]
+    offered = shell("completion", "bash", "--", "sessiond", "label", session, "").lines
+    assert offered == ["plain-1\tWhy?"]
 
 
 @pytest.mark.slow

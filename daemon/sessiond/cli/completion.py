@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FILES = ":files"
 """In place of a candidate: the shell completes names of files itself."""
 
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:@+")
 _MOST = 200
 _ABOUT = 60
 _FILE_VALUES = ("FILE", "DIR", "PATH", "FOLDER")
@@ -174,4 +175,10 @@ def _asked(method: str, params: dict[str, Any], candidate: Any) -> list[tuple[st
             answer = daemon.call(method, params)
     except (CannotConnect, Disconnected, RpcError):
         return []
-    return [candidate(it) for it in answer.get("sessions", answer.get("nodes", []))]
+    found = (candidate(it) for it in answer.get("sessions", answer.get("nodes", [])))
+    return [(word, about) for word, about in found if _is_plain(word)]
+
+
+def _is_plain(word: str) -> bool:
+    """Whether a word means nothing to a shell, nor to us as an option: ids of other programs may hold anything."""
+    return not word.startswith("-") and _PLAIN.issuperset(word)

@@ -79,9 +79,10 @@ def call_back(around: Surroundings) -> bool:
             found = knock(around.where, deadline)
         except CannotConnect:
             found = None
-        if found is not None and read_endpoint(around.where):
+        if found is not None:
             found.close()
-            return True
+            if read_endpoint(around.where):
+                return True
         time.sleep(0.05)
     return False
 
