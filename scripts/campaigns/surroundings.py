@@ -134,8 +134,7 @@ def after_a_logout(spot: Spot) -> None:
     os.chown(private, spot.uid, -1)
     more = {"XDG_RUNTIME_DIR": str(private)}
     first = spot.serves(**more)
-    Path(str(first["socket"])).unlink()
-    Path(str(first["socket"])).parent.rmdir()
+    Path(str(first["socket"])).parent.rename(spot.folder / "gone")  # at once: the daemon may look just then
     hold(spot.serves(**more)["epoch"] == first["epoch"], "another daemon was started beside the first")
 
 
