@@ -10,7 +10,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("SESSIOND_EDITORS") or PROJECT / ".cache" / "editors") / "bin"
 
 SYSTEM = ("emacs", "vim", "tmux")
-UNPACKED = ("nvim-0.7", "nvim-0.10", "nvim-0.11", "nvim-0.12", "emacs-30", "hx")
+UNPACKED = ("nvim-0.7", "nvim-0.10", "nvim-0.11", "nvim-newest", "emacs-30", "hx")
 ALL = (*SYSTEM, *UNPACKED)
 
 

@@ -35,7 +35,7 @@ def highlight_at(nvim: Neovim, text: str) -> str:
     return looks
 
 
-@pytest.mark.parametrize("program", ["nvim-0.10", "nvim-0.11", "nvim-0.12"])
+@pytest.mark.parametrize("program", ["nvim-0.10", "nvim-0.11", "nvim-newest"])
 def test_a_tree_shows_forks_the_path_the_leaf_and_labels(teller: Teller, story: Story, program: str) -> None:
     with a_neovim(teller.where, teller.folder, program=program) as nvim:
         nvim.command(f"Sessiond tree {story.id}")

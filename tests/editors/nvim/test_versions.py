@@ -49,7 +49,7 @@ def run(shell: Shell, program: str, *words: str) -> subprocess.CompletedProcess[
     )
 
 
-@pytest.mark.parametrize("program", ["nvim-0.10", "nvim-0.11", "nvim-0.12"])
+@pytest.mark.parametrize("program", ["nvim-0.10", "nvim-0.11", "nvim-newest"])
 def test_it_works_in(shell: Shell, story: Story, program: str) -> None:
     ran = run(shell, program, "-l", os.fspath(EVERYWHERE), story.id)
     assert ran.returncode == 0, ran
