@@ -111,7 +111,7 @@ end
 function M.fork(id, entry, title)
   ask('session/fork', { sessionId = id, leafId = entry, title = title }, function(result)
     say(('Forked into %s.'):format(result.session.sessionId))
-    require('sessiond.tree.view').open(result.session.sessionId)
+    require('sessiond.tree.window').open(result.session.sessionId)
   end)
 end
 
@@ -265,7 +265,7 @@ function M.new(title)
     { cwd = vim.uv.cwd(), title = title, terminal = require('sessiond.terminal').here() },
     function(result)
       say(('Started %s.'):format(result.session.sessionId))
-      require('sessiond.tree.view').open(result.session.sessionId)
+      require('sessiond.tree.window').open(result.session.sessionId)
     end
   )
 end
@@ -277,7 +277,7 @@ function M.continue()
     { cwd = vim.uv.cwd(), terminal = require('sessiond.terminal').here() },
     function(result)
       say(result.because.message)
-      require('sessiond.tree.view').open(result.session.sessionId)
+      require('sessiond.tree.window').open(result.session.sessionId)
     end
   )
 end

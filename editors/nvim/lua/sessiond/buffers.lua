@@ -104,7 +104,7 @@ local function read_entry(buffer, id, entry)
         if action == 'close' then
           pcall(vim.cmd.close)
         else
-          local view = require('sessiond.tree.view').open(id)
+          local view = require('sessiond.tree.window').open(id)
           if view then
             view:reveal(entry)
           end
@@ -217,7 +217,7 @@ function M.read(buffer, name)
   elseif rest == 'tree' then
     require('sessiond.tree.view').attach(buffer, id)
     for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-      require('sessiond.tree.view').dress(window)
+      require('sessiond.tree.window').dress(window)
     end
   else
     show(buffer, { 'This names nothing.' }, 'text')

@@ -202,7 +202,7 @@ M.SUBCOMMANDS = {
         end
       end
       with_session(id, function(whole)
-        local view = require('sessiond.tree.view').open(whole, given.mods)
+        local view = require('sessiond.tree.window').open(whole, given.mods)
         if view and filter then
           view:set_filter(filter)
         end
@@ -219,7 +219,7 @@ M.SUBCOMMANDS = {
       require('sessiond.sessions').pick(
         { all = given.bang, query = given.rest ~= '' and given.rest or nil },
         function(id)
-          require('sessiond.tree.view').open(id, given.mods)
+          require('sessiond.tree.window').open(id, given.mods)
         end
       )
     end,
@@ -231,7 +231,7 @@ M.SUBCOMMANDS = {
       local word = given.rest
       if word == '' then
         require('sessiond.sessions').pick({ all = given.bang }, function(id)
-          require('sessiond.tree.view').open(id, given.mods)
+          require('sessiond.tree.window').open(id, given.mods)
         end)
         return
       end
@@ -243,7 +243,7 @@ M.SUBCOMMANDS = {
             vim.log.levels.WARN
           )
         end
-        require('sessiond.tree.view').open(result.session.sessionId, given.mods)
+        require('sessiond.tree.window').open(result.session.sessionId, given.mods)
       end)
     end,
     complete = function(lead)

@@ -46,7 +46,7 @@ end
 ---Show the tree of a session.
 ---@param session_id string
 function M.open(session_id)
-  require('sessiond.tree.view').open(session_id)
+  require('sessiond.tree.window').open(session_id)
 end
 
 ---The session that a command without an id is about, if there is one.

@@ -41,7 +41,7 @@ end
 ---Show a hit in its tree.
 ---@param hit sessiond.Hit
 function M.open(hit)
-  local view = require('sessiond.tree.view').open(hit.sessionId)
+  local view = require('sessiond.tree.window').open(hit.sessionId)
   if view and hit.entryId then
     view:reveal(hit.targetId or hit.entryId)
   end

@@ -5,7 +5,7 @@ local telescope = require('telescope')
 local function sessions(options)
   require('sessiond.sessions').choices({ all = options.all }, function(choices)
     require('sessiond.adapters.telescope').pick({ prompt = 'Sessions', choices = choices }, function(id)
-      require('sessiond.tree.view').open(id)
+      require('sessiond.tree.window').open(id)
     end, options)
   end)
 end

@@ -1,0 +1,61 @@
+---The window of a tree: where it opens, and how it looks.
+local M = {}
+
+local api = vim.api
+local view = require('sessiond.tree.view')
+
+local WINDOW = {
+  number = false,
+  relativenumber = false,
+  signcolumn = 'no',
+  foldcolumn = '0',
+  wrap = false,
+  list = false,
+  spell = false,
+  cursorline = true,
+  foldmethod = 'expr',
+  foldexpr = "v:lua.require'sessiond.tree.folds'.level()",
+  foldtext = "v:lua.require'sessiond.tree.folds'.text()",
+  foldlevel = 99,
+  fillchars = 'fold: ',
+  winbar = "%#SessiondTitle#%{get(b:,'sessiond_title','')}%<", -- cut at its end
+}
+
+---@param window integer
+function M.dress(window)
+  for name, value in pairs(WINDOW) do
+    api.nvim_set_option_value(name, value, { win = window, scope = 'local' })
+  end
+end
+
+---Show the tree of a session; a window that shows it already is gone to.
+---@param id string whole id of the session
+---@param modifiers? string as `vertical`, `tab`: how to split instead
+---@return sessiond.Tree?
+function M.open(id, modifiers)
+  require('sessiond.current').set(id)
+  local buffer = vim.fn.bufadd(require('sessiond.buffers').tree_name(id))
+  for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
+    if api.nvim_win_get_buf(window) == buffer then
+      api.nvim_set_current_win(window)
+      return view.of(buffer)
+    end
+  end
+  local chosen = require('sessiond.config').get().tree
+  if modifiers and modifiers ~= '' then
+    vim.cmd(modifiers .. ' split')
+  elseif chosen.position ~= 'current' then
+    vim.cmd(
+      (chosen.position == 'left' and 'topleft' or 'botright')
+        .. ' '
+        .. math.min(chosen.width, math.floor(vim.o.columns * 0.6))
+        .. 'vsplit'
+    )
+    vim.wo.winfixwidth = true
+  end
+  api.nvim_win_set_buf(0, buffer)
+  M.dress(0)
+  return view.of(buffer)
+end
+
+return M
