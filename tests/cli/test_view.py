@@ -3,6 +3,7 @@
 import http.client
 import json  # noqa: TID251 - read as a browser reads it
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pytest
 
 from support.browsers import Watched, a_browser, expect
 from support.commands import Shell, a_shell
+from support.homes import wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -113,6 +115,31 @@ def test_the_token_is_good_once_and_then_the_cookie_is(viewed: Viewed) -> None:
 
 def test_it_listens_on_this_machine_only(viewed: Viewed) -> None:
     assert urlsplit(viewed.address).hostname == "127.0.0.1"
+
+
+def test_the_token_stands_in_no_command_line(tmp_path: Path) -> None:
+    """What opens a browser is given a file in a folder that only its owner enters, and that is gone afterwards."""
+    told = tmp_path / "told"
+    opener = tmp_path / "opener"
+    lead = '"${1#file://}"'
+    opener.write_text(
+        f'#!/bin/sh\n{{ echo "$1"; stat -c %a "$(dirname {lead})"; cat {lead}; }} > "{told}.new"; mv "{told}.new" "{told}"\n',
+        encoding="utf-8",
+    )
+    opener.chmod(0o755)
+    with a_shell(tmp_path) as shell:
+        shell("new", "--id", "atlas-one")
+        with shell.start("view", "atlas-one", BROWSER=f"{opener} %s") as process:
+            assert process.stdout is not None
+            address = process.stdout.readline().strip()
+            wait_until(told.exists)
+            lead_to, mode, text = told.read_text(encoding="utf-8").split("\n", 2)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+    assert "token" not in lead_to
+    assert mode == "700"
+    assert address.partition("?")[2] in text
+    assert not Path(lead_to.removeprefix("file://")).exists()
 
 
 @pytest.fixture(scope="module")

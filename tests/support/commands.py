@@ -66,7 +66,7 @@ class Shell:
         }
         return {**kept, "SESSIOND_TERMINAL": self.terminal, "PYTHONUTF8": "1", **more}
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, **more: str) -> subprocess.Popen[str]:
         """A command that goes on running; its output can be read line by line."""
         return subprocess.Popen(
             sessiond(*words),
@@ -74,7 +74,7 @@ class Shell:
             stderr=subprocess.PIPE,
             encoding="utf-8",
             cwd=self.folder,
-            env=self.environment(),
+            env=self.environment(**more),
         )
 
 

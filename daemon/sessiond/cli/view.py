@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
+import tempfile
 import threading
 import webbrowser
+from html import escape
+from pathlib import Path
 
 from sessiond.cli.chosen import session_id
 from sessiond.cli.followed import Followed
@@ -14,6 +18,8 @@ from sessiond.client import blocking, daemon as asynchronous
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sessiond.cli.arguments import Given
 
 
@@ -21,11 +27,13 @@ def view(given: Given) -> int:
     """Serve the page until Ctrl-C."""
     with blocking.connect() as daemon:
         session = session_id(daemon, given)
-    asyncio.run(_serve(session, given.number("port") or 0, open_browser=not given.flag("no-open")))
+    show = _say if given.flag("no-open") else _open
+    with contextlib.ExitStack() as left:
+        asyncio.run(_serve(session, given.number("port") or 0, lambda address: show(address, left)))
     return 0
 
 
-async def _serve(session: str, port: int, *, open_browser: bool) -> None:
+async def _serve(session: str, port: int, show: Callable[[str], None]) -> None:
     async with asynchronous.connect(name="sessiond view") as daemon:
         found = (await daemon.open(session)).session
         page = LivePage(port)
@@ -33,16 +41,22 @@ async def _serve(session: str, port: int, *, open_browser: bool) -> None:
         server = threading.Thread(target=page.serve, args=(followed.page,), daemon=True)
         server.start()
         try:
-            await followed.follow(
-                daemon, found.session_id, lambda: _say(page.address, open_browser=open_browser)
-            )
+            await followed.follow(daemon, found.session_id, lambda: show(page.address))
         finally:
             await asyncio.to_thread(page.close)
             server.join()
 
 
-def _say(address: str, *, open_browser: bool) -> None:
+def _say(address: str, _left: contextlib.ExitStack) -> None:
     print(address, flush=True)
     print("The address is good for one browser. Ctrl-C ends the page.", file=sys.stderr)
-    if open_browser:
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def _open(address: str, left: contextlib.ExitStack) -> None:
+    """Open a file in a private folder that leads to the page: everybody sees the command line of a browser."""
+    _say(address, left)
+    leads = Path(left.enter_context(tempfile.TemporaryDirectory(prefix="sessiond-view-"))) / "view.html"
+    leads.write_text(
+        f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">\n', encoding="utf-8"
+    )
+    threading.Thread(target=webbrowser.open, args=(leads.as_uri(),), daemon=True).start()
