@@ -123,7 +123,8 @@ def test_the_token_stands_in_no_command_line(tmp_path: Path) -> None:
     opener = tmp_path / "opener"
     lead = '"${1#file://}"'
     opener.write_text(
-        f'#!/bin/sh\n{{ echo "$1"; stat -c %a "$(dirname {lead})"; cat {lead}; }} > "{told}.new"; mv "{told}.new" "{told}"\n',
+        f'#!/bin/sh\n{{ echo "$1"; stat -c %a "$(dirname {lead})"; cat {lead}; }} > "{told}.new"\n'
+        f'mv "{told}.new" "{told}"\n',
         encoding="utf-8",
     )
     opener.chmod(0o755)
