@@ -1,6 +1,7 @@
 """An editor that started its server stays attached while daemons come and go."""
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from sessiond.paths import Places
 from support.attached import Attached, Met, ScriptedDaemon, a_scripted_daemon, attached
 from support.homes import a_home
+from support.patience import BOUND
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 NOT_STARTED = {"SESSIOND_NO_AUTOSTART": "1"}
@@ -111,6 +113,27 @@ def test_without_a_daemon_a_question_is_answered_with_the_reason() -> None:
         assert editor.call("shutdown") is None
         editor.notify("exit")
         assert editor.end() == 0
+
+
+def test_a_message_that_is_too_large_for_the_daemon_is_answered_and_not_sent_again() -> None:
+    with an_editor() as (editor, daemon, met):
+        answers: list[Any] = []
+        reading = threading.Thread(
+            target=lambda: answers.extend(editor.read() for _ in range(2)), daemon=True
+        )
+        reading.start()
+        error = {"code": 1413, "message": "no", "data": {"kind": "tooLarge", "retryable": False}}
+        large = editor.ask("session/append", sessionId="s", entries=["x" * (16 << 20)])
+        met.sees_a_beginning()
+        met.say(id=None, error=error)
+        met.go()
+        reading.join(BOUND)
+        assert [it["id"] for it in answers] == [None, large]
+        assert answers[1]["error"]["data"]["kind"] == "tooLarge"
+        again = daemon.meet()
+        again.greet()
+        editor.notify("note")
+        assert again.hear()["method"] == "note"
 
 
 def test_exit_ends_it_with_the_connection() -> None:

@@ -225,3 +225,32 @@ def test_what_is_no_message_passes_as_it_is() -> None:
     assert talk.to_daemon(b"[]") == b"[]"
     talk.sent(b"[]")
     assert talk.to_editor(b"{") == b"{"
+
+
+def complaint(kind: str) -> bytes:
+    return message(id=None, error={"code": 1, "message": "no", "data": {"kind": kind, "retryable": False}})
+
+
+def test_a_complaint_about_what_the_editor_sent_is_for_the_editor_and_refuses_no_greeting() -> None:
+    talk = attached()
+    refused = []
+    for kind in ("parse", "tooLarge"):
+        assert talk.to_editor(complaint(kind)) == complaint(kind)
+        refused.append(talk.refused_size)
+    talk.lost()
+    assert [*refused, talk.refused_size] == [False, True, False]
+
+
+def test_a_daemon_without_room_that_turns_the_editor_away_has_said_nothing_of_use() -> None:
+    talk = attached()
+    talk.lost()
+    talk.greeting()
+    assert talk.to_editor(complaint("overloaded")) is None
+    assert (talk.greeted, talk.answers) == (False, 0)
+
+
+def test_only_a_request_that_is_too_large_is_answered() -> None:
+    talk = attached()
+    (answer,) = read(talk.too_large(request(5, "session/append")))
+    assert (answer["id"], answer["error"]["data"]["kind"]) == (5, "tooLarge")
+    assert talk.too_large(notification("note")) == []

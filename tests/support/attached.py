@@ -132,6 +132,10 @@ class Met:
     def hear(self) -> Any:
         return read_frame(self._stream)
 
+    def sees_a_beginning(self) -> None:
+        """Wait for the first byte of the next message, and leave it there."""
+        self._connection.recv(1, socket.MSG_PEEK)
+
     def say(self, **message: Any) -> None:
         self._connection.sendall(frame(**message))
 

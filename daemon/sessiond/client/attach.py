@@ -257,7 +257,9 @@ class _Attached:
             raise DaemonWentAway(self._waiting_bytes)
         if not self._in_vain:
             self._say("the daemon went away; it is started again when it is asked for something")
-        if self._under_way is not None:  # it has not got all of it, so it has not done it
+        if self._under_way is not None and self._talk.refused_size:
+            self._tell(self._talk.too_large(self._under_way))
+        elif self._under_way is not None:  # it has not got all of it, so it has not done it
             self._waiting.appendleft(self._under_way)
         self._tell(self._talk.lost())
         self._keep(body for body in self._waiting if self._talk.outlasts(body))

@@ -72,6 +72,8 @@ class Conversation:
     """Whether the present daemon knows the editor: until then it is told only `greeting()`."""
     answers: int = 0
     """How many messages of use the present daemon has sent."""
+    refused_size: bool = False
+    """Whether the present daemon ends the connection because a message is too large for it."""
     is_over: bool = False
     """Whether the editor has said `exit`."""
     _initialize: bytes | None = None
@@ -146,15 +148,18 @@ class Conversation:
                 return self._asked_by_daemon(head.id, body)  # type: ignore[arg-type]
             self._note(str(head.method), head)
             return body
+        if (
+            head.id is None
+        ):  # a complaint; before the greeting has been taken, nothing of the editor's can be meant
+            self.refused_size = self.refused_size or _refused_as(head, "tooLarge")
+            return body if self.greeted else None
         if head.id == self._greeting_id:
             self._greeting_id = None
             self._take_greeting(head)
             return None
         self.answers += 1
-        if head.id is None:
-            return body
         asked = self._asked.get(head.id)  # type: ignore[arg-type]
-        if asked is not None and self.may_go_on and _was_draining(head):
+        if asked is not None and self.may_go_on and _refused_as(head, "draining"):
             asked.again = True  # nothing was done, and the next daemon will do it
             return None
         self._answered(head)
@@ -170,7 +175,7 @@ class Conversation:
             if theirs is not None:
                 told.append(encode_notification("$/cancelRequest", {"id": id}))
                 self._questions[id] = None
-        self.greeted = False
+        self.greeted = self.refused_size = False
         self.answers = 0
         return told
 
@@ -233,6 +238,13 @@ class Conversation:
         told += [_error(id, "unreachable", reason) for id in self._asked]
         self._asked.clear()
         return kept, told
+
+    def too_large(self, body: bytes) -> list[bytes]:
+        """The answer to a message of which the daemon took only the beginning: no other one takes more."""
+        head = _head(body)
+        if head is None or head.method is UNSET or head.id is UNSET:
+            return []
+        return [_error(head.id, "tooLarge", "It is larger than the daemon takes. Send less in one message.")]
 
     def outlasts(self, body: bytes) -> bool:
         """Whether a message that no daemon was given is for the next one: an answer to the last one is not."""
@@ -414,15 +426,15 @@ def _session_id(head: Head) -> str | None:
         return None
 
 
-def _was_draining(head: Head) -> bool:
-    """Whether a daemon that makes room for another refused to begin."""
+def _refused_as(head: Head, kind: str) -> bool:
+    """Whether this is an error of that kind: `draining` comes before anything was begun."""
     if head.error is UNSET:
         return False
     try:
         why = _decode_reason(head.error).data
     except msgspec.DecodeError:
         return False
-    return why is not None and why.kind == "draining"
+    return why is not None and why.kind == kind
 
 
 def _message(error: Raw) -> str:
