@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -150,3 +151,15 @@ async def test_a_history_that_cannot_be_written_holds_up_no_session(tmp_path: Pa
         answer = await peer.append(session_id, user("x"), assistant("y"))
         assert answer["seq"] == 2
         assert (await refusal(peer.call("history/recent"))).kind == "storageFailed"
+
+
+async def test_a_history_that_could_not_be_loaded_answers_and_is_loaded_later(
+    memory: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the system has no descriptors left at the very moment."""
+    peer = await memory.attach()
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "sessiond.hub.prompts", None)
+        await refusal(peer.call("history/add", prompt="lost"))
+    assert (await peer.call("history/add", prompt="kept"))["added"]
+    assert await prompts(peer) == ["kept"]

@@ -46,7 +46,8 @@ class History:
     def __init__(self, path: str | None, *, enabled: bool) -> None:
         self._path = path
         self.enabled = enabled
-        self._work: queue.SimpleQueue[Callable[[Prompts], None] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._prompts: Prompts | None = None  # of the thread
         self._said: deque[_Said] = deque()
         self._left_out = 0
         self._thread: threading.Thread | None = None
@@ -100,9 +101,9 @@ class History:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
 
-        def answered(prompts: "Prompts") -> None:
+        def answered() -> None:
             try:
-                result = work(prompts)
+                result = work(self._loaded())
             except Exception as error:  # noqa: BLE001 - it is raised where it is awaited
                 loop.call_soon_threadsafe(_settle, answer, error)
             else:
@@ -111,34 +112,39 @@ class History:
         self._do(answered)
         return await answer
 
-    def _do(self, work: "Callable[[Prompts], object]") -> None:
+    def _do(self, work: Callable[[], object]) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="sessiond-history", daemon=True)
             self._thread.start()
-        self._work.put(work)  # type: ignore[arg-type]
+        self._work.put(work)
 
     def _run(self) -> None:
-        # Loaded here, so that a daemon is ready before.
-        from sessiond.hub.prompts import Prompts
-
-        prompts = Prompts(self._path)
         while (work := self._work.get()) is not None:
             try:
-                work(prompts)
+                work()
             except Exception as error:  # noqa: BLE001 - prompts are lost, but no session is
                 log.warning("a prompt was not put into the history: %s", error)
         try:
             while self._said:
-                self._take(prompts)
-        except StorageFailed as error:
+                self._take()
+        except (StorageFailed, OSError) as error:
             log.warning("the last prompts were not put into the history: %s", error)
-        prompts.close()
+        if self._prompts is not None:
+            self._prompts.close()
 
-    def _gather(self, prompts: "Prompts") -> None:
+    def _loaded(self) -> "Prompts":
+        """What keeps the prompts, loaded when it is first needed: a daemon is ready before, and it may be refused."""
+        if self._prompts is None:
+            from sessiond.hub.prompts import Prompts
+
+            self._prompts = Prompts(self._path)
+        return self._prompts
+
+    def _gather(self) -> None:
         """Wait for what is said together, and put it into the database together."""
         time.sleep(_GATHER_SECONDS)
         try:
-            self._take(prompts)
+            self._take()
         finally:
             if self._said:
                 self._work.put(self._gather)
@@ -146,9 +152,9 @@ class History:
             log.warning("%d prompts came too fast for the history and are not in it", self._left_out)
             self._left_out = 0
 
-    def _take(self, prompts: "Prompts") -> None:
+    def _take(self) -> None:
         said = [self._said.popleft() for _ in range(min(len(self._said), _TOGETHER))]
-        prompts.add_all([(_text_of(it.line), it.cwd, it.at) for it in said])
+        self._loaded().add_all([(_text_of(it.line), it.cwd, it.at) for it in said])
 
 
 def _settle(answer: asyncio.Future[T], result: "T | Exception") -> None:
