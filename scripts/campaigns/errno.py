@@ -35,6 +35,8 @@ KINDS = {"storageFull", "storageFailed", "readOnly", "foreignWriter", "damaged"}
 
 _ENDLESS = {"EINTR"}
 """Python tries again when a signal came, as it should: for ever, were there one every time."""
+_SHORT = 150
+"""Cases of a short run: the first call of each kind in most changes."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def run(ground: Ground) -> Figures:
         strace = find_strace(ground, nurse)
         rehearsal = Rehearsal(ground.folder, nurse)
         todo = _cases({victim.name: _calls_of(rehearsal, strace, victim) for victim in VICTIMS})
-        for number in ground.each_round(short=len(todo), long=len(todo), seconds=25):
+        for number in ground.each_round(short=_SHORT, long=len(todo), seconds=25):
             _refuse(rehearsal, strace, todo[number % len(todo)], tally)
     hold(tally.refused > 0, "nothing was refused at all")
     return Figures(

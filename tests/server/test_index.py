@@ -5,11 +5,13 @@ import json  # noqa: TID251 - files are written as another program writes them
 import os
 import random
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sessiond.hub.index import listing
 from support import logs
 from support.daemons import Peer, Running, assistant, joined, refusal, running, spawn, user
 from support.shared import started
@@ -318,3 +320,16 @@ async def test_an_index_that_is_a_link_is_not_written_through(tmp_path: Path) ->
         assert (await peer.call("session/list", all=True))["sessions"] == []
     assert victim.read_bytes() == b""
     assert not index_of(tmp_path).is_symlink()
+
+
+async def test_an_index_that_a_new_file_does_not_mend_is_trouble_with_the_disk(
+    memory: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    peer = await memory.attach()
+    with monkeypatch.context() as patched:
+        patched.setattr(listing, "page", refuse)
+        assert (await refusal(peer.call("session/list"))).kind == "storageFailed"
+    assert (await peer.call("session/list"))["sessions"] == []

@@ -128,7 +128,10 @@ class Prompts:
             log.warning("the history of prompts is damaged: %s", error)
             self.close()
             self._put_aside()
+        try:
             return work(self._open())
+        except sqlite3.Error as error:
+            raise StorageFailed(f"{self._path}: {error}", path=self._path) from error
 
     def _open(self) -> sqlite3.Connection:
         if os.path.islink(self._path):  # noqa: PTH114

@@ -93,6 +93,12 @@ class Worker:
             self._filler.stop()
 
     def _do(self, work: Callable[[], T]) -> T:
+        try:
+            return self._done(work)
+        except sqlite3.Error as error:  # a new file is no better, so it is the disk
+            raise StorageFailed(f"the index cannot be read or written: {error}") from error
+
+    def _done(self, work: Callable[[], T]) -> T:
         if not self._database.is_open:
             self._begin()
         elif not self._database.in_place():
