@@ -143,7 +143,7 @@ async def _harmful(ground: Ground, home: Home, shared: str, tally: Tally, number
         await wire.call("session/subscribe", sessionId=shared)
         await wire.call("session/subscribe", sessionId=large)
         wire.reads.clear()
-    frame = (56 if ground.long else 6) * _MIB
+    frame = (46 if ground.long else 6) * _MIB
     busy = [
         asyncio.create_task(it)
         for it in (
