@@ -44,8 +44,12 @@ def diff(given: Given) -> int:
 
 def _ends(found: dict[str, Any], shown: int) -> Iterator[str]:
     for side in ("left", "right"):
-        ids = found[side]["entryIds"]
-        yield from ids if len(ids) <= shown else [*ids[: shown - 1], ids[-1]]
+        yield from _some(found[side]["entryIds"], shown)
+
+
+def _some(ids: list[str], shown: int) -> list[str]:
+    """The first of some entries, and the last."""
+    return ids if len(ids) <= shown else [*ids[: shown - 1], ids[-1]]
 
 
 def _said(daemon: Daemon, session: str, ids: list[str | None]) -> dict[str, dict[str, Any]]:
@@ -91,7 +95,7 @@ def _summary(side: dict[str, Any]) -> str:
 def _entries(
     ids: list[str], said: dict[str, Any], shown: int, colour: str, sign: str, style: Style
 ) -> Iterator[str]:
-    some = ids if len(ids) <= shown else [*ids[: shown - 1], ids[-1]]
+    some = _some(ids, shown)
     left_out = len(ids) - len(some)
     rows = [[it, *_words(said.get(it))] for it in some]
     for number, line in enumerate(behind([style(sign, colour)] * len(some), 1, rows, style, (colour,))):

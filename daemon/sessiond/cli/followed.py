@@ -38,9 +38,9 @@ class Followed:
         }  # fmt: skip
         self._take([msgspec.json.encode({name: it for name, it in header.items() if it is not None})])
 
-    def page(self) -> dict[str, Any]:
-        """What a page begins with."""
-        return {"session": self._about(), "entries": self._rows.all()}
+    def page(self, known: int) -> dict[str, Any]:
+        """What a page begins with that has so many entries already."""
+        return {"session": self._about(), "entries": self._rows.behind(known)}
 
     async def follow(self, daemon: Daemon, session_id: str, ready: Callable[[], None]) -> None:
         """Take in every entry, for ever; `ready` is called when those that were there are in.

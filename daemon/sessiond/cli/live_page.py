@@ -21,6 +21,8 @@ _MOST_WAITING = 1_000
 _HEARTBEAT = 15.0
 """Seconds between signs of life on a quiet stream; a browser that is gone is noticed by them."""
 
+_USED = "This address was used already. Run sessiond view again for a new one."
+
 _HEADERS = {
     "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
@@ -32,7 +34,7 @@ class LivePage:
     """The server. `serve` is given what makes the data that a page begins with; `tell` says what is new."""
 
     def __init__(self, port: int = 0) -> None:
-        self._data: Callable[[], dict[str, Any]] = dict
+        self._data: Callable[[int], dict[str, Any]] = lambda _known: {}
         self._token: str | None = secrets.token_urlsafe(32)
         self._cookie = secrets.token_urlsafe(32)
         self._lock = Lock()  # over what a page begins with and who hears what comes then
@@ -41,8 +43,8 @@ class LivePage:
         self.port: int = self._server.server_address[1]
         self.address = f"http://127.0.0.1:{self.port}/?token={self._token}"
 
-    def serve(self, data: Callable[[], dict[str, Any]]) -> None:
-        """Serve until `close`, in this thread."""
+    def serve(self, data: Callable[[int], dict[str, Any]]) -> None:
+        """Serve until `close`, in this thread. `data` is asked with the number of entries that a page has already."""
         self._data = data
         self._server.serve_forever()
 
@@ -91,17 +93,17 @@ class LivePage:
     def page(self) -> bytes:
         """The page as it is now."""
         with self._lock:
-            data = self._data()
+            data = self._data(0)
         return html.page({**data, "live": f"/events?after={len(data['entries'])}"}, reach="'self'")
 
     def stream(self, after: int, write: Callable[[bytes], object]) -> None:
         """Tell a page that has so many rows what is new, until it is gone or the server ends."""
         reader: queue.Queue[bytes | None] = queue.Queue()
         with self._lock:
-            missed = self._data()
+            missed = self._data(after)
             self._readers.append(reader)
         try:
-            write(f"data: {html.embedded({**missed, 'entries': missed['entries'][after:]})}\n\n".encode())
+            write(f"data: {html.embedded(missed)}\n\n".encode())
             while True:
                 try:
                     event = reader.get(timeout=_HEARTBEAT)
@@ -145,10 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif asked.path == "/" and "token" in query:
             self._let_in(query)
         elif not self.server.page.knows(self._cookie()):
-            self._say(
-                HTTPStatus.FORBIDDEN,
-                "This address was used already. Run sessiond view again for a new one.",
-            )
+            self._say(HTTPStatus.FORBIDDEN, _USED)
         elif asked.path == "/":
             self._send(HTTPStatus.OK, self.server.page.page(), "text/html; charset=utf-8")
         elif asked.path == "/events":
@@ -158,10 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _let_in(self, query: dict[str, list[str]]) -> None:
         if not self.server.page.admits(query["token"][0]):
-            self._say(
-                HTTPStatus.FORBIDDEN,
-                "This address was used already. Run sessiond view again for a new one.",
-            )
+            self._say(HTTPStatus.FORBIDDEN, _USED)
             return
         kept = urlencode([(name, query[name][0]) for name in ("leafId", "targetId") if name in query])
         self.send_response(HTTPStatus.SEE_OTHER)

@@ -38,7 +38,7 @@ def to_html(whole: Whole, losses: Losses) -> bytes:
     def read(rows: Any) -> list[bytes]:
         return [tree.entry(row, log[slice(*tree.span(row))]) for row in rows]
 
-    return page({"session": about(tree, read), "entries": Rows(tree, read).all()})
+    return page({"session": about(tree, read), "entries": Rows(tree, read).behind(0)})
 
 
 def about(tree: Tree, read: Read) -> dict[str, Any]:

@@ -21,9 +21,10 @@ class Rows:
         self._read = read
         self._outline = views.Outline()
 
-    def all(self) -> list[dict[str, Any]]:
-        """Every entry in the order of the log."""
-        return self.of([row for row in range(1, self._tree.committed) if self._tree.is_entry(row)])
+    def behind(self, known: int) -> list[dict[str, Any]]:
+        """Every entry in the order of the log but the first so many."""
+        entries = [row for row in range(1, self._tree.committed) if self._tree.is_entry(row)]
+        return self.of(entries[known:])
 
     def of(self, rows: Sequence[int]) -> list[dict[str, Any]]:
         """{id, parent, type, role?, at?, label?, say, shown, heading, facts?, body?}; `shown` has one bit a filter."""
