@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from sessiond.cli.draw import draw
 from sessiond.cli.style import Style
-from sessiond.cli.text import width
+from sessiond.text import width
 from support.rows import rows
 
 FORKED = rows(

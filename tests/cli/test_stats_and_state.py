@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.cli import human
+from sessiond import human
 from sessiond.cli.bars import bar, percent
 from sessiond.cli.style import Style
 from support.commands import Shell, a_shell

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli import human, progress
+from sessiond import human
+from sessiond.cli import progress
 from sessiond.cli.arguments import Usage
-from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
+from sessiond.text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli import human, leaving, progress, stdin
+from sessiond import human
+from sessiond.cli import leaving, progress, stdin
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id
 from sessiond.cli.compact import show_summary
-from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
+from sessiond.text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ def with_terminal(params: dict[str, Any]) -> dict[str, Any]:
 def _of_this_terminal(daemon: Daemon) -> str:
     found = daemon.call("session/continue", with_terminal({"cwd": os.getcwd(), "create": False}))
     session = found["session"]
-    from sessiond.cli.text import one_line
+    from sessiond.text import one_line
 
     name = one_line(session.get("title") or session.get("firstPrompt") or "without a title")
     print(f"{session['sessionId']} ({name}): {one_line(found['because']['message'])}", file=sys.stderr)

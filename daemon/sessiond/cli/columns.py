@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessiond.cli.style import Style
-from sessiond.cli.text import fit, pad, width
+from sessiond.text import fit, pad, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli import human, leaving, progress, stdin
+from sessiond import human
+from sessiond.cli import leaving, progress, stdin
 from sessiond.cli.arguments import Usage
 from sessiond.cli.bars import bar, percent
 from sessiond.cli.chosen import session_id
 from sessiond.cli.style import style_for
-from sessiond.cli.text import lines, one_line
 from sessiond.client.blocking import connect
+from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ that runs, and starts none.
 from __future__ import annotations
 
 from sessiond.cli.arguments import Usage
-from sessiond.cli.text import one_line
 from sessiond.cli.verbs import ALIASES, VERBS
+from sessiond.text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli import human
+from sessiond import human
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id
 from sessiond.cli.columns import aligned

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli import human
+from sessiond import human
 from sessiond.cli.chosen import session_id
 from sessiond.cli.style import style_for
-from sessiond.cli.text import lines, one_line
 from sessiond.client.blocking import connect
+from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from sessiond.cli import human, progress
+from sessiond import human
+from sessiond.cli import progress
 from sessiond.cli.arguments import Usage
 from sessiond.cli.style import Style, style_for
 from sessiond.cli.surroundings import Surroundings, call_back, look_around
-from sessiond.cli.text import one_line
 from sessiond.client.blocking import Daemon, connect
 from sessiond.client.dial import CannotConnect
 from sessiond.client.wire import DaemonHung, Disconnected, RpcError
 from sessiond.paths import UnsafeFolder, places
 from sessiond.protocol import types as t
+from sessiond.text import one_line
 
 if TYPE_CHECKING:
     from sessiond.cli.arguments import Given

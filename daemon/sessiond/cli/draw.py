@@ -13,7 +13,7 @@ drawn line by line.
 
 from __future__ import annotations
 
-from sessiond.cli.text import fit, one_line, pad, width
+from sessiond.text import fit, one_line, pad, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import sys
 
 from sessiond.cli.arguments import Usage
-from sessiond.cli.human import listed
 from sessiond.cli.style import style_for
-from sessiond.cli.text import lines, one_line
 from sessiond.client.dial import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
 from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError, Unread
+from sessiond.human import listed
 from sessiond.paths import UnsafeFolder
+from sessiond.text import lines, one_line
 
 REFUSED = 1
 USAGE = 2

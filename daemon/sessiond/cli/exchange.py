@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import sys
 
-from sessiond.cli import human, progress
+from sessiond import human
+from sessiond.cli import progress
 from sessiond.cli.chosen import session_id
-from sessiond.cli.text import lines, one_line
 from sessiond.client.blocking import connect
+from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sessiond.cli import human
+from sessiond import human
 from sessiond.cli.columns import behind
-from sessiond.cli.text import one_line
+from sessiond.text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

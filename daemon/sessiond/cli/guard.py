@@ -1,6 +1,6 @@
 """The last thing between a command and a terminal: whatever is printed there, only our own sequences are obeyed.
 
-Each command makes text of transcripts harmless by itself (`cli/text`); this is for what one of them may have missed,
+Each command makes text of transcripts harmless by itself (`text`); this is for what one of them may have missed,
 and for JSON, which must be as the daemon sent it wherever it is not shown to a person. Pipes and files are left alone.
 """
 

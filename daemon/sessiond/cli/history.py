@@ -6,11 +6,11 @@ import os
 import sys
 import time
 
-from sessiond.cli import human
+from sessiond import human
 from sessiond.cli.chosen import where
 from sessiond.cli.style import style_for
-from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
+from sessiond.text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ import os
 import sys
 import time
 
-from sessiond.cli import human
+from sessiond import human
 from sessiond.cli.arguments import Usage
 from sessiond.cli.columns import aligned
 from sessiond.cli.sessions import short_ids
 from sessiond.cli.style import style_for
-from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
+from sessiond.text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

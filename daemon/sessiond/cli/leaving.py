@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli import human
+from sessiond import human
 from sessiond.cli.columns import behind
 from sessiond.cli.speech import in_short, speaker
 from sessiond.cli.style import style_for
-from sessiond.cli.text import fit, one_line
+from sessiond.text import fit, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

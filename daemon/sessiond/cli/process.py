@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from sessiond.cli import human
+from sessiond import human
 from sessiond.client.blocking import connect, connect_to_any
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ def status(given: Given) -> int:
         human.count(told["openSessions"], "open session"),
         human.count(told["clients"], "client"),
     )
-    from sessiond.cli.text import one_line
+    from sessiond.text import one_line
 
     uptime = human.duration(told["uptime"])
     print(f"sessiond {told['version']} runs as process {told['pid']}, up {uptime}{leaving}")
@@ -48,7 +48,7 @@ def _tell_of_refusing(sessions: list[dict[str, Any]]) -> None:
     """Say which open sessions take no writes, and why."""
     if not sessions:
         return
-    from sessiond.cli.text import one_line
+    from sessiond.text import one_line
 
     takes = "takes" if len(sessions) == 1 else "take"
     print(f"  {human.count(len(sessions), 'session')} {takes} no writes:")
@@ -68,7 +68,7 @@ def clients(given: Given) -> int:
 
     from sessiond.cli.columns import aligned
     from sessiond.cli.style import style_for
-    from sessiond.cli.text import one_line
+    from sessiond.text import one_line
 
     now = time.time()
     rows = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sessiond.cli.style import style_for
-from sessiond.cli.text import fit, one_line
+from sessiond.text import fit, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import os
 import sys
 import time
 
-from sessiond.cli import human
+from sessiond import human
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id, where, with_terminal
 from sessiond.cli.style import style_for
-from sessiond.cli.text import lines, one_line
 from sessiond.client.blocking import connect
+from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessiond.cli.text import lines, one_line
+from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

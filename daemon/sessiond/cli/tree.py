@@ -6,9 +6,9 @@ import sys
 
 from sessiond.cli.chosen import session_id
 from sessiond.cli.style import style_for
-from sessiond.cli.text import one_line
 from sessiond.client.blocking import connect
 from sessiond.client.wire import RpcError
+from sessiond.text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

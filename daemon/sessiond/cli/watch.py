@@ -7,16 +7,16 @@ import sys
 import time
 from contextlib import suppress
 
-from sessiond.cli import human
+from sessiond import human
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id
 from sessiond.cli.speech import in_short, speaker
 from sessiond.cli.style import Style, style_for
-from sessiond.cli.text import fit, one_line, pad, width
 from sessiond.client.backoff import pauses
 from sessiond.client.blocking import Daemon, connect
 from sessiond.client.dial import CannotConnect, VersionMismatch
 from sessiond.client.wire import Disconnected
+from sessiond.text import fit, one_line, pad, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.cli.text import fit, lines, one_line, pad, width
+from sessiond.text import fit, lines, one_line, pad, width
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessiond.cli import human
+from sessiond import human
 
 NOW = 1_750_000_000.0  # 2025-06-15T15:06:40Z
 
