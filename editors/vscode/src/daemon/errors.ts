@@ -1,0 +1,50 @@
+// How requests fail here. Knows nothing of VS Code.
+import { type ErrorKind, errorCodes } from "../protocol.ts";
+
+/**
+ * What the daemon answers, and what can go wrong before it does: `notAttached`, nothing was sent;
+ * `disconnected`, the connection ended before the answer, so what was asked may have been done or not.
+ */
+export type DaemonErrorKind = ErrorKind | "notAttached" | "disconnected";
+
+/** A request that failed. Match `kind`, never the message. */
+export class DaemonError extends Error {
+  override readonly name = "DaemonError";
+  readonly kind: DaemonErrorKind;
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(kind: DaemonErrorKind, message: string, data: Readonly<Record<string, unknown>> = {}) {
+    super(message);
+    this.kind = kind;
+    this.data = data;
+  }
+}
+
+/** Codes with which vscode-jsonrpc itself ends what waits for a connection that is gone. */
+const CONNECTION_ENDED = new Set([-32097, -32099]);
+
+/** Whatever a request was rejected with, as a `DaemonError`. */
+export function daemonError(thrown: unknown): DaemonError {
+  if (thrown instanceof DaemonError) {
+    return thrown;
+  }
+  const { code, message, data } = (thrown ?? {}) as { code?: unknown; message?: unknown; data?: unknown };
+  const text = typeof message === "string" ? message : String(thrown);
+  if (typeof code !== "number" || CONNECTION_ENDED.has(code)) {
+    return new DaemonError("disconnected", `The connection to the daemon has ended: ${text}`);
+  }
+  const told = typeof data === "object" && data !== null ? (data as Record<string, unknown>) : {};
+  return new DaemonError(kindOf(told["kind"], code), text, told);
+}
+
+function kindOf(told: unknown, code: number): ErrorKind {
+  if (typeof told === "string" && Object.hasOwn(errorCodes, told)) {
+    return told as ErrorKind;
+  }
+  // LSP's own ways to say that a request was given up.
+  if (code === -32801 || code === -32802) {
+    return "cancelled";
+  }
+  const known = Object.entries(errorCodes).find(([, number]) => number === code);
+  return known ? (known[0] as ErrorKind) : "internal";
+}

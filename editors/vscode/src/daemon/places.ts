@@ -1,0 +1,99 @@
+// Where everything of one user's sessiond lies: the same folders that the daemon works out (`paths.py`; a test
+// compares them). Touches nothing, only looks at runtime folders. Knows nothing of VS Code.
+import { createHash } from "node:crypto";
+import * as fs from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
+
+/** Bytes: a socket whose path is longer lies elsewhere. */
+const SOCKET_PATH_LIMIT = 100;
+
+export interface Places {
+  /** What the running daemon tells of itself. */
+  endpoint: string;
+  /** Where it listens when nothing else is said. */
+  socket: string;
+  /** What it writes for people. */
+  log: string;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** `home` is the chosen home, "" for none; then SESSIOND_HOME counts, then the rules of the platform. */
+export function places(home: string, environment: Environment): Places {
+  const chosen = home || environment["SESSIOND_HOME"] || "";
+  const user = environment["HOME"] ?? os.homedir();
+  let state: string;
+  let runtime: string;
+  if (chosen) {
+    const root = path.resolve(chosen.replace(/^~(?=\/|$)/, user));
+    state = path.join(root, "state");
+    runtime = shortEnough(path.join(root, "run"), state, environment);
+  } else {
+    state =
+      process.platform === "darwin"
+        ? path.join(os.homedir(), "Library/Application Support/sessiond")
+        : xdg(environment, "XDG_STATE_HOME", path.join(user, ".local/state"));
+    runtime = runtimeOf(state, environment);
+  }
+  return {
+    endpoint: path.join(state, "endpoint.json"),
+    socket: path.join(runtime, "sessiond.sock"),
+    log: path.join(state, "sessiond.log"),
+  };
+}
+
+function xdg(environment: Environment, variable: string, fallback: string): string {
+  // The XDG rule is to ignore a relative path.
+  const base = (environment[variable] ?? "").trim();
+  return path.join(path.isAbsolute(base) ? base : fallback, "sessiond");
+}
+
+function runtimeOf(state: string, environment: Environment): string {
+  const base = runtimeBase(environment);
+  if (base === undefined) {
+    return shortEnough(path.join(state, "run"), state, environment);
+  }
+  // Another state is another daemon, so any but the user's usual one has a folder of its own.
+  if (state === path.join(os.userInfo().homedir, ".local/state/sessiond")) {
+    return shortEnough(path.join(base, "sessiond"), state, environment);
+  }
+  return hashed(base, state, "");
+}
+
+function shortEnough(runtime: string, state: string, environment: Environment): string {
+  if (fits(runtime)) {
+    return runtime;
+  }
+  const base = runtimeBase(environment);
+  const short = base === undefined ? undefined : hashed(base, state, "");
+  return short !== undefined && fits(short) ? short : hashed("/tmp", state, `-${uid()}`);
+}
+
+function hashed(base: string, state: string, owner: string): string {
+  const hash = createHash("sha256").update(state).digest("hex").slice(0, 12);
+  return path.join(base, `sessiond${owner}-${hash}`);
+}
+
+function fits(runtime: string): boolean {
+  return Buffer.byteLength(runtime) + "/sessiond.sock".length <= SOCKET_PATH_LIMIT;
+}
+
+function runtimeBase(environment: Environment): string | undefined {
+  const candidates = [environment["XDG_RUNTIME_DIR"] ?? "", `/run/user/${uid()}`];
+  const found = candidates.find((candidate) => path.isAbsolute(candidate) && isPrivate(candidate));
+  return found === undefined ? undefined : path.resolve(found);
+}
+
+function isPrivate(folder: string): boolean {
+  try {
+    const found = fs.lstatSync(folder);
+    return found.isDirectory() && found.uid === uid() && (found.mode & 0o77) === 0;
+  } catch {
+    return false;
+  }
+}
+
+function uid(): number {
+  return process.geteuid?.() ?? -1;
+}
