@@ -70,6 +70,21 @@ def test_a_message_is_written_in_a_buffer_and_appended_by_write(
         assert entry["parentId"] == story.fixed
 
 
+def test_a_message_that_is_written_twice_in_a_hurry_is_appended_once(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        shown_tree(nvim, story)
+        nvim.keys("4Ga")
+        nvim.see(":write appends it")
+        nvim.keys("iOnce only<Esc>:silent! write | silent! write<CR>")
+        nvim.see_not(":write appends it")
+        nvim.command("Sessiond append What comes behind it.")
+        nvim.see("What comes behind it.")
+        nodes = teller.call("session/tree", sessionId=story.id)["nodes"]
+        assert [node["preview"] for node in nodes].count("Once only") == 1
+
+
 def test_the_lines_of_a_range_are_appended(shell: Shell, teller: Teller, story: Story) -> None:
     with a_neovim(shell.where, shell.folder) as nvim:
         shown_tree(nvim, story)

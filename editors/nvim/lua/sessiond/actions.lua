@@ -60,9 +60,9 @@ function M.append_message(id, parent, message, callback)
     function(err, result)
       if err then
         tell_error(err)
-        return
+      else
+        say(('Appended as %s.'):format(result.entries[1].id))
       end
-      say(('Appended as %s.'):format(result.entries[1].id))
       if callback then
         callback(result)
       end

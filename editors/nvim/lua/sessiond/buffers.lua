@@ -333,16 +333,22 @@ function M.compose(id, parent)
   )
   vim.bo.filetype = 'markdown'
   vim.b.sessiond_session = id
+  local on_its_way = false
   api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buffer,
     callback = function()
+      if on_its_way then
+        return -- written twice in a hurry: it is one message
+      end
       local message = vim.trim(table.concat(api.nvim_buf_get_lines(buffer, 0, -1, false), '\n'))
       if message == '' then
         require('sessiond.actions').say('There is nothing to append.')
         return
       end
-      require('sessiond.actions').append_message(id, parent, message, function()
-        if api.nvim_buf_is_valid(buffer) then
+      on_its_way = true
+      require('sessiond.actions').append_message(id, parent, message, function(result)
+        on_its_way = false
+        if result and api.nvim_buf_is_valid(buffer) then
           api.nvim_buf_delete(buffer, { force = true })
         end
       end)
