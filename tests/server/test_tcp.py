@@ -1,5 +1,6 @@
 """The TCP door: shut by default, on this machine only, and only for who has the token."""
 
+import errno
 import json  # noqa: TID251 - what a stranger would send
 import signal
 import socket
@@ -18,6 +19,7 @@ from sessiond.config import InvalidConfig, read
 from sessiond.paths import Places, make_private
 from sessiond.server import tcp
 from sessiond.server.token import BadToken, is_same, token_of
+from support.disk import Disk
 from support.homes import a_home, environment, sessiond, wait_until
 from support.patience import BOUND
 
@@ -282,6 +284,17 @@ def test_a_token_file_that_is_not_ours_alone_is_refused_and_left_alone(tmp_path:
     with pytest.raises(BadToken):
         token_of(str(path))
     assert path.exists()
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "rename"])
+def test_a_token_is_made_whole_or_not_at_all(tmp_path: Path, call: str) -> None:
+    path = tmp_path / "tcp-token"
+    disk = Disk()
+    disk.refuse(call, 1, error=errno.ENOSPC)
+    with pytest.raises(BadToken):
+        token_of(str(path), disk.calls)
+    assert not path.exists()
+    assert token_of(str(path)) == token_of(str(path))
 
 
 def test_a_token_is_the_same_only_when_it_is() -> None:

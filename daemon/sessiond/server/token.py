@@ -4,12 +4,16 @@ import hmac
 import os
 import secrets
 import stat
+from pathlib import Path
 from typing import Final
 
 from sessiond.server.listen import CannotListen
+from sessiond.store.files.folders import move_to_free_name, new_file, sync_folder, temporary
+from sessiond.store.files.syscalls import Syscalls
 
 _BYTES: Final = 32
 _LONGEST: Final = 1_000
+_CALLS: Final = Syscalls()
 
 
 class BadToken(CannotListen):
@@ -24,19 +28,12 @@ class BadToken(CannotListen):
         self.path = path
 
 
-def token_of(path: str) -> str:
+def token_of(path: str, calls: Syscalls = _CALLS) -> str:
     """The token in the file, which is made when there is none. Raises `BadToken` for one that others could know."""
     flags = os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        made = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise BadToken(path, error.strerror or str(error)) from error
-    else:
-        with open(made, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(_BYTES) + "\n")
-    try:
+        if not os.path.lexists(path):
+            _make(Path(path), calls)
         descriptor = os.open(path, flags | os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
         raise BadToken(path, error.strerror or str(error)) from error
@@ -53,6 +50,14 @@ def token_of(path: str) -> str:
     if len(token) < _BYTES:
         raise BadToken(path, f"it holds less than {_BYTES} characters")
     return token
+
+
+def _make(path: Path, calls: Syscalls) -> None:
+    """Put a new token where there is none: whole, or not at all. Only one daemon at a time does this."""
+    begun = temporary(path)
+    os.close(new_file(begun, [f"{secrets.token_urlsafe(_BYTES)}\n".encode()], calls))
+    move_to_free_name(begun, path, calls)
+    sync_folder(path.parent, calls)
 
 
 def is_same(token: str, said: str) -> bool:
