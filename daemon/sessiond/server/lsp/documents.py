@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
+from weakref import WeakValueDictionary
 
 from lsprotocol import types
 
@@ -144,7 +145,7 @@ class Documents:
         self._kept: dict[str, _Kept] = {}
         self._buffers: dict[str, tuple[object, LoadedSession]] = {}
         self._matched: dict[str, tuple[object, Tree]] = {}
-        self._loading: dict[str, asyncio.Lock] = {}
+        self._loading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @contextlib.asynccontextmanager
     async def at(self, uri: str) -> AsyncIterator[Document | None]:
@@ -191,7 +192,8 @@ class Documents:
         """Read a file that nobody has open, unless it is as it was when it was read last."""
         ref = session.log.ref
         stamp = _stamp(ref)
-        async with self._loading.setdefault(ref, asyncio.Lock()):
+        one_at_a_time = self._loading.setdefault(ref, asyncio.Lock())
+        async with one_at_a_time:
             kept = self._kept.pop(ref, None)
             if kept is None or kept.stamp != stamp:
                 await session.load()
