@@ -1,11 +1,14 @@
 """A file that somebody changes in place while it is open: nobody is sent what is no entry, nothing is overwritten."""
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sessiond.hub.live import LiveSession
+from sessiond.store.base import StorageFailed
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
 
 READS: list[tuple[str, dict[str, Any]]] = [
@@ -108,3 +111,21 @@ async def test_a_terminal_whose_breadcrumb_cannot_be_written_has_its_session_all
         await peer.append("session-a", assistant("a"))
         went = await peer.call("session/continue", cwd="/p", terminal=terminal)
         assert went["session"]["sessionId"] == "session-a"
+
+
+async def test_what_is_said_of_a_session_is_poor_only_while_its_file_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_live: LiveSession, _rows: object) -> list[bytes]:
+        raise StorageFailed("the disk gives nothing", path="session", errno=errno.EIO)
+
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        await session_of(daemon, peer, "session-a")
+        with monkeypatch.context() as now:
+            now.setattr(LiveSession, "read_rows", refused)
+            await peer.append("session-a", user("one more"))
+            poor = (await peer.call("session/info", sessionId="session-a"))["session"]
+        said = (await peer.call("session/info", sessionId="session-a"))["session"]
+    assert (poor["entryCount"], poor["firstPrompt"]) == (said["entryCount"], None)
+    assert said["firstPrompt"] == "question"

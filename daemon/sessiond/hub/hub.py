@@ -228,7 +228,8 @@ class Hub:
             try:
                 live.known_info = key, self._info(live, live.read_rows)
             except (StorageFailed, LogReplaced):
-                live.known_info = key, self._info(live, lambda rows: [b"{}"] * len(rows))
+                # Not kept: the failure may pass.
+                return self._info(live, lambda rows: [b"{}"] * len(rows))
         return live.known_info[1]
 
     def _info(self, live: LiveSession, read: Callable[[Sequence[int]], list[bytes]]) -> t.SessionInfo:
