@@ -175,6 +175,14 @@ def test_paging_goes_on_after_a_row_even_a_hidden_one() -> None:
     assert ids(MIXED, after_row=MIXED.row("e5")) == ["e8", "e10"]
 
 
+def test_a_page_around_a_row_has_it_in_its_middle_and_tells_what_comes_before() -> None:
+    page = view(FORKED, around_row=FORKED.row("e5"), limit=3)
+    assert ([row.id for row in page.nodes], page.before, page.shown) == (["e4", "e5", "e6"], 3, 7)
+    assert page.bars == (True,)
+    assert view(FORKED, around_row=FORKED.row("e2"), limit=5).before == 0
+    assert view(FORKED, "user-only", around_row=FORKED.row("e6"), limit=1).nodes[0].id == "e5"
+
+
 def test_entries_of_a_circle_are_shown_once_with_its_first_as_a_root() -> None:
     session = loaded(
         header(), user("a", parent="e2"), user("b", parent="e1"), user("hangs on it", parent="e1"),
@@ -271,6 +279,29 @@ def naive(session: Loaded, filter: Filter) -> list[tuple[str | None, str | None]
         return rows
 
     return [found for root, parent in parents.items() if parent == NONE for found in below(root, NONE)]
+
+
+@given(forests(), st.sampled_from(["default", "user-only", "all"]), st.data())
+def test_a_page_around_a_row_is_a_part_of_the_whole(
+    lines: list[Line], filter: Filter, data: st.DataObject
+) -> None:
+    session = loaded(header(), *lines)
+    row = data.draw(st.integers(1, len(session.tree) - 1))
+    whole = view(session, filter).nodes
+    page = view(session, filter, around_row=row, limit=data.draw(st.integers(1, 5)))
+    assert page.nodes == whole[page.before : page.before + len(page.nodes)]
+    if page.before:
+        by_id = {node.id: node for node in whole}
+        several = not whole[0].last_sibling
+        bars, node = [], page.nodes[0]
+        while True:
+            above = by_id[node.parent_id] if node.parent_id else None
+            if above.child_count > 1 if above else several:
+                bars.append(not node.last_sibling)
+            if above is None:
+                break
+            node = above
+        assert list(page.bars) == bars[::-1]
 
 
 @given(forests())

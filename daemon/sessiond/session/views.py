@@ -52,13 +52,17 @@ class Node:
 class Page:
     """Rows of a view.
 
-    `resume` is the row to go on after, `NONE` at the end; `total` counts all entries, `shown` those of the whole view.
+    `resume` is the row to go on after, `NONE` at the end; `total` counts all entries, `shown` those of the whole view,
+    `before` those of it that come before this page. `bars` tells of each fork above the first row, roots that are
+    several among them, whether more of its branches follow; it is empty for a page that begins the view.
     """
 
     nodes: list[Node]
     resume: int
     total: int
     shown: int
+    before: int = 0
+    bars: tuple[bool, ...] = ()
 
 
 @dataclass(slots=True)
@@ -76,9 +80,12 @@ class Outline:
 
 def tree_rows(
     tree: Tree, outline: Outline, read: Read, *, filter: Filter = "default", query: str = "",
-    root_row: int = NONE, after_row: int = NONE, limit: int = 1000,
+    root_row: int = NONE, after_row: int = NONE, around_row: int = NONE, limit: int = 1000,
 ) -> Steps[Page]:  # fmt: skip
-    """A page of a view: of the whole tree, or of what hangs on `root_row`; from the start, or after a row."""
+    """A page of a view: of the whole tree, or of what hangs on `root_row`; from the start, or after a row.
+
+    With `around_row` that row, or what is shown nearest above it, stands in the middle.
+    """
     yield from outline.extend(tree, read)
     question = tree.committed, tree.leaf, filter, query, root_row
     drawn = outline.drawn
@@ -92,13 +99,16 @@ def tree_rows(
         drawn = _Drawn(question, shape, (yield from _indents(shape)), (yield from _on_path(tree)))
     else:
         start = 0 if after_row == NONE else drawn.shape.rows.index(after_row) + 1
+    if around_row != NONE:
+        start = max((yield from _nearest(tree, drawn.shape, around_row)) - limit // 2, 0)
     nodes = yield from _nodes(tree, drawn, start, read, limit)
     rows = drawn.shape.rows
     end = start + len(nodes)
     # Whoever read a page will want the next one; after the last nothing is kept.
     outline.drawn = drawn if end < len(rows) else None
     resume = rows[end - 1] if end < len(rows) else NONE
-    return Page(nodes, resume, total=tree.count_entries(), shown=len(rows))
+    bars = (yield from _bars(drawn.shape, start)) if 0 < start < len(rows) else ()
+    return Page(nodes, resume, tree.count_entries(), len(rows), start, bars)
 
 
 def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
@@ -244,6 +254,33 @@ def _arrange(
         if visited % 1000 == 0:
             yield
     return shape, start
+
+
+def _nearest(tree: Tree, shape: _Shape, row: int) -> Steps[int]:
+    """The place of a row, or of what is shown nearest above it; 0 when there is no such thing."""
+    places: dict[int, int] = {}
+    for start in range(0, len(shape.rows), ROWS_A_STEP):
+        places.update(
+            zip(shape.rows[start : start + ROWS_A_STEP], range(start, len(shape.rows)), strict=False)
+        )
+        yield
+    above = yield from steps.path(tree, row)
+    return next((places[it] for it in reversed(above) if it in places), 0)
+
+
+def _bars(shape: _Shape, place: int) -> Steps[tuple[bool, ...]]:
+    """Of each fork above a place, the uppermost first: whether more of its branches follow."""
+    bars: list[bool] = []
+    walked = 0
+    while place != NONE:
+        above = shape.above[place]
+        if shape.child_counts[above] > 1 if above != NONE else shape.last_root > 0:
+            bars.append(not shape.is_last(place))
+        place = above
+        walked += 1
+        if walked % ROWS_A_STEP == 0:
+            yield
+    return tuple(reversed(bars))
 
 
 def _on_path(tree: Tree) -> Steps[bytearray]:

@@ -506,7 +506,8 @@ export interface PathParams {
  * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
  *
  * `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
- * their children to the nearest visible ancestor.
+ * their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
+ * nearest visible ancestor, in the middle, and `cursor` is of no effect.
  */
 export interface TreeParams {
   /** 1 to 128 characters. */
@@ -516,18 +517,31 @@ export interface TreeParams {
   query?: string | null;
   /** 1 to 64 characters. */
   rootId?: string | null;
+  /** 1 to 64 characters. */
+  around?: string | null;
   cursor?: string | null;
   /** 1 to 10000. Default `1000`. */
   limit?: number;
 }
 
-/** A page of rows; `leafId` is where the next entry would attach. */
+/**
+ * A page of rows; `leafId` is where the next entry would attach.
+ *
+ * `bars` is for drawing a page that does not begin the view: of each fork above its first row, the uppermost first
+ * (roots that are several count as one), whether more branches of it follow.
+ */
 export interface TreeResult {
   nodes: TreeNode[];
   leafId: string | null;
   /** Entries in the session, visible or not. */
   total: number;
   nextCursor: string | null;
+  /** Rows of the whole view. Default `0`. */
+  shown?: number;
+  /** Rows of it that come before this page. Default `0`. */
+  before?: number;
+  /** Default `[]`. */
+  bars?: boolean[];
 }
 
 /** One visible row of the tree. */
@@ -2191,7 +2205,8 @@ export interface Requests {
    * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
    *
    * `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
-   * their children to the nearest visible ancestor.
+   * their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
+   * nearest visible ancestor, in the middle, and `cursor` is of no effect.
    */
   "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**

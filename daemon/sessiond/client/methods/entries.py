@@ -83,12 +83,14 @@ class EntryMethods(Methods):
         filter: t.Filter = "default",
         query: str | None = None,
         root_id: str | None = None,
+        around: str | None = None,
         cursor: str | None = None,
         limit: int = 1_000,
     ) -> t.TreeResult:
         params = t.TreeParams(
-            session_id=session_id, filter=filter, query=query, root_id=root_id, cursor=cursor, limit=limit
-        )
+            session_id=session_id, filter=filter, query=query, root_id=root_id, around=around, cursor=cursor,
+            limit=limit,
+        )  # fmt: skip
         return await self.call(m.TREE, params)
 
     async def entry_document(self, session_id: str, entry_id: str) -> t.EntryDocumentResult:

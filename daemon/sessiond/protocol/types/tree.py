@@ -122,13 +122,15 @@ class TreeParams(Wire, frozen=True):
     """Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
 
     `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
-    their children to the nearest visible ancestor.
+    their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
+    nearest visible ancestor, in the middle, and `cursor` is of no effect.
     """
 
     session_id: SessionId
     filter: Filter = "default"
     query: str | None = None
     root_id: EntryId | None = None
+    around: EntryId | None = None
     cursor: str | None = None
     limit: Limit = 1_000
 
@@ -152,12 +154,19 @@ class TreeNode(Wire, frozen=True):
 
 
 class TreeResult(Wire, frozen=True):
-    """A page of rows; `leafId` is where the next entry would attach."""
+    """A page of rows; `leafId` is where the next entry would attach.
+
+    `bars` is for drawing a page that does not begin the view: of each fork above its first row, the uppermost first
+    (roots that are several count as one), whether more branches of it follow.
+    """
 
     nodes: list[TreeNode]
     leaf_id: str | None
     total: int  # entries in the session, visible or not
     next_cursor: str | None
+    shown: int = 0  # rows of the whole view
+    before: int = 0  # rows of it that come before this page
+    bars: list[bool] = msgspec.field(default_factory=list)
 
 
 class LabelParams(Wire, frozen=True):

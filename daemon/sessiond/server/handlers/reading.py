@@ -69,11 +69,12 @@ async def path(_client: Client, live: LiveSession, params: t.PathParams) -> t.En
 
 async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.TreeResult:
     root = NONE if params.root_id is None else live.row(params.root_id)
-    after = NONE if params.cursor is None else _row(live, params.cursor)
+    around = NONE if params.around is None else live.row(params.around)
+    after = NONE if params.cursor is None or around != NONE else _row(live, params.cursor)
     page = await live.drive(
         views.tree_rows(
             live.tree, live.outline, live.read_rows, filter=params.filter, query=params.query or "",
-            root_row=root, after_row=after, limit=params.limit,
+            root_row=root, after_row=after, around_row=around, limit=params.limit,
         )
     )  # fmt: skip
     return t.TreeResult(
@@ -81,6 +82,9 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
         leaf_id=live.tree.leaf_id,
         total=page.total,
         next_cursor=None if page.resume == NONE else str(page.resume),
+        shown=page.shown,
+        before=page.before,
+        bars=list(page.bars),
     )
 
 

@@ -364,21 +364,29 @@
 ---Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
 ---
 ---`filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
----their children to the nearest visible ancestor.
+---their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
+---nearest visible ancestor, in the middle, and `cursor` is of no effect.
 ---@class (exact) sessiond.TreeParams
 ---@field sessionId string 1 to 128 characters.
 ---@field filter? "all"|"default"|"labeled-only"|"no-tools"|"user-only" Default `"default"`.
 ---@field query? string
 ---@field rootId? string 1 to 64 characters.
+---@field around? string 1 to 64 characters.
 ---@field cursor? string
 ---@field limit? integer 1 to 10000. Default `1000`.
 
 ---A page of rows; `leafId` is where the next entry would attach.
+---
+---`bars` is for drawing a page that does not begin the view: of each fork above its first row, the uppermost first
+---(roots that are several count as one), whether more branches of it follow.
 ---@class (exact) sessiond.TreeResult
 ---@field nodes sessiond.TreeNode[]
 ---@field leafId? string
 ---@field total integer Entries in the session, visible or not.
 ---@field nextCursor? string
+---@field shown? integer Rows of the whole view. Default `0`.
+---@field before? integer Rows of it that come before this page. Default `0`.
+---@field bars? boolean[] Default `[]`.
 
 ---One visible row of the tree.
 ---@class (exact) sessiond.TreeNode
