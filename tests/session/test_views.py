@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from sessiond.session import steps
 from sessiond.session.children import Children
-from sessiond.session.tree import NONE, NewRow
+from sessiond.session.tree import NONE, NewRow, Tree
 from sessiond.session.views import Filter, Node, Outline, Page, tree_rows
 from support.logs import (
     Line,
@@ -183,6 +183,34 @@ def test_a_page_around_a_row_has_it_in_its_middle_and_tells_what_comes_before() 
     assert view(FORKED, "user-only", around_row=FORKED.row("e6"), limit=1).nodes[0].id == "e5"
 
 
+def test_a_page_from_the_midst_says_under_which_forks_and_branches_it_hangs() -> None:
+    session = loaded(
+        header(), user("q"), assistant("fork"), user("head"), assistant("chain"), user("fork again"),
+        user("one"), user("other", parent="e5"), assistant("deep"), user("second", parent="e2"),
+    )  # fmt: skip
+    page = view(session, around_row=session.row("e8"), limit=1)
+    assert [row.id for row in page.above] == ["e2", "e3", "e5", "e7"]
+    assert list(page.above) == [row for row in view(session).nodes if row.id in ("e2", "e3", "e5", "e7")]
+    assert view(session, around_row=session.row("e1"), limit=1).above == ()
+    roots = loaded(header(), user("q"), assistant("a"), user("again", parent=None), user("on"))
+    assert [row.id for row in view(roots, around_row=roots.row("e4"), limit=1).above] == ["e3"]
+
+
+def test_a_part_of_a_view_costs_what_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, outline = loaded(header(), *(user("q") for _ in range(5_000))), Outline()
+    ids(session, outline=outline, limit=1)
+    looked_at: list[int] = []
+    is_entry = Tree.is_entry
+
+    def counted(tree: Tree, row: int) -> bool:
+        looked_at.append(row)
+        return is_entry(tree, row)
+
+    monkeypatch.setattr(Tree, "is_entry", counted)
+    assert len(ids(session, outline=outline, root_row=session.row("e4999"))) == 2
+    assert len(looked_at) == 2
+
+
 def test_entries_of_a_circle_are_shown_once_with_its_first_as_a_root() -> None:
     session = loaded(
         header(), user("a", parent="e2"), user("b", parent="e1"), user("hangs on it", parent="e1"),
@@ -258,8 +286,22 @@ def test_a_view_agrees_with_a_naive_one(lines: list[Line], filter: Filter) -> No
     assert [(row.id, row.parent_id) for row in view(session, filter).nodes] == naive(session, filter)
 
 
-def naive(session: Loaded, filter: Filter) -> list[tuple[str | None, str | None]]:
-    tree = session.tree
+@given(forests(), st.sampled_from(["default", "user-only", "all"]), st.data())
+def test_a_part_of_a_view_is_what_hangs_on_its_root(
+    lines: list[Line], filter: Filter, data: st.DataObject
+) -> None:
+    session = loaded(header(), *lines)
+    root = data.draw(st.integers(1, len(lines)))
+    below, grown, parents = {root}, True, naive_parents(session.tree)
+    while grown:
+        more = {row for row, parent in parents.items() if parent in below}
+        grown, below = not more <= below, below | more
+    part = [row.id for row in view(session, filter, root_row=root).nodes]
+    assert sorted(part) == sorted(row.id for row in view(session, filter).nodes if row.seq in below)
+
+
+def naive_parents(tree: Tree) -> dict[int, int]:
+    """Row -> the row above it; a circle is cut above its first."""
     parents = {row: tree.parent(row) for row in range(1, len(tree))}
     for row in parents:
         circle = [row]
@@ -267,6 +309,11 @@ def naive(session: Loaded, filter: Filter) -> list[tuple[str | None, str | None]
             circle.append(parents[circle[-1]])
         if parents[circle[-1]] == row and row == min(circle):
             parents[row] = NONE
+    return parents
+
+
+def naive(session: Loaded, filter: Filter) -> list[tuple[str | None, str | None]]:
+    tree, parents = session.tree, naive_parents(session.tree)
     shown = {session.row(node_id) for node_id in ids(session, filter)}
 
     def below(row: int, above: int) -> list[tuple[str | None, str | None]]:

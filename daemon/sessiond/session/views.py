@@ -54,7 +54,8 @@ class Page:
 
     `resume` is the row to go on after, `NONE` at the end; `total` counts all entries, `shown` those of the whole view,
     `before` those of it that come before this page. `bars` tells of each fork above the first row, roots that are
-    several among them, whether more of its branches follow; it is empty for a page that begins the view.
+    several among them, whether more of its branches follow; it is empty for a page that begins the view. `above`, of
+    a page around a row, are the ancestors of its first row that are forks or begin a branch.
     """
 
     nodes: list[Node]
@@ -63,6 +64,7 @@ class Page:
     shown: int
     before: int = 0
     bars: tuple[bool, ...] = ()
+    above: tuple[Node, ...] = ()
 
 
 @dataclass(slots=True)
@@ -94,21 +96,24 @@ def tree_rows(
         or drawn.question != question
         or (after_row != NONE and after_row not in drawn.shape.rows)
     ):
-        visible = yield from _visible(tree, outline, read, filter, query)
+        visible = yield from _visible(tree, outline, read, filter, query, root_row)
         shape, start = yield from _arrange(tree, outline.children, visible, root_row, after_row)
         drawn = _Drawn(question, shape, (yield from _indents(shape)), (yield from _on_path(tree)))
     else:
         start = 0 if after_row == NONE else drawn.shape.rows.index(after_row) + 1
     if around_row != NONE:
         start = max((yield from _nearest(tree, drawn.shape, around_row)) - limit // 2, 0)
-    nodes = yield from _nodes(tree, drawn, start, read, limit)
     rows = drawn.shape.rows
+    nodes = yield from _nodes(tree, drawn, range(start, min(start + limit, len(rows))), read)
     end = start + len(nodes)
     # Whoever read a page will want the next one; after the last nothing is kept.
     outline.drawn = drawn if end < len(rows) else None
     resume = rows[end - 1] if end < len(rows) else NONE
     bars = (yield from _bars(drawn.shape, start)) if 0 < start < len(rows) else ()
-    return Page(nodes, resume, tree.count_entries(), len(rows), start, bars)
+    above: list[Node] = []
+    if around_row != NONE:
+        above = yield from _nodes(tree, drawn, (yield from _structure(drawn.shape, start)), read)
+    return Page(nodes, resume, tree.count_entries(), len(rows), start, bars, tuple(above))
 
 
 def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
@@ -119,22 +124,42 @@ def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
 # --- which rows --------------------------------------------------------------------------------------------
 
 
-def _visible(tree: Tree, outline: Outline, read: Read, filter: Filter, query: str) -> Steps[bytearray]:
-    """One byte a row: whether it is shown."""
+def _visible(
+    tree: Tree, outline: Outline, read: Read, filter: Filter, query: str, root_row: int
+) -> Steps[bytearray]:
+    """One byte a row: whether it is shown, as far as it hangs on `root_row`."""
     shown = _FILTERS[filter]
-    visible = bytearray()
     leaf, silent = tree.leaf, outline.silent
     end = tree.committed
-    while len(visible) < end:
-        visible += bytes(
-            tree.is_entry(row) and tree.kind(row) != LEAF and shown(tree, silent, leaf, row)
-            for row in range(len(visible), min(len(visible) + ROWS_A_STEP, end))
-        )
+    asked: Sequence[int] = range(end)
+    if root_row != NONE:
+        asked = yield from _below(outline.children, root_row, end)
+    visible = bytearray(end)
+    for start in range(0, len(asked), ROWS_A_STEP):
+        for row in asked[start : start + ROWS_A_STEP]:
+            visible[row] = tree.is_entry(row) and tree.kind(row) != LEAF and shown(tree, silent, leaf, row)
         yield
     words = query.casefold().split()
     if words:
         yield from _keep_matches(tree, visible, words, read)
     return visible
+
+
+def _below(children: Children, root_row: int, end: int) -> Steps[list[int]]:
+    """A row and all that hangs on it, so that a small part of a large tree is asked for at its own price."""
+    found: list[int] = []
+    to_visit = [root_row]
+    while to_visit:
+        row = to_visit.pop()
+        if row == NONE or row >= end:
+            continue
+        found.append(row)
+        if row != root_row:
+            to_visit.append(children.next(row))
+        to_visit.append(children.first(row))
+        if len(found) % ROWS_A_STEP == 0:
+            yield
+    return found
 
 
 def _keep_matches(tree: Tree, visible: bytearray, words: Sequence[str], read: Read) -> Steps[None]:
@@ -294,12 +319,30 @@ def _on_path(tree: Tree) -> Steps[bytearray]:
     return marks
 
 
-def _nodes(tree: Tree, drawn: _Drawn, start: int, read: Read, limit: int) -> Steps[list[Node]]:
+def _structure(shape: _Shape, place: int) -> Steps[list[int]]:
+    """The places above one that a drawing goes by: forks, and those that begin a branch; the uppermost first."""
+    found: list[int] = []
+    above = shape.above[place] if place < len(shape.rows) else NONE
+    walked = 0
+    while above != NONE:
+        higher = shape.above[above]
+        begins = shape.child_counts[higher] > 1 if higher != NONE else shape.last_root > 0
+        if begins or shape.child_counts[above] > 1:
+            found.append(above)
+        above = higher
+        walked += 1
+        if walked % ROWS_A_STEP == 0:
+            yield
+    found.reverse()
+    return found
+
+
+def _nodes(tree: Tree, drawn: _Drawn, places: Sequence[int], read: Read) -> Steps[list[Node]]:
     nodes: list[Node] = []
-    page = drawn.shape.rows[start : start + limit]
+    page = [drawn.shape.rows[place] for place in places]
     for batch in steps.batches(tree, page):
         for row, entry in zip(batch, read(batch), strict=True):
-            place = start + len(nodes)
+            place = places[len(nodes)]
             nodes.append(
                 _node(tree, drawn.shape, place, drawn.indents[place], bool(drawn.on_path[row]), entry)
             )

@@ -528,7 +528,8 @@ export interface TreeParams {
  * A page of rows; `leafId` is where the next entry would attach.
  *
  * `bars` is for drawing a page that does not begin the view: of each fork above its first row, the uppermost first
- * (roots that are several count as one), whether more branches of it follow.
+ * (roots that are several count as one), whether more branches of it follow. `above`, where `around` was asked for,
+ * are the rows above the first one that are forks or begin a branch: where the page hangs.
  */
 export interface TreeResult {
   nodes: TreeNode[];
@@ -542,6 +543,8 @@ export interface TreeResult {
   before?: number;
   /** Default `[]`. */
   bars?: boolean[];
+  /** Default `[]`. */
+  above?: TreeNode[];
 }
 
 /** One visible row of the tree. */

@@ -157,7 +157,8 @@ class TreeResult(Wire, frozen=True):
     """A page of rows; `leafId` is where the next entry would attach.
 
     `bars` is for drawing a page that does not begin the view: of each fork above its first row, the uppermost first
-    (roots that are several count as one), whether more branches of it follow.
+    (roots that are several count as one), whether more branches of it follow. `above`, where `around` was asked for,
+    are the rows above the first one that are forks or begin a branch: where the page hangs.
     """
 
     nodes: list[TreeNode]
@@ -167,6 +168,7 @@ class TreeResult(Wire, frozen=True):
     shown: int = 0  # rows of the whole view
     before: int = 0  # rows of it that come before this page
     bars: list[bool] = msgspec.field(default_factory=list)
+    above: list[TreeNode] = msgspec.field(default_factory=list)
 
 
 class LabelParams(Wire, frozen=True):

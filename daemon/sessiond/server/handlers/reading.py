@@ -78,14 +78,19 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
         )
     )  # fmt: skip
     return t.TreeResult(
-        nodes=[msgspec.convert(node, t.TreeNode, from_attributes=True) for node in page.nodes],
+        nodes=_wired(page.nodes),
         leaf_id=live.tree.leaf_id,
         total=page.total,
         next_cursor=None if page.resume == NONE else str(page.resume),
         shown=page.shown,
         before=page.before,
         bars=list(page.bars),
+        above=_wired(page.above),
     )
+
+
+def _wired(nodes: Sequence[views.Node]) -> list[t.TreeNode]:
+    return [msgspec.convert(node, t.TreeNode, from_attributes=True) for node in nodes]
 
 
 def _answered(

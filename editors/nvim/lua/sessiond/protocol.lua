@@ -378,7 +378,8 @@
 ---A page of rows; `leafId` is where the next entry would attach.
 ---
 ---`bars` is for drawing a page that does not begin the view: of each fork above its first row, the uppermost first
----(roots that are several count as one), whether more branches of it follow.
+---(roots that are several count as one), whether more branches of it follow. `above`, where `around` was asked for,
+---are the rows above the first one that are forks or begin a branch: where the page hangs.
 ---@class (exact) sessiond.TreeResult
 ---@field nodes sessiond.TreeNode[]
 ---@field leafId? string
@@ -387,6 +388,7 @@
 ---@field shown? integer Rows of the whole view. Default `0`.
 ---@field before? integer Rows of it that come before this page. Default `0`.
 ---@field bars? boolean[] Default `[]`.
+---@field above? sessiond.TreeNode[] Default `[]`.
 
 ---One visible row of the tree.
 ---@class (exact) sessiond.TreeNode
