@@ -69,6 +69,54 @@ def test_without_a_sign_of_life_it_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     thread.join(BOUND)
 
 
+def test_a_large_request_waits_for_room_as_long_as_the_daemon_answers_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wire, "_CHUNK", 1_000_000)
+    ours, theirs = socket.socketpair()
+    asked: list[str] = []
+
+    def see_one_who_asks() -> socket.socket:
+        if not asked:
+            asked.append("nothing yet")
+            return ours
+        other, end = socket.socketpair()
+
+        def answer() -> None:
+            with end:
+                question = json.loads(Reader(end).read())
+                asked.append(question["method"])
+                end.sendall(frame({"jsonrpc": "2.0", "id": question["id"], "result": {}}))
+            if len(asked) == 4:
+                request = json.loads(Reader(theirs).read())
+                theirs.sendall(frame({"jsonrpc": "2.0", "id": request["id"], "result": request["params"]}))
+
+        threading.Thread(target=answer, daemon=True).start()
+        return other
+
+    large = {"text": "x" * 1_000_000}
+    with theirs, Daemon(see_one_who_asks) as daemon:
+        assert daemon.call("session/append", large) == large
+    assert set(asked[1:]) == {"server/status"}
+
+
+def test_a_daemon_that_takes_no_request_and_answers_nobody_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(blocking, "PATIENCE", 0.05)
+    ends: list[socket.socket] = []
+
+    def full() -> socket.socket:
+        ours, theirs = socket.socketpair()
+        ends.append(theirs)
+        return ours
+
+    with Daemon(full) as daemon, pytest.raises(DaemonHung):
+        daemon.call("session/append", {"text": "x" * 1_000_000})
+    for end in ends:
+        end.close()
+
+
 def test_a_request_that_may_have_been_read_is_not_sent_again() -> None:
     def script(sock: socket.socket, reader: Reader) -> None:
         reader.read()

@@ -224,13 +224,18 @@ class Daemon:
 
     def _send(self, message: dict[str, Any]) -> None:
         left = memoryview(frame(message))
-        try:
-            while left:
+        while left:
+            try:
                 left = left[self._sock.send(left) :]
-        except TimeoutError:
-            self._give_up(self._sock.gettimeout() or SILENCE)
-        except ConnectionError as error:
-            raise Unread from error
+            except TimeoutError:
+                self._see_it_alive()
+            except ConnectionError as error:
+                raise Unread from error
+
+    def _see_it_alive(self) -> None:
+        """Who takes no more of a request may lack the room for it, and answers others. Raises `DaemonHung`."""
+        with Daemon(self._dial) as other:
+            other.call("server/status")
 
 
 def _refusal(error: Any) -> RpcError:
