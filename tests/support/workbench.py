@@ -1,0 +1,171 @@
+"""A window of VS Code as a person sits before it: views with rows, the palette, messages, editors."""
+
+import contextlib
+import json  # noqa: TID251 - settings are written as a person writes them
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sessiond.paths import Places
+from support.browsers import Watched, expect
+from support.workbench_server import Server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, FrameLocator, Locator, Page
+
+
+class View:
+    """One of the views of the side bar."""
+
+    def __init__(self, page: "Page", name: str) -> None:
+        self.name = name
+        header = page.get_by_role("button", name=re.compile(f"^{name}.* Section$"))
+        self.pane: Locator = page.locator(".pane").filter(has=header)
+        self.header: Locator = self.pane.locator(".pane-header")
+
+    def row(self, text: str | re.Pattern[str]) -> "Locator":
+        """The row that contains a text; it waits until there is one when something is done with it."""
+        return self.pane.get_by_role("treeitem").filter(has_text=text)
+
+    @property
+    def rows(self) -> "Locator":
+        return self.pane.get_by_role("treeitem")
+
+    def act(self, text: str | re.Pattern[str], action: str) -> None:
+        """Press what appears in a row while the mouse is over it."""
+        row = self.row(text)
+        row.hover()
+        row.get_by_role("button", name=action).click()
+
+    def title_action(self, action: str) -> None:
+        """Press what appears in the head of the view."""
+        self.header.hover()
+        self.header.get_by_role("button", name=action).click()
+
+    def menu(self, text: str | re.Pattern[str], action: str) -> None:
+        """Choose from the menu of a row."""
+        self.row(text).click(button="right")
+        # The menu lies in a shadow tree, which role locators reach into.
+        self.pane.page.get_by_role("menuitem", name=re.compile(f"^{re.escape(action)}")).click()
+
+
+class Window:
+    """One page of the workbench."""
+
+    def __init__(self, watched: Watched, server: Server, folder: Path, where: Places) -> None:
+        self.watched = watched
+        self.server = server
+        self.folder = folder
+        self.where = where
+        self.page = watched.page
+        self.sessions = View(self.page, "Sessions")
+        self.tree = View(self.page, "Tree")
+        self.labels = View(self.page, "Labels")
+
+    def show_views(self) -> None:
+        """Go to our views."""
+        tab = self.page.get_by_role("tab", name=re.compile("^sessiond"))
+        if tab.get_attribute("aria-selected") != "true":
+            tab.click()
+        expect(self.sessions.pane).to_be_visible()
+
+    def command(self, title: str) -> None:
+        """Run a command from the palette, as `category: title`."""
+        self.page.keyboard.press("F1")
+        field = self.page.locator(".quick-input-widget input").first
+        expect(field).to_be_focused()
+        field.fill(f">{title}")
+        self.page.locator(".quick-input-list").get_by_role(
+            "option", name=re.compile(f"^{re.escape(title)}")
+        ).first.click()
+
+    def answer(self, text: str) -> None:
+        """Type into the field that asks, and press Enter."""
+        field = self.page.locator(".quick-input-widget input").first
+        expect(field).to_be_focused()
+        field.fill(text)
+        field.press("Enter")
+
+    @property
+    def options(self) -> "Locator":
+        """What can be picked."""
+        return self.page.locator(".quick-input-list").get_by_role("option")
+
+    def pick(self, text: str | re.Pattern[str]) -> None:
+        self.options.filter(has_text=text).first.click()
+
+    @property
+    def toasts(self) -> "Locator":
+        """Messages that popped up."""
+        return self.page.locator(".notifications-toasts .notification-list-item")
+
+    def press_in_toast(self, text: str | re.Pattern[str], button: str) -> None:
+        self.toasts.filter(has_text=text).get_by_role("button", name=button).click()
+
+    @property
+    def dialog(self) -> "Locator":
+        """A question that nothing else can be done before."""
+        return self.page.locator(".monaco-dialog-box")
+
+    def status(self, text: str | re.Pattern[str]) -> "Locator":
+        """The item of the status bar with a text."""
+        return self.page.locator(".statusbar-item").filter(has_text=text)
+
+    def tab(self, name: str | re.Pattern[str]) -> "Locator":
+        """The tab of an open editor."""
+        return self.page.locator(".tabs-container").get_by_role("tab", name=name)
+
+    def open_file(self, name: str) -> None:
+        """Open a file of the folder by its name."""
+        self.page.keyboard.press("Control+P")
+        field = self.page.locator(".quick-input-widget input").first
+        expect(field).to_be_focused()
+        field.fill(name)
+        self.options.filter(has_text=name).first.click()
+        expect(self.tab(re.compile(f"^{re.escape(name)}"))).to_be_visible()
+
+    @property
+    def problems(self) -> "Locator":
+        """The rows of the Problems panel; `command("Problems: Focus on Problems View")` opens it."""
+        return self.page.locator(".markers-panel").get_by_role("treeitem")
+
+    def webview(self) -> "FrameLocator":
+        """The inside of the one webview that is shown."""
+        return self.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+
+    def state(self) -> str:
+        """All that can be told of the window, for whoever has to find out why a test failed."""
+        with contextlib.suppress(Exception):
+            self.page.screenshot(path=self.folder / "window.png", timeout=10_000)
+        try:
+            seen = self.page.locator("body").aria_snapshot(timeout=10_000)
+        except Exception as failure:  # noqa: BLE001 - it is told beside the failure that this is about
+            seen = f"the window does not answer: {failure}"
+        log = Path(self.where.log)
+        daemon = (
+            log.read_text(encoding="utf-8", errors="replace")[-3000:] if log.exists() else "no daemon ran"
+        )
+        picture = f"a picture is in {self.folder / 'window.png'}"
+        return f"{picture}\n{seen}\n{self.server.logs()}\n--- the daemon\n{daemon}"
+
+
+@contextlib.contextmanager
+def a_window(
+    browser: "Browser", server: Server, folder: Path, where: Places, **settings: Any
+) -> Iterator[Window]:
+    """The workbench with a folder whose sessions are those of the daemon of `where`."""
+    chosen = folder / ".vscode/settings.json"
+    chosen.parent.mkdir(exist_ok=True)
+    chosen.write_text(json.dumps({"sessiond.home": str(where.home), **settings}), encoding="utf-8")
+    watched = Watched(browser, (1280, 800))
+    try:
+        window = Window(watched, server, folder, where)
+        watched.page.goto(server.at(folder))
+        window.show_views()
+        yield window
+    finally:
+        watched.context.close()
+    assert {it.split("/")[2] for it in watched.asked if it.startswith(("http", "ws"))} == {
+        server.address.removeprefix("http://")
+    }
