@@ -1,13 +1,36 @@
 // Puts the parts together, nothing else.
 import * as vscode from "vscode";
 import { AttachedDaemon } from "./daemon/attach.ts";
+import { registerLifecycle } from "./lifecycle.ts";
+import { createLogs } from "./logs.ts";
+import { onReconnectingChange } from "./settings.ts";
+import { createStatus } from "./status.ts";
+import { commandTitles } from "./titles.ts";
+import { startWhenWanted } from "./wanted.ts";
+
+let daemon: AttachedDaemon | undefined;
 
 export function activate(context: vscode.ExtensionContext): void {
-  const log = vscode.window.createOutputChannel("sessiond", { log: true });
-  const daemon = new AttachedDaemon(log);
+  const logs = createLogs();
+  const attached = new AttachedDaemon(logs);
+  daemon = attached;
+  // A window that was told to let the daemon be stays so, whatever is set.
+  const reconsider = () => {
+    if (attached.state.kind !== "stopped") {
+      void attached.restart();
+    }
+  };
   context.subscriptions.push(
-    log,
-    daemon,
-    vscode.commands.registerCommand("sessiond.showClientLog", () => log.show()),
+    logs,
+    attached,
+    registerLifecycle(attached, logs, context.extension),
+    createStatus(attached, commandTitles(context.extension)),
+    onReconnectingChange(reconsider),
+    vscode.workspace.onDidGrantWorkspaceTrust(reconsider),
+    startWhenWanted(attached),
   );
+}
+
+export async function deactivate(): Promise<void> {
+  await daemon?.close();
 }

@@ -1,10 +1,13 @@
-// The one connection of this window: looked for again and again, a new LSP client each time.
+// The daemon as this window has it: the loop that attaches, with VS Code's language client as the connection.
 import { randomUUID } from "node:crypto";
+import type * as net from "node:net";
 import * as vscode from "vscode";
-import { type LanguageClient, type LanguageClientOptions, ProgressType } from "vscode-languageclient/node";
-import { bothWays, type Handshake, notifications, protocolVersion } from "../protocol.ts";
-import { pauses } from "./backoff.ts";
-import { ended, greeted } from "./client.ts";
+import { ExecuteCommandRequest, type LanguageClient, ProgressType } from "vscode-languageclient/node";
+import type { Logs } from "../logs.ts";
+import { bothWays, type Handshake, notifications } from "../protocol.ts";
+import { pythonInterpreter, settings } from "../settings.ts";
+import { greet } from "./client.ts";
+import { type Found, find, type Said } from "./command.ts";
 import type {
   Daemon,
   DaemonState,
@@ -14,49 +17,99 @@ import type {
   ParamsOf,
   ResultOf,
 } from "./daemon.ts";
-import { dial } from "./dial.ts";
-import { readEndpoint, sockets } from "./endpoint.ts";
+import { sockets } from "./endpoint.ts";
 import { DaemonError, daemonError } from "./errors.ts";
-import { places } from "./places.ts";
+import { type Attachment, AttachLoop } from "./loop.ts";
+import { greeting, terminal } from "./options.ts";
+import { type Places, places } from "./places.ts";
+import { registerServerCommands, serverCommandMiddleware } from "./serverCommands.ts";
+import { environmentOfDaemon, start } from "./start.ts";
 
 type Handler = (params: never) => void;
+
+/** The daemon listens on a unix socket, which programs on Windows itself cannot reach. */
+export const isSupported = process.platform !== "win32";
+const UNSUPPORTED =
+  "sessiond does not run on Windows itself. Open the folder in WSL, in a container or over SSH: the extension and the daemon are there then.";
+
+/** An attachment with the client that requests go through. */
+interface Attached extends Attachment {
+  readonly client: LanguageClient;
+}
 
 export class AttachedDaemon implements Daemon {
   readonly clientId = `vscode-${randomUUID()}`;
   readonly #changed = new vscode.EventEmitter<DaemonState>();
   readonly onDidChangeState = this.#changed.event;
   readonly #handlers = new Map<NotificationName, Set<Handler>>();
-  readonly #log: vscode.LogOutputChannel;
-  #state: DaemonState = { kind: "connecting" };
-  #client: LanguageClient | undefined;
-  #disposed = false;
+  readonly #said: Said = new Map();
+  readonly #logs: Logs;
+  readonly #loop: AttachLoop;
+  readonly #commands: vscode.Disposable;
 
-  constructor(log: vscode.LogOutputChannel) {
-    this.#log = log;
-    void this.#run();
+  constructor(logs: Logs) {
+    this.#logs = logs;
+    this.#loop = new AttachLoop({
+      sockets: () => sockets(settings().socket, whereItIs()),
+      endpoint: () => whereItIs().endpoint,
+      impossible: () => (isSupported ? undefined : UNSUPPORTED),
+      noStart: () => (settings().socket ? "none is started for the setting sessiond.socket" : undefined),
+      autoStart: mayStart,
+      findCommand: (signal) => this.findCommand(signal),
+      start: (command, signal) => {
+        logs.log.info(`Starting the daemon: ${command} serve --detach`);
+        return start(command, environmentOfDaemon(process.env, settings().home), signal);
+      },
+      greet: (socket, signal) => this.#greet(socket, signal),
+      changed: (state) => this.#tellState(state),
+    });
+    this.#commands = registerServerCommands((command, parameters) =>
+      this.#send(ExecuteCommandRequest.method, { command, arguments: parameters }),
+    );
+    this.#tellState(this.state);
   }
 
   get state(): DaemonState {
-    return this.#state;
+    return this.#loop.state;
   }
 
-  async request<M extends MethodName>(
+  /** Look for the daemon from now on. */
+  begin(): void {
+    this.#loop.begin();
+  }
+
+  /** Attach, and start the daemon for it. Resolves to how that went. */
+  want(): Promise<DaemonState> {
+    return this.#loop.want();
+  }
+
+  restart(): Promise<void> {
+    return this.#loop.restart();
+  }
+
+  /** Stop the daemon, for everybody, and do not look for it afterwards. Rejects with a `DaemonError`. */
+  stop(): Promise<void> {
+    return this.#loop.rest(() => this.request("server/stop", {}));
+  }
+
+  /** The command that would start the daemon. */
+  findCommand(signal: AbortSignal): Promise<Found> {
+    const lookup = {
+      chosen: settings().path,
+      trusted: vscode.workspace.isTrusted,
+      folders: folders(),
+      interpreter: pythonInterpreter(),
+      environment: process.env,
+    };
+    return find(lookup, this.#said, signal);
+  }
+
+  request<M extends MethodName>(
     method: M,
     params: ParamsOf<M>,
     token?: vscode.CancellationToken,
   ): Promise<ResultOf<M>> {
-    const client = this.#client;
-    if (client === undefined) {
-      throw new DaemonError("notAttached", "sessiond is not attached.");
-    }
-    const progress = this.#progressOf(client, params);
-    try {
-      return await client.sendRequest<ResultOf<M>>(method, params, token);
-    } catch (error) {
-      throw daemonError(error);
-    } finally {
-      progress?.dispose();
-    }
+    return this.#send<ResultOf<M>>(method, params, token);
   }
 
   onNotification<N extends NotificationName>(
@@ -64,14 +117,37 @@ export class AttachedDaemon implements Daemon {
     handler: (params: NotificationParams<N>) => void,
   ): vscode.Disposable {
     const handlers = this.#handlers.get(name) ?? new Set();
-    this.#handlers.set(name, handlers.add(handler));
-    return new vscode.Disposable(() => handlers.delete(handler));
+    // A handler of its own, so that who hands in the same function twice is told twice, and ends one of them.
+    const own: Handler = (params) => handler(params);
+    this.#handlers.set(name, handlers.add(own));
+    return { dispose: () => void handlers.delete(own) };
   }
 
   dispose(): void {
-    this.#disposed = true;
-    void this.#client?.dispose();
+    void this.close();
+  }
+
+  /** End for good; resolves when the connection is closed. */
+  async close(): Promise<void> {
+    this.#commands.dispose();
+    await this.#loop.close();
+    this.#handlers.clear();
     this.#changed.dispose();
+  }
+
+  async #send<R>(method: string, params: object, token?: vscode.CancellationToken): Promise<R> {
+    const attached = this.#loop.attachment as Attached | undefined;
+    if (attached === undefined) {
+      throw new DaemonError("notAttached", `sessiond is not attached (${this.state.kind}).`);
+    }
+    const progress = this.#progressOf(attached.client, params);
+    try {
+      return await attached.client.sendRequest<R>(method, params, token);
+    } catch (error) {
+      throw daemonError(error);
+    } finally {
+      progress?.dispose();
+    }
   }
 
   #progressOf(client: LanguageClient, params: object): vscode.Disposable | undefined {
@@ -79,73 +155,89 @@ export class AttachedDaemon implements Daemon {
     if (token === undefined || token === null) {
       return undefined;
     }
-    return client.onProgress(new ProgressType<never>(), token, (value) =>
-      this.#tell(bothWays.progress, { token, value } as never),
+    return client.onProgress(new ProgressType<unknown>(), token, (value) =>
+      this.#tell(bothWays.progress, { token, value }),
     );
   }
 
-  async #run(): Promise<void> {
-    let waits = pauses();
-    while (!this.#disposed) {
-      try {
-        const client = await this.#attached();
-        waits = pauses();
-        await ended(client);
-        this.#client = undefined;
-        this.#become({ kind: "offline", reason: "The connection has ended." });
-      } catch (error) {
-        this.#become({ kind: "offline", reason: (error as Error).message });
-      }
-      await new Promise((resolve) => setTimeout(resolve, waits.next().value));
-    }
-  }
-
-  async #attached(): Promise<LanguageClient> {
-    const settings = vscode.workspace.getConfiguration("sessiond");
-    const where = places(settings.get("home", ""), process.env);
-    const { socket, path } = await dial(sockets(settings.get("socket", ""), where));
-    this.#become({ kind: "connecting" });
-    const client = await greeted(socket, this.#options());
-    const pid = readEndpoint(where.endpoint)?.pid;
-    this.#client = client;
-    const handshake = client.initializeResult?.capabilities.experimental?.sessiond as Handshake;
-    for (const name of Object.values(notifications)) {
-      client.onNotification(name, (params: unknown) => this.#tell(name, params as never));
-    }
-    this.#become({
-      kind: "attached",
-      version: client.initializeResult?.serverInfo?.version ?? "?",
-      ...(pid === undefined ? {} : { pid }),
-      socket: path,
-      epoch: handshake.epoch,
-      methods: handshake.methods,
-    });
-    return client;
-  }
-
-  #options(): LanguageClientOptions {
-    return {
-      documentSelector: [{ language: "jsonl" }],
-      outputChannel: this.#log,
-      initializationOptions: {
-        sessiond: { protocolVersions: [protocolVersion], clientId: this.clientId },
+  async #greet(socket: net.Socket, signal: AbortSignal): Promise<Attached> {
+    const greeted = await greet(
+      socket,
+      {
+        documentSelector: [{ language: "jsonl", scheme: "file" }],
+        initializationOptions: { sessiond: greeting(this.clientId, here(), settings().lsp) },
+        middleware: serverCommandMiddleware,
+        outputChannel: this.#logs.log,
+        synchronize: { configurationSection: "sessiond.lsp" },
+        traceOutputChannel: this.#logs.trace,
       },
-    };
+      this.#logs.log,
+      (client) => {
+        for (const name of Object.values(notifications)) {
+          client.onNotification(name, (params: unknown) => this.#tell(name, params));
+        }
+      },
+      signal,
+    );
+    const { capabilities, serverInfo } = greeted.client.initializeResult ?? {};
+    const handshake = capabilities?.experimental?.sessiond as Handshake | undefined;
+    if (handshake === undefined) {
+      await greeted.end();
+      throw new DaemonError("invalidRequest", "Who answers at the socket is not sessiond.");
+    }
+    const { epoch, methods } = handshake;
+    return { ...greeted, facts: { version: serverInfo?.version ?? "?", epoch, methods } };
   }
 
-  #tell(name: NotificationName, params: never): void {
+  #tell(name: NotificationName, params: unknown): void {
     for (const handler of [...(this.#handlers.get(name) ?? [])]) {
-      handler(params);
+      try {
+        handler(params as never);
+      } catch (error) {
+        this.#logs.log.error(`${name} was not taken in`, error);
+      }
     }
   }
 
-  #become(state: DaemonState): void {
-    if (this.#disposed) {
-      return;
-    }
-    this.#state = state;
-    this.#log.info(`${state.kind}${"reason" in state ? `: ${state.reason}` : ""}`);
-    void vscode.commands.executeCommand("setContext", "sessiond.state", state.kind);
+  #tellState(state: DaemonState): void {
+    this.#logs.log.info(described(state));
+    void vscode.commands.executeCommand("setContext", "sessiond.state", isSupported ? state.kind : "unsupported");
     this.#changed.fire(state);
+  }
+}
+
+/** Whether the daemon may be started without being asked for by name. */
+export function mayStart(): boolean {
+  return settings().autoStart && !process.env["SESSIOND_NO_AUTOSTART"];
+}
+
+/** Where the daemon's files are, by the settings of this moment. */
+export function whereItIs(): Places {
+  return places(settings().home, process.env);
+}
+
+function folders(): string[] {
+  const local = (vscode.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file");
+  return local.map(({ uri }) => uri.fsPath);
+}
+
+function here() {
+  const { workspaceFile, workspaceFolders } = vscode.workspace;
+  const workspace = workspaceFile ?? workspaceFolders?.[0]?.uri;
+  return terminal(workspace?.toString(), vscode.env.sessionId, folders()[0], process.pid);
+}
+
+/** One line for a log. */
+function described(state: DaemonState): string {
+  switch (state.kind) {
+    case "attached":
+      return `Attached to sessiond ${state.version} at ${state.socket}`;
+    case "offline":
+    case "missing":
+      return `${state.kind}: ${state.reason}`;
+    case "mismatch":
+      return `mismatch: this extension needs ${state.ours}, there is ${state.theirs}`;
+    default:
+      return state.kind;
   }
 }

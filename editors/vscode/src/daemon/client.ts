@@ -1,22 +1,34 @@
-// One connection as an LSP client: greeted once, never restarted, and silent. `attach.ts` makes the next one.
+// One connection as an LSP client: greeted once, never restarted, and silent. `loop.ts` asks for the next one.
 import type * as net from "node:net";
-import * as vscode from "vscode";
+import type * as vscode from "vscode";
 import {
   CloseAction,
+  type DynamicFeature,
   ErrorAction,
   ExecuteCommandRequest,
   LanguageClient,
-  type DynamicFeature,
   type LanguageClientOptions,
+  State,
   type StaticFeature,
 } from "vscode-languageclient/node";
-import { State } from "vscode-languageclient/node";
+import { DaemonError, daemonError } from "./errors.ts";
 
-/** Milliseconds for the answer to the greeting. */
+/** Milliseconds for the answer to the greeting: a daemon that has just been started may be busy with its index. */
 const PATIENCE = 30_000;
 
-/** What it differs in from the library's client: it shows no messages by itself, and leaves commands alone. */
+/** Milliseconds for saying goodbye, which nothing depends on. */
+const GOODBYE = 1000;
+
+/** What is different from the library's client: it says nothing to the person by itself, and leaves commands alone. */
 class QuietClient extends LanguageClient {
+  readonly #log: vscode.LogOutputChannel;
+
+  constructor(socket: net.Socket, options: LanguageClientOptions, log: vscode.LogOutputChannel) {
+    const streams = () => Promise.resolve({ reader: socket, writer: socket, detached: true });
+    super("sessiond", "sessiond", streams, options);
+    this.#log = log;
+  }
+
   override registerFeature(feature: StaticFeature | DynamicFeature<unknown>): void {
     // The daemon serves `workspace/executeCommand` under names such as `sessiond.fork`, and the library would make
     // VS Code commands of them: the same names as ours, which fails, and once for every connection.
@@ -28,7 +40,19 @@ class QuietClient extends LanguageClient {
   }
 
   override error(message: string, data?: unknown): void {
-    super.error(message, data, false);
+    this.#log.error(message, ...details(data));
+  }
+
+  override warn(message: string, data?: unknown): void {
+    this.#log.warn(message, ...details(data));
+  }
+
+  override info(message: string, data?: unknown): void {
+    this.#log.info(message, ...details(data));
+  }
+
+  override debug(message: string, data?: unknown): void {
+    this.#log.debug(message, ...details(data));
   }
 
   override stop(timeout?: number): Promise<void> {
@@ -37,12 +61,31 @@ class QuietClient extends LanguageClient {
   }
 }
 
-/** A client over `socket` that has been greeted. Rejects when the daemon refuses, goes or says nothing. */
-export async function greeted(socket: net.Socket, options: LanguageClientOptions): Promise<LanguageClient> {
+function details(data: unknown): unknown[] {
+  return data === undefined || data === null ? [] : [data];
+}
+
+/** A client over a connection, greeted. */
+export interface Greeted {
+  readonly client: LanguageClient;
+  /** Resolves once the connection has ended and all that the client had registered is gone. */
+  readonly ended: Promise<void>;
+  end(): Promise<void>;
+}
+
+/**
+ * Greet the daemon at the other end of `socket`. Rejects with a `DaemonError` when it refuses, goes away or says
+ * nothing, or when `signal` asks to give up; the socket is ended then. `prepare` sees the client before any message.
+ */
+export async function greet(
+  socket: net.Socket,
+  options: LanguageClientOptions,
+  log: vscode.LogOutputChannel,
+  prepare: (client: LanguageClient) => void,
+  signal: AbortSignal,
+): Promise<Greeted> {
   const client = new QuietClient(
-    "sessiond",
-    "sessiond",
-    () => Promise.resolve({ reader: socket, writer: socket, detached: true }),
+    socket,
     {
       ...options,
       errorHandler: {
@@ -51,26 +94,42 @@ export async function greeted(socket: net.Socket, options: LanguageClientOptions
       },
       initializationFailedHandler: () => false,
     },
+    log,
   );
-  const late = setTimeout(() => socket.destroy(), PATIENCE);
+  prepare(client);
+  const ended = untilStopped(client);
+  const givenUp = () => socket.destroy();
+  let silent = false;
+  const late = setTimeout(() => {
+    silent = true;
+    givenUp();
+  }, PATIENCE);
+  signal.addEventListener("abort", givenUp, { once: true });
   try {
+    if (signal.aborted) {
+      givenUp();
+    }
     await client.start();
-    return client;
   } catch (error) {
     socket.destroy();
-    throw error;
+    throw silent
+      ? new DaemonError("disconnected", "The daemon took the connection and did not answer.")
+      : daemonError(error);
   } finally {
     clearTimeout(late);
+    signal.removeEventListener("abort", givenUp);
   }
+  const end = async () => {
+    await client.stop(GOODBYE).catch(() => undefined);
+    socket.destroy();
+    await ended;
+  };
+  return { client, ended, end };
 }
 
-/** Resolves when the client's connection has ended and all that it had registered is gone. */
-export function ended(client: LanguageClient): Promise<void> {
-  if (!client.isRunning()) {
-    return Promise.resolve();
-  }
+function untilStopped(client: LanguageClient): Promise<void> {
   return new Promise((resolve) => {
-    const watching: vscode.Disposable = client.onDidChangeState(({ newState }) => {
+    const watching = client.onDidChangeState(({ newState }) => {
       if (newState === State.Stopped) {
         watching.dispose();
         resolve();

@@ -12,23 +12,28 @@ export type ResultOf<M extends MethodName> = Requests[M]["result"];
 export type NotificationName = keyof Notifications | keyof BothWays;
 export type NotificationParams<N extends NotificationName> = (Notifications & BothWays)[N]["params"];
 
+/** What is known of the daemon that we are attached to. */
+export interface AttachedState {
+  kind: "attached";
+  version: string;
+  /** Of the daemon, where it told it. */
+  pid?: number;
+  socket: string;
+  /** New at every start of the daemon. */
+  epoch: string;
+  /** What this daemon answers. */
+  methods: readonly string[];
+}
+
 /**
- * `connecting`: looking for it, or greeting it. `attached`: requests are answered. `offline`: not there, and looked
- * for again and again. `missing`: there is no `sessiond` command here. `mismatch`: it speaks no version of the
- * protocol that we do. `stopped`: not looked for, because somebody here wanted it so.
+ * `connecting`: looking for it, starting it, or greeting it. `attached`: requests are answered. `offline`: not
+ * there, and looked for again and again. `missing`: it does not run and there is no `sessiond` command that could
+ * start it. `mismatch`: it, or the command, is of a version that does not go with ours. `stopped`: not looked for,
+ * because somebody in this window wanted it so.
  */
 export type DaemonState =
   | { kind: "connecting" }
-  | {
-      kind: "attached";
-      version: string;
-      pid?: number;
-      socket: string;
-      /** New at every start of the daemon. */
-      epoch: string;
-      /** What this daemon answers. */
-      methods: readonly string[];
-    }
+  | AttachedState
   | { kind: "offline"; reason: string }
   | { kind: "missing"; reason: string }
   | { kind: "mismatch"; ours: string; theirs: string }

@@ -2,40 +2,65 @@
 import * as net from "node:net";
 import { unsafe } from "./endpoint.ts";
 
-/** Milliseconds. A full queue of the listener lets a connect wait. */
+/** Milliseconds. While the listener's queue is full, a connection waits. */
 const PATIENCE = 5000;
 
-/** Nobody answers, or nobody who may be talked to. */
-export class NobodyThere extends Error {}
+/** Nobody listens at any of the sockets: the daemon does not run. */
+export class NobodyListens extends Error {}
 
-/** The first socket at which somebody takes the connection. Rejects with `NobodyThere`. */
-export async function dial(paths: readonly string[]): Promise<{ socket: net.Socket; path: string }> {
-  let reason = "there is no socket to knock at";
+/** Somebody is there who does not take the connection, or must not be talked to. */
+export class NotTaken extends Error {}
+
+export interface Dialled {
+  socket: net.Socket;
+  path: string;
+}
+
+/** The first socket at which somebody takes the connection. Rejects with `NobodyListens` or `NotTaken`. */
+export async function dial(paths: readonly string[], signal: AbortSignal): Promise<Dialled> {
+  let reason = "no socket is known";
   for (const path of paths) {
     const danger = unsafe(path);
     if (danger !== undefined) {
-      reason = danger;
-      continue;
+      throw new NotTaken(danger);
     }
     try {
-      return { socket: await knock(path), path };
+      return { socket: await knock(path, signal), path };
     } catch (error) {
-      reason = (error as Error).message;
+      if (!nobody(error)) {
+        throw new NotTaken((error as Error).message);
+      }
+      reason = `nobody listens at ${path}`;
     }
   }
-  throw new NobodyThere(reason);
+  throw new NobodyListens(reason);
 }
 
-function knock(path: string): Promise<net.Socket> {
+function nobody(error: unknown): boolean {
+  return ["ENOENT", "ECONNREFUSED"].includes((error as NodeJS.ErrnoException).code ?? "");
+}
+
+function knock(path: string, signal: AbortSignal): Promise<net.Socket> {
   return new Promise((resolve, reject) => {
     const socket = net.connect(path);
-    const late = setTimeout(() => socket.destroy(new Error(`nobody took the connection at ${path}`)), PATIENCE);
-    socket.once("error", reject);
-    socket.once("close", () => clearTimeout(late));
-    socket.once("connect", () => {
+    const late = setTimeout(() => socket.destroy(new Error(`${path} did not take the connection`)), PATIENCE);
+    const givenUp = () => socket.destroy(new Error("given up"));
+    signal.addEventListener("abort", givenUp, { once: true });
+    if (signal.aborted) {
+      givenUp();
+    }
+    const settled = () => {
       clearTimeout(late);
-      socket.off("error", reject);
-      socket.on("error", () => undefined); // from now on the end of the connection says it
+      signal.removeEventListener("abort", givenUp);
+    };
+    // Stays for good: whoever reads from the socket learns from its end, and an error that nobody hears would
+    // end the process.
+    socket.on("error", (error) => {
+      settled();
+      reject(error);
+    });
+    socket.once("connect", () => {
+      settled();
       resolve(socket);
     });
   });

@@ -1,5 +1,6 @@
 // The sockets at which the daemon may be found, and which of them must not be used. Knows nothing of VS Code.
 import * as fs from "node:fs";
+import * as os from "node:os";
 import * as path from "node:path";
 import type { Places } from "./places.ts";
 
@@ -26,7 +27,7 @@ export function readEndpoint(file: string): Endpoint | undefined {
 /** The sockets to knock at, the likeliest first. `chosen` is the setting, "" for none. */
 export function sockets(chosen: string, where: Places): string[] {
   if (chosen) {
-    return [path.resolve(chosen.replace(/^~(?=\/|$)/, process.env["HOME"] ?? "~"))];
+    return [chosen.replace(/^~(?=\/)/, os.homedir())];
   }
   const told = readEndpoint(where.endpoint)?.socket;
   return told === undefined || told === where.socket ? [where.socket] : [told, where.socket];
@@ -34,6 +35,9 @@ export function sockets(chosen: string, where: Places): string[] {
 
 /** Why a socket must not be used, if so: who answers at somebody else's would be given all that a person says. */
 export function unsafe(socket: string): string | undefined {
+  if (!path.isAbsolute(socket)) {
+    return `${socket} is no absolute path`;
+  }
   const uid = process.geteuid?.();
   const found = stat(socket);
   if (found !== undefined && found.uid !== uid) {

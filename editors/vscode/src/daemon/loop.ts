@@ -1,0 +1,326 @@
+// Look for the daemon, attach, and attach again when it was away: one connection at a time, for as long as the
+// window wants it. Knows nothing of VS Code and nothing of what is said over the connection.
+//
+// Who asks for something starts the daemon; who only waits for its return does not, for somebody may have stopped
+// it. A daemon that was killed is started again, but not for ever.
+import type * as net from "node:net";
+import { Deaths, pauses } from "./backoff.ts";
+import { type Found, OLDEST } from "./command.ts";
+import type { AttachedState, DaemonState } from "./daemon.ts";
+import { dial, type Dialled, NobodyListens } from "./dial.ts";
+import { readEndpoint } from "./endpoint.ts";
+import { protocolVersion } from "../protocol.ts";
+import { DaemonError } from "./errors.ts";
+
+/** A connection that has been greeted. */
+export interface Attachment {
+  readonly facts: Pick<AttachedState, "version" | "epoch" | "methods">;
+  /** Resolves, never rejects, once the connection is gone and all that came with it. */
+  readonly ended: Promise<void>;
+  /** End it; resolves like `ended`, and soon. */
+  end(): Promise<void>;
+}
+
+/** What the loop needs of the world. Everything is asked for anew each time, for settings change. */
+export interface Surroundings {
+  /** Where to knock, the likeliest first. */
+  sockets(): readonly string[];
+  /** The file in which the daemon tells of itself. */
+  endpoint(): string;
+  /** Why no daemon can be reached from this machine at all, if so. */
+  impossible(): string | undefined;
+  /** Why no daemon that we start could be found at these sockets, if so. */
+  noStart(): string | undefined;
+  /** Whether a daemon that died is started again. */
+  autoStart(): boolean;
+  findCommand(signal: AbortSignal): Promise<Found>;
+  start(command: string, signal: AbortSignal): Promise<void>;
+  /** Greet whoever took the connection. Rejects with a `DaemonError`; the socket is ended then. */
+  greet(socket: net.Socket, signal: AbortSignal): Promise<Attachment>;
+  changed(state: DaemonState): void;
+}
+
+/** Milliseconds between looks at a daemon that does not go with us: it is there, and will be for a while. */
+const RARELY = 15_000;
+
+export class AttachLoop {
+  readonly #world: Surroundings;
+  readonly #deaths = new Deaths();
+  #state: DaemonState = { kind: "stopped" };
+  #attachment: Attachment | undefined;
+  #life: { abort: AbortController; over: Promise<void> } | undefined;
+  /** What was asked for so far, one after the other. */
+  #turn: Promise<void> = Promise.resolve();
+  #restartQueued: Promise<void> | undefined;
+  /** Somebody wants a daemon that runs, not only one that happens to run. */
+  #startWanted = false;
+  /** The daemon is about to end because this window stopped it. */
+  #stopping = false;
+  #closed = false;
+  /** Process id of the daemon that we were attached to last. */
+  #lastPid: number | undefined;
+  /** Told the state after the next attempt. */
+  #waiting: ((state: DaemonState) => void)[] = [];
+  #wake: () => void = () => undefined;
+
+  constructor(world: Surroundings) {
+    this.#world = world;
+  }
+
+  get state(): DaemonState {
+    return this.#state;
+  }
+
+  /** The greeted connection of this moment. */
+  get attachment(): Attachment | undefined {
+    return this.#attachment;
+  }
+
+  /** Look for the daemon from now on. */
+  begin(): void {
+    void this.#takeTurn(() => this.#beginLife());
+  }
+
+  /** A daemon that runs is wanted: look now, and start it if need be. Resolves to how that went. */
+  want(): Promise<DaemonState> {
+    if (this.#closed || this.#state.kind === "attached") {
+      return Promise.resolve(this.#state);
+    }
+    return new Promise((resolve) => {
+      this.#startWanted = true;
+      this.#deaths.forget();
+      this.#waiting.push(resolve);
+      this.begin();
+      this.#wake();
+    });
+  }
+
+  /** End the connection, and begin anew with the settings of that moment. Asked twice at once, done once. */
+  restart(): Promise<void> {
+    this.#restartQueued ??= this.#takeTurn(async () => {
+      this.#restartQueued = undefined;
+      await this.#endLife();
+      this.#beginLife();
+    });
+    return this.#restartQueued;
+  }
+
+  /** Have the daemon stopped by `stop`, and do not look for it afterwards. Rejects as `stop` does. */
+  async rest(stop: () => Promise<unknown>): Promise<void> {
+    this.#stopping = true;
+    try {
+      await stop();
+    } catch (error) {
+      // Cut off before the answer: it has ended, which was what was wanted.
+      if (!(error instanceof DaemonError && error.kind === "disconnected")) {
+        this.#stopping = false;
+        throw error;
+      }
+    }
+  }
+
+  /** End for good. */
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.#takeTurn(async () => {
+      await this.#endLife();
+      this.#answer(this.#waiting.splice(0));
+    });
+  }
+
+  #takeTurn(action: () => void | Promise<void>): Promise<void> {
+    this.#turn = this.#turn.then(action);
+    return this.#turn;
+  }
+
+  #beginLife(): void {
+    if (this.#closed || this.#life !== undefined) {
+      return;
+    }
+    const impossible = this.#world.impossible();
+    if (impossible !== undefined) {
+      this.#become({ kind: "missing", reason: impossible });
+      this.#answer(this.#waiting.splice(0));
+      return;
+    }
+    this.#stopping = false;
+    this.#become({ kind: "connecting" });
+    const abort = new AbortController();
+    this.#life = { abort, over: this.#live(abort.signal) };
+  }
+
+  async #endLife(): Promise<void> {
+    const life = this.#life;
+    if (life !== undefined) {
+      life.abort.abort();
+      this.#wake();
+      await this.#attachment?.end();
+      await life.over;
+      this.#life = undefined;
+    }
+  }
+
+  async #live(signal: AbortSignal): Promise<void> {
+    let waits = pauses();
+    while (!signal.aborted) {
+      const asking = this.#waiting.splice(0);
+      const attachment = await this.#attempt(signal);
+      if (signal.aborted) {
+        this.#waiting.unshift(...asking); // the next life will tell them
+      } else {
+        this.#answer(asking);
+      }
+      if (attachment !== undefined) {
+        this.#answer(this.#waiting.splice(0));
+        waits = pauses();
+        await attachment.ended;
+        this.#attachment = undefined;
+        if (signal.aborted) {
+          return;
+        }
+        if (this.#stopping) {
+          this.#life = undefined; // before anybody hears of it, who may want the next one at once
+          this.#become({ kind: "stopped" });
+          return;
+        }
+        this.#become({ kind: "offline", reason: "The connection to the daemon has ended." });
+      }
+      if (this.#waiting.length === 0) {
+        await this.#pause(this.#state.kind === "mismatch" ? RARELY : waits.next().value, signal);
+      }
+    }
+  }
+
+  /** One look, and one start if that is wanted. What becomes of it is the state. */
+  async #attempt(signal: AbortSignal): Promise<Attachment | undefined> {
+    try {
+      const dialled = await this.#reached(signal);
+      const attachment = await this.#world.greet(dialled.socket, signal);
+      if (signal.aborted) {
+        await attachment.end();
+        return undefined;
+      }
+      const pid = readEndpoint(this.#world.endpoint())?.pid;
+      this.#attachment = attachment;
+      this.#lastPid = pid;
+      this.#startWanted = false;
+      const known = pid === undefined ? {} : { pid };
+      this.#become({ kind: "attached", ...attachment.facts, socket: dialled.path, ...known });
+      return attachment;
+    } catch (error) {
+      if (!signal.aborted) {
+        this.#become(refusal(error));
+      }
+      return undefined;
+    }
+  }
+
+  async #reached(signal: AbortSignal): Promise<Dialled> {
+    try {
+      return await dial(this.#world.sockets(), signal);
+    } catch (error) {
+      if (!(error instanceof NobodyListens)) {
+        throw error;
+      }
+      this.#startWanted ||= this.#died() && this.#world.autoStart() && this.#deaths.note(Date.now());
+      if (!this.#startWanted) {
+        throw new Error(`The daemon does not run: ${error.message}.`);
+      }
+    }
+    const against = this.#world.noStart();
+    if (against !== undefined) {
+      throw new Error(`The daemon does not run, and ${against}.`);
+    }
+    return await this.#started(signal);
+  }
+
+  async #started(signal: AbortSignal): Promise<Dialled> {
+    const found = await this.#world.findCommand(signal);
+    if (found.kind !== "found") {
+      throw new NoCommand(found);
+    }
+    // Once: what fails now is told, and tried again when somebody asks again.
+    this.#startWanted = false;
+    this.#become({ kind: "connecting" });
+    try {
+      await this.#world.start(found.file, signal);
+      return await dial(this.#world.sockets(), signal);
+    } catch (error) {
+      throw new Error(`The daemon could not be started: ${(error as Error).message}`);
+    }
+  }
+
+  /** Whether the daemon that we were attached to ended without a word: one that ends in order tidies up. */
+  #died(): boolean {
+    const pid = this.#lastPid;
+    if (pid === undefined || readEndpoint(this.#world.endpoint())?.pid !== pid || isAlive(pid)) {
+      return false;
+    }
+    this.#lastPid = undefined;
+    return true;
+  }
+
+  #answer(asking: readonly ((state: DaemonState) => void)[]): void {
+    for (const told of asking) {
+      told(this.#state);
+    }
+  }
+
+  #pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, milliseconds);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      if (signal.aborted) {
+        this.#wake();
+      }
+    });
+  }
+
+  #become(state: DaemonState): void {
+    const same = JSON.stringify(state) === JSON.stringify(this.#state);
+    if (!same && !this.#closed) {
+      this.#state = state;
+      this.#world.changed(state);
+    }
+  }
+}
+
+/** There is nothing to start the daemon with. */
+class NoCommand extends Error {
+  readonly found: Exclude<Found, { kind: "found" }>;
+
+  constructor(found: Exclude<Found, { kind: "found" }>) {
+    super(found.kind);
+    this.found = found;
+  }
+}
+
+function refusal(error: unknown): DaemonState {
+  if (error instanceof NoCommand) {
+    const { found } = error;
+    return found.kind === "missing"
+      ? { kind: "missing", reason: found.reason }
+      : {
+          kind: "mismatch",
+          ours: `sessiond ${OLDEST} or newer`,
+          theirs: `sessiond ${found.version} (${found.file})`,
+        };
+  }
+  if (error instanceof DaemonError && error.kind === "unsupportedVersion") {
+    const supported = Array.isArray(error.data["supported"]) ? error.data["supported"].join(", ") : "unknown";
+    return { kind: "mismatch", ours: `protocol ${protocolVersion}`, theirs: `protocol ${supported}` };
+  }
+  return { kind: "offline", reason: (error as Error).message };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

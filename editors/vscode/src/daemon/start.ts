@@ -1,0 +1,41 @@
+// Start the daemon by its command. Knows nothing of VS Code.
+import { execFile } from "node:child_process";
+import * as os from "node:os";
+import type { Environment } from "./places.ts";
+
+/** Milliseconds until the command has to be back; it returns as soon as the daemon listens. */
+const PATIENCE = 60_000;
+
+/**
+ * Run `sessiond serve --detach`, which returns once clients can connect. Rejects with what it said.
+ *
+ * Whoever else starts it at the same moment does no harm: one daemon comes of it.
+ */
+export function start(command: string, environment: Environment, signal: AbortSignal): Promise<void> {
+  const options = {
+    cwd: os.homedir(), // never the workspace, whose files Python might pick up
+    env: environment as NodeJS.ProcessEnv,
+    timeout: PATIENCE,
+    killSignal: "SIGKILL",
+    signal,
+    encoding: "utf8",
+  } as const;
+  return new Promise((resolve, reject) => {
+    const child = execFile(command, ["serve", "--detach"], options, (error, stdout, stderr) => {
+      if (error === null) {
+        resolve();
+      } else if (error.killed) {
+        reject(new Error(`${command} did not start the daemon in time`));
+      } else {
+        reject(new Error((stderr || stdout).trim() || error.message));
+      }
+    });
+    child.stdin?.end();
+  });
+}
+
+/** What the daemon is to have of our environment: all but what VS Code put there for itself. */
+export function environmentOfDaemon(environment: Environment, home: string): Environment {
+  const kept = Object.entries(environment).filter(([name]) => !/^(VSCODE_|ELECTRON_)/.test(name));
+  return { ...Object.fromEntries(kept), ...(home ? { SESSIOND_HOME: home } : {}) };
+}

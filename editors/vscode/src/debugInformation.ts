@@ -1,0 +1,36 @@
+// What somebody needs to know who is asked for help. No transcript text, and no setting but ours.
+import * as vscode from "vscode";
+import { type AttachedDaemon, whereItIs } from "./daemon/attach.ts";
+import { settings } from "./settings.ts";
+
+/** Milliseconds for the look for the command: whoever waits wants to paste something. */
+const PATIENCE = 5000;
+
+export async function debugInformation(
+  daemon: AttachedDaemon,
+  extension: vscode.Extension<unknown>,
+): Promise<string> {
+  const { version } = extension.packageJSON as { version: string };
+  const state = daemon.state;
+  const told = state.kind === "attached" ? { ...state, methods: state.methods.length } : state;
+  return JSON.stringify(
+    {
+      extension: version,
+      vscode: `${vscode.version} (${vscode.env.appName}, ${vscode.env.appHost})`,
+      remote: vscode.env.remoteName ?? null,
+      system: `${process.platform} ${process.arch}, Node ${process.version}`,
+      trusted: vscode.workspace.isTrusted,
+      folders: vscode.workspace.workspaceFolders?.length ?? 0,
+      state: told,
+      command: await daemon.findCommand(AbortSignal.timeout(PATIENCE)),
+      places: whereItIs(),
+      environment: {
+        SESSIOND_HOME: process.env["SESSIOND_HOME"] ?? null,
+        SESSIOND_NO_AUTOSTART: process.env["SESSIOND_NO_AUTOSTART"] ?? null,
+      },
+      settings: settings(),
+    },
+    null,
+    2,
+  );
+}

@@ -1,0 +1,93 @@
+// The commands about the daemon and this window's connection to it.
+import * as fs from "node:fs";
+import * as vscode from "vscode";
+import { type AttachedDaemon, whereItIs } from "./daemon/attach.ts";
+import type { DaemonError } from "./daemon/errors.ts";
+import { debugInformation } from "./debugInformation.ts";
+import { installDaemon } from "./install.ts";
+import type { Logs } from "./logs.ts";
+import type { ClientInfo } from "./protocol.ts";
+import { statusText } from "./statusText.ts";
+
+export function registerLifecycle(
+  daemon: AttachedDaemon,
+  logs: Logs,
+  extension: vscode.Extension<unknown>,
+): vscode.Disposable {
+  const commands: Record<string, () => unknown> = {
+    "sessiond.copyDebugInformation": async () => {
+      await vscode.env.clipboard.writeText(await debugInformation(daemon, extension));
+      vscode.window.setStatusBarMessage("Copied what sessiond knows of itself.", 3000);
+    },
+    "sessiond.installDaemon": installDaemon,
+    "sessiond.openPathSetting": () =>
+      vscode.commands.executeCommand("workbench.action.openSettings", "sessiond.path"),
+    "sessiond.openWalkthrough": () =>
+      vscode.commands.executeCommand("workbench.action.openWalkthrough", `${extension.id}#sessiond.start`, false),
+    "sessiond.reportIssue": async () =>
+      vscode.commands.executeCommand("workbench.action.openIssueReporter", {
+        extensionId: extension.id,
+        data: await debugInformation(daemon, extension),
+      }),
+    "sessiond.restartClient": () => daemon.restart(),
+    "sessiond.showClientLog": () => logs.log.show(),
+    "sessiond.showDaemonLog": showDaemonLog,
+    "sessiond.startDaemon": () => startDaemon(daemon),
+    "sessiond.stopDaemon": () => stopDaemon(daemon),
+  };
+  return vscode.Disposable.from(
+    ...Object.entries(commands).map(([name, run]) => vscode.commands.registerCommand(name, run)),
+  );
+}
+
+async function startDaemon(daemon: AttachedDaemon): Promise<void> {
+  const state = await daemon.want();
+  if (state.kind === "attached") {
+    return;
+  }
+  const install = { title: "Install sessiond" };
+  const log = { title: "Show Client Log" };
+  const offers = state.kind === "missing" ? [install, log] : [log];
+  const chosen = await vscode.window.showErrorMessage(statusText(state).detail, ...offers);
+  if (chosen === install) {
+    await installDaemon();
+  } else if (chosen === log) {
+    await vscode.commands.executeCommand("sessiond.showClientLog");
+  }
+}
+
+async function stopDaemon(daemon: AttachedDaemon): Promise<void> {
+  try {
+    const { clients } = await daemon.request("server/clients", {});
+    const others = clients.filter(({ clientId }) => clientId !== daemon.clientId);
+    if (others.length === 0 || (await confirmed(others))) {
+      await daemon.stop();
+    }
+  } catch (error) {
+    void vscode.window.showErrorMessage((error as DaemonError).message);
+  }
+}
+
+async function confirmed(others: readonly ClientInfo[]): Promise<boolean> {
+  const stop = { title: "Stop the Daemon" };
+  const count = others.length === 1 ? "Another client is" : `${others.length} other clients are`;
+  const chosen = await vscode.window.showWarningMessage(
+    `${count} attached to the daemon.`,
+    { modal: true, detail: `It ends for them, too:\n${others.map(named).join("\n")}` },
+    stop,
+  );
+  return chosen === stop;
+}
+
+function named({ name, clientId, terminal }: ClientInfo): string {
+  return `${name ?? clientId}${terminal?.cwd ? ` in ${terminal.cwd}` : ""}`;
+}
+
+async function showDaemonLog(): Promise<void> {
+  const { log } = whereItIs();
+  if (!fs.existsSync(log)) {
+    void vscode.window.showInformationMessage(`The daemon has written no log so far: ${log}`);
+    return;
+  }
+  await vscode.window.showTextDocument(vscode.Uri.file(log), { preview: true });
+}

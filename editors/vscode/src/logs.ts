@@ -1,0 +1,57 @@
+// What the extension writes for people: one log, and a trace of all messages that is only made when one is wanted.
+import * as vscode from "vscode";
+
+export interface Logs extends vscode.Disposable {
+  readonly log: vscode.LogOutputChannel;
+  readonly trace: vscode.OutputChannel;
+}
+
+export function createLogs(): Logs {
+  const log = vscode.window.createOutputChannel("sessiond", { log: true });
+  const trace = new LazyChannel("sessiond Trace");
+  return { log, trace, dispose: () => vscode.Disposable.from(log, trace).dispose() };
+}
+
+/** An output channel that does not show up in the list of channels before something is written to it. */
+class LazyChannel implements vscode.OutputChannel {
+  readonly name: string;
+  #channel: vscode.OutputChannel | undefined;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  append(value: string): void {
+    this.#made().append(value);
+  }
+
+  appendLine(value: string): void {
+    this.#made().appendLine(value);
+  }
+
+  replace(value: string): void {
+    this.#made().replace(value);
+  }
+
+  clear(): void {
+    this.#channel?.clear();
+  }
+
+  show(): void {
+    this.#made().show(true);
+  }
+
+  hide(): void {
+    this.#channel?.hide();
+  }
+
+  dispose(): void {
+    this.#channel?.dispose();
+    this.#channel = undefined;
+  }
+
+  #made(): vscode.OutputChannel {
+    this.#channel ??= vscode.window.createOutputChannel(this.name);
+    return this.#channel;
+  }
+}

@@ -1,0 +1,74 @@
+// What the status item and its menu say of the daemon's state. Knows nothing of VS Code.
+import type { DaemonState } from "./daemon/daemon.ts";
+
+export interface StatusText {
+  /** A codicon's name. */
+  icon: string;
+  /** Beside the icon, and enough for whoever hears the screen. */
+  summary: string;
+  /** Whole sentences: what is so, and what to do. Not to be read as Markdown. */
+  detail: string;
+  /** Commands that help now, the likeliest first. */
+  commands: readonly string[];
+  /** Whether somebody should look at it. */
+  warns: boolean;
+}
+
+const LOGS = ["sessiond.showClientLog", "sessiond.showDaemonLog", "sessiond.copyDebugInformation"];
+
+export function statusText(state: DaemonState): StatusText {
+  switch (state.kind) {
+    case "attached": {
+      const pid = state.pid === undefined ? "" : `, process ${state.pid}`;
+      return {
+        icon: "type-hierarchy",
+        summary: "attached",
+        detail: `Attached to sessiond ${state.version} at ${state.socket}${pid}.`,
+        commands: ["sessiond.restartClient", "sessiond.stopDaemon", ...LOGS],
+        warns: false,
+      };
+    }
+    case "connecting":
+      return {
+        icon: "sync~spin",
+        summary: "connecting",
+        detail: "Looking for the daemon, or starting it.",
+        commands: ["sessiond.restartClient", ...LOGS],
+        warns: false,
+      };
+    case "offline":
+      return {
+        icon: "debug-disconnect",
+        summary: "offline",
+        detail: `${state.reason} It is looked for again and again.`,
+        commands: ["sessiond.startDaemon", "sessiond.restartClient", ...LOGS],
+        warns: false,
+      };
+    case "missing":
+      return {
+        icon: "warning",
+        summary: "not installed",
+        detail: state.reason,
+        commands: ["sessiond.installDaemon", "sessiond.openPathSetting", "sessiond.startDaemon", ...LOGS],
+        warns: true,
+      };
+    case "mismatch":
+      return {
+        icon: "warning",
+        summary: "version mismatch",
+        detail:
+          `This extension needs ${state.ours}; there is ${state.theirs}. Update the older of the two. ` +
+          "After an update of sessiond run `sessiond restart` in a terminal.",
+        commands: ["sessiond.installDaemon", "sessiond.openPathSetting", "sessiond.restartClient", ...LOGS],
+        warns: true,
+      };
+    case "stopped":
+      return {
+        icon: "debug-pause",
+        summary: "stopped",
+        detail: "The daemon was stopped from this window. It is not looked for.",
+        commands: ["sessiond.startDaemon", ...LOGS],
+        warns: false,
+      };
+  }
+}
