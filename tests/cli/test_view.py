@@ -99,18 +99,18 @@ def test_the_token_is_good_once_and_then_the_cookie_is(viewed: Viewed) -> None:
     kept = cookie.partition(";")[0]
     page = viewed.get("/", Cookie=kept)
     assert page.status == 200
-    assert [it["say"] for it in data(page.body)["entries"]] == ["Why?", "A race."]
+    assert [it["preview"] for it in data(page.body)["rows"]] == ["Why?", "A race."]
     # Whoever points a name of theirs to this machine gets nothing, cookie or not.
     assert viewed.get("/", Cookie=kept, Host="evil.example").status == 421
     assert viewed.get("/etc/passwd", Cookie=kept).status == 404
     assert viewed.get("/", Cookie=kept[:-1]).status == 403
     with viewed.asking("/events?after=2", Cookie=kept) as events:
-        assert json.loads(events.readline().removeprefix(b"data: "))["entries"] == []
+        assert json.loads(events.readline().removeprefix(b"data: "))["rows"] == []
         assert events.readline() == b"\n"
         viewed.say("user", "Really?")
         told = json.loads(events.readline().removeprefix(b"data: "))
-    assert [it["say"] for it in told["entries"]] == ["Really?"]
-    assert told["session"]["leaf"] == told["entries"][0]["id"]
+    assert [it["preview"] for it in told["rows"]] == ["Really?"]
+    assert told["session"]["leafId"] == told["rows"][0]["id"]
 
 
 def test_it_listens_on_this_machine_only(viewed: Viewed) -> None:

@@ -22,7 +22,7 @@ def data(page: str) -> dict[str, Any]:
 
 
 def rows(story: Story) -> dict[str, dict[str, Any]]:
-    return {it["id"]: it for it in data(written(story))["entries"]}
+    return {it["id"]: it for it in data(written(story))["rows"]}
 
 
 def test_nothing_is_lost() -> None:
@@ -60,7 +60,7 @@ def test_no_text_of_a_session_ends_the_block_that_holds_it(text: str) -> None:
     page = html.to_html(story.whole(title=text), Losses()).decode()
     assert page.count("<script") == 2
     assert page.count("<style") == 1
-    assert len(data(page)["entries"]) == 5
+    assert len(data(page)["rows"]) == 5
 
 
 def test_what_each_filter_shows_is_told() -> None:
@@ -124,4 +124,4 @@ def test_odd_entries_have_their_rows(tmp_path: object) -> None:
 
 
 def test_a_session_without_entries_is_a_page() -> None:
-    assert data(written(Story()))["entries"] == []
+    assert data(written(Story()))["rows"] == []

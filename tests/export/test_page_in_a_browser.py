@@ -250,7 +250,7 @@ def test_the_printed_page_holds_the_whole_path(shown: Callable[..., Watched]) ->
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     shown_rows = page.evaluate("document.querySelectorAll('#path article').length")
     assert shown_rows == page.evaluate(
-        "JSON.parse(document.getElementById('session').textContent).entries.length"
+        "JSON.parse(document.getElementById('session').textContent).rows.length"
     )
 
 

@@ -182,7 +182,7 @@ HOSTILE_IDS = ["../x", "../../../../etc/passwd", "nul\0byte", "a/b", "..", "*", 
                "\ud7ff\uffff", "%2e%2e%2f", "x" * 128, "CON", "-rf"]  # fmt: skip
 SESSION_METHODS: dict[str, dict[str, Any]] = {
     "open": {}, "close": {}, "info": {}, "entries": {}, "path": {}, "tree": {}, "entryDocument": {"entryId": "x"},
-    "context": {}, "flush": {},
+    "page": {}, "context": {}, "flush": {},
     "subscribe": {}, "fork": {}, "rename": {"title": "x"}, "tag": {"add": ["x"]},
     "branch": {"targetId": None}, "label": {"targetId": "x"},
     "append": {"entries": [{"type": "custom", "customType": "x"}]},

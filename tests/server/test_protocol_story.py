@@ -26,6 +26,7 @@ VARYING = {
     "parentSession",
     "queuedBytes", "heldBytes", "requestsInWork", "descriptors", "tasks",
     "advice", "sessionBytes", "lastUpdated", "lastPrunedAt", "firstAt", "lastAt", "prompt",
+    "html",
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""
 MADE = re.compile(

@@ -1,19 +1,16 @@
 """One session as the rows of a page, kept up to date from the daemon: what there is now, then what comes."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
 
 from sessiond.client.daemon import Daemon
-from sessiond.export import html
-from sessiond.export.rows import Rows
 from sessiond.protocol import types as t
-from sessiond.session.tree import KIND, Tree
 
-Tell: TypeAlias = Callable[[Callable[[], Callable[[], dict[str, Any]]]], None]
+Tell: TypeAlias = Callable[[Callable[[], dict[str, Any]]], None]
 """Makes a change while nobody looks, and says what it answers (`LivePage.tell`)."""
 
 _QUIET = 0.02
@@ -21,89 +18,73 @@ _QUIET = 0.02
 
 
 class Followed:
-    """A session, as `html.page` wants it.
+    """A session, as `LivePage` wants it.
 
-    `page` and what is given to `tell` look at the tree, and may be called from any thread, but one at a time: `tell`
+    `page` and what is given to `tell` look at the rows, and may be called from any thread, but one at a time: `tell`
     sees to that.
     """
 
-    def __init__(self, info: t.SessionInfo, tell: Tell) -> None:
+    def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._log = bytearray()
-        self._tree = Tree()
-        self._rows = Rows(self._tree, self._read)
-        header = {
-            "type": "session", "version": 3, "id": info.session_id, "timestamp": info.created_at, "cwd": info.cwd,
-            "title": info.title, "tags": info.tags, "parentSession": info.parent_session,
-        }  # fmt: skip
-        self._take([msgspec.json.encode({name: it for name, it in header.items() if it is not None})])
+        self._session: t.PageSession | None = None
+        self._rows: list[t.PageRow] = []
+        self._places: dict[str, int] = {}
+        self._marks: dict[
+            str, tuple[int, t.PageMark]
+        ] = {}  # the last of each row, and how many rows there were
+        self._through = 0
 
     def page(self, known: int) -> dict[str, Any]:
-        """What a page begins with that has so many entries already."""
-        return {"session": self._about(), "entries": self._rows.behind(known)}
+        """What a page is to be told that has so many rows already."""
+        marks = [mark for rows, mark in self._marks.values() if rows >= known]
+        return {"session": self._session, "first": known, "rows": self._rows[known:], "marks": marks}
 
     async def follow(self, daemon: Daemon, session_id: str, ready: Callable[[], None]) -> None:
         """Take in every entry, for ever; `ready` is called when those that were there are in.
 
         Raises `RpcError` when the session is gone.
         """
-        entries: asyncio.Queue[dict[str, Any]] = asyncio.Queue(1_000)
-        reading = asyncio.create_task(_read_into(entries, daemon, session_id))
-        lines: list[bytes] = []
-        begun = False
-        try:
-            while not reading.done() or not entries.empty():
-                try:
-                    entry = await asyncio.wait_for(entries.get(), _QUIET)
-                except TimeoutError:
-                    if lines:
-                        await asyncio.to_thread(self._tell, partial(self._take, lines))
-                        lines = []
-                    elif not begun:
-                        begun = True
-                        ready()
-                    continue
-                lines.append(await _whole(daemon, session_id, entry))
-            await reading
-        finally:
-            reading.cancel()
+        come = asyncio.Event()
+        # From now on whatever is appended is heard of, so that nothing falls between the first rows and the next.
+        async with daemon.subscribe(session_id) as entries:
+            listening = asyncio.create_task(_told(entries, come))
+            try:
+                await self._catch_up(daemon, session_id)
+                ready()
+                while not listening.done():
+                    await come.wait()
+                    await asyncio.sleep(_QUIET)
+                    come.clear()
+                    await self._catch_up(daemon, session_id)
+                await listening
+            finally:
+                listening.cancel()
 
-    def _take(self, lines: Sequence[bytes]) -> Callable[[], dict[str, Any]]:
-        """Take in some lines; the answer makes the news of them."""
-        first = len(self._tree)
-        block = b"".join(line + b"\n" for line in lines)
-        self._log += block
-        self._tree.read(block)
-        self._tree.finish()
-        return partial(self._news, [row for row in range(first, len(self._tree)) if self._tree.is_entry(row)])
+    async def _catch_up(self, daemon: Daemon, session_id: str) -> None:
+        """Read all parts that there are."""
+        while True:
+            part = await daemon.page(session_id, after=self._through)
+            await asyncio.to_thread(self._tell, partial(self._take, part))
+            if self._through >= part.seq:
+                return
 
-    def _news(self, new: Sequence[int]) -> dict[str, Any]:
-        """The new rows, and those that have another label now."""
-        relabelled = [row for it in new if self._tree.kind(it) == KIND["label"] for row in self._target(it)]
-        return {"entries": self._rows.of(new), "changed": self._rows.of(relabelled), "session": self._about()}
-
-    def _target(self, row: int) -> list[int]:
-        said = msgspec.json.decode(self._read([row])[0], type=dict[str, Any])
-        target = said.get("targetId")
-        found = self._tree.row(target) if isinstance(target, str) else None
-        return [] if found is None else [found]
-
-    def _about(self) -> dict[str, Any]:
-        return html.about(self._tree, self._read)
-
-    def _read(self, rows: Sequence[int]) -> list[bytes]:
-        return [self._tree.entry(row, bytes(self._log[slice(*self._tree.span(row))])) for row in rows]
+    def _take(self, part: t.PageResult) -> dict[str, Any]:
+        """Take in a part; the answer is what is new."""
+        first = len(self._rows)
+        for place, row in enumerate(part.rows, first):
+            self._places.setdefault(row.id, place)
+        self._rows += part.rows
+        for mark in part.marks:
+            place = self._places[mark.id]
+            self._rows[place] = msgspec.structs.replace(self._rows[place], label=mark.label, shown=mark.shown)
+            self._marks[mark.id] = first, mark
+        self._session, self._through = part.session, part.through
+        return {"session": part.session, "first": first, "rows": part.rows, "marks": part.marks}
 
 
-async def _read_into(entries: asyncio.Queue[dict[str, Any]], daemon: Daemon, session_id: str) -> None:
-    async for entry in daemon.subscribe(session_id, after=0):
-        await entries.put(entry)
-
-
-async def _whole(daemon: Daemon, session_id: str, entry: dict[str, Any]) -> bytes:
-    """An entry as a line, with its blobs put back."""
-    line = msgspec.json.encode(entry)
-    if b"blob:sha256:" not in line or not isinstance(entry.get("id"), str):
-        return line
-    found = await daemon.entries(session_id, ids=[entry["id"]], resolve_blobs=True)
-    return msgspec.json.encode(found.entries[0]) if found.entries else line
+async def _told(entries: Any, come: asyncio.Event) -> None:
+    try:
+        async for _ in entries:
+            come.set()
+    finally:
+        come.set()

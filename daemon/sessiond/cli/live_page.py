@@ -7,6 +7,7 @@ here) are refused.
 
 import queue
 import secrets
+import sys
 from collections.abc import Callable
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
@@ -56,15 +57,12 @@ class LivePage:
         self._server.shutdown()
         self._server.server_close()
 
-    def tell(self, change: Callable[[], Callable[[], dict[str, Any]]]) -> None:
-        """Make a change, and tell every reader what it answers; a page that begins meanwhile has all or nothing of it.
-
-        `change` answers how to make the news, which is done when somebody hears them.
-        """
+    def tell(self, change: Callable[[], dict[str, Any]]) -> None:
+        """Make a change, tell every reader what it answers; a page that begins meanwhile has all or nothing of it."""
         with self._lock:
             news = change()
             if self._readers:
-                event = f"data: {html.embedded(news())}\n\n".encode()
+                event = f"data: {html.embedded(news)}\n\n".encode()
                 for reader in self._readers:
                     reader.put(event if reader.qsize() < _MOST_WAITING else None)
 
@@ -94,7 +92,7 @@ class LivePage:
         """The page as it is now."""
         with self._lock:
             data = self._data(0)
-        return html.page({**data, "live": f"/events?after={len(data['entries'])}"}, reach="'self'")
+        return html.page(data["session"], data["rows"], live=f"/events?after={len(data['rows'])}")
 
     def stream(self, after: int, write: Callable[[bytes], object]) -> None:
         """Tell a page that has so many rows what is new, until it is gone or the server ends."""
@@ -127,6 +125,11 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, page: LivePage, port: int) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.page = page
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser may leave in the middle of a page, which is no news; anything else is."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

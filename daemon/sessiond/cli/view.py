@@ -37,7 +37,7 @@ async def _serve(session: str, port: int, show: Callable[[str], None]) -> None:
     async with asynchronous.connect(name="sessiond view") as daemon:
         found = (await daemon.open(session)).session
         page = LivePage(port)
-        followed = Followed(found, page.tell)
+        followed = Followed(page.tell)
         server = threading.Thread(target=page.serve, args=(followed.page,), daemon=True)
         server.start()
         try:

@@ -1,79 +1,79 @@
 """A session as one self-contained HTML page: its tree, its transcript, nothing fetched, nothing that can run but ours.
 
 The page's policy names its one script and its one style sheet by their hashes, so whatever a transcript managed to
-put into the page would not run. The session itself stands in a block of JSON, in which no tag can begin.
+put into the page would not run. The session itself stands in a block of JSON, in which no tag can begin. In a webview
+the same page is empty at first, and its policy goes by a nonce; its rows come as messages.
 """
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from sessiond.export.head import head_of
 from sessiond.export.markup import code_styles
-from sessiond.export.rows import Rows
-from sessiond.session import entries, lines, preview, statistics
+from sessiond.export.rows import all_rows
+from sessiond.protocol import types as t
 from sessiond.session.dialects.exported import Losses, Whole
 from sessiond.session.dialects.to_jsonl import to_jsonl
-from sessiond.session.steps import Read, run
+from sessiond.session.statistics import Tally, tally_tree
+from sessiond.session.steps import run
 from sessiond.session.tree import Tree
 
-_SCRIPTS: Final = ("model.js", "sidebar.js", "transcript.js", "live.js", "page.js")
+_SCRIPTS: Final = ("model.js", "sidebar.js", "transcript.js", "live.js", "host.js", "page.js")
 _STYLES: Final = ("default", "github-dark")
 """pygments' styles for code on light and on dark ground."""
 _BREAKING: Final = {ord(it): f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}
+_NOTHING_ELSE: Final = "base-uri 'none'; form-action 'none'"
 
 
 def to_html(whole: Whole, losses: Losses) -> bytes:
     """The page; nothing is lost, since every entry has its row."""
     log = to_jsonl(whole, losses)
-    tree = Tree()
+    tree, tally = Tree(), Tally()
     tree.read(log)
     tree.finish()
 
-    def read(rows: Any) -> list[bytes]:
+    def read(rows: Sequence[int]) -> list[bytes]:
         return [tree.entry(row, log[slice(*tree.span(row))]) for row in rows]
 
-    return page({"session": about(tree, read), "entries": Rows(tree, read).behind(0)})
+    run(tally_tree(tally, tree, read))
+    return page(head_of(tree, tally), list(all_rows(tree, read)))
 
 
-def about(tree: Tree, read: Read) -> dict[str, Any]:
-    """What the head of a page says of its session: {id, title, cwd, createdAt, tags, parent, leaf, figures}."""
-    header = tree.header or entries.Header(id="", timestamp="")
-    tally = statistics.Tally()
-    run(statistics.tally_tree(tally, tree, read))
-    return {
-        "id": header.id, "title": tree.title and preview.one_line(tree.title, 200), "cwd": header.cwd,
-        "createdAt": header.timestamp, "tags": list(tree.tags), "parent": header.parent_session, "leaf": tree.leaf_id,
-        "figures": {
-            "messages": sum(tally.messages.values()), "toolCalls": tally.tool_calls, "tokens": tally.tokens.total,
-            "cost": tally.cost.total, "models": [name for name in tally.models if name is not None],
-        },
-    }  # fmt: skip
-
-
-def page(data: Mapping[str, Any], *, reach: str = "'none'") -> bytes:
-    """The page of a session and its rows; `reach` is where its script may ask for more (`connect-src`)."""
-    style, script = styles(), scripts()
+def page(session: t.PageSession, rows: Sequence[t.PageRow], *, live: str | None = None) -> bytes:
+    """The page of a session and its rows; `live` is the address on its own server that tells what is new."""
     policy = (
-        f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; img-src data:; "
-        f"connect-src {reach}; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src '{digest(scripts())}'; style-src '{digest(styles())}'; img-src data:; "
+        f"connect-src '{'none' if live is None else 'self'}'; {_NOTHING_ELSE}"
     )
-    said = lines.sound(data)
-    title = said["session"]["title"] or f"Session {said['session']['id']}"
-    parts = {
-        "POLICY": escape(policy), "TITLE": escape(title), "STYLE": style, "SESSION": embedded(said), "SCRIPT": script,
-    }  # fmt: skip
+    title = session.title or f"Session {session.session_id}"
+    return _written(policy, title, "", {"session": session, "rows": rows, "live": live}).encode()
+
+
+def document(nonce: str) -> str:
+    """The page without a session, for a webview; only what bears the nonce runs or styles it."""
+    bearing = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'"
+    policy = f"default-src 'none'; {bearing}; img-src data:; {_NOTHING_ELSE}"
+    return _written(policy, "Transcript", f' nonce="{escape(nonce)}"', {"hosted": True})
+
+
+def _written(policy: str, title: str, nonce: str, data: Mapping[str, object]) -> str:
+    parts = (
+        ("POLICY", escape(policy)), ("TITLE", escape(title)), ("NONCE", nonce), ("STYLE", styles()),
+        ("SESSION", embedded(data)), ("NONCE", nonce), ("SCRIPT", scripts()),
+    )  # fmt: skip
     before = _part("page.html")
     written: list[str] = []
-    for name, part in parts.items():  # in the order of the page; what was put in is not looked at again
+    for name, part in parts:  # in the order of the page; what was put in is not looked at again
         head, _, before = before.partition(f"{{{{{name}}}}}")
         written += [head, part]
-    return "".join([*written, before]).encode()
+    return "".join([*written, before])
 
 
 def embedded(value: object) -> str:

@@ -30,6 +30,13 @@ async def state_at(live: LoadedSession, row: int) -> Point:
     return kept.point
 
 
+async def tally(live: LoadedSession) -> Tally:
+    """What the whole tree is made of, as it is now: look at it before the next await, and do not change it."""
+    kept = _kept(live)
+    await live.drive(statistics.tally_tree(kept.whole, kept.tree, live.read_rows))
+    return kept.whole
+
+
 async def tallies(live: LoadedSession, row: int) -> tuple[Tally, Tally]:
     """What the path to a row, and what the whole tree is made of. Neither may be changed."""
     kept = _kept(live)

@@ -64,6 +64,8 @@ ENTRY_DOCUMENT: Final = Method(
     "session/entryDocument", t.EntryDocumentParams, t.EntryDocumentResult, (*_READ, "entryNotFound")
 )
 TREE: Final = Method("session/tree", t.TreeParams, t.TreeResult, (*_READ, "entryNotFound", "cursorExpired"))
+PAGE: Final = Method("session/page", t.PageParams, t.PageResult, _READ)
+PAGE_DOCUMENT: Final = Method("page/document", t.PageDocumentParams, t.PageDocumentResult)
 CONTEXT: Final = Method("session/context", t.ContextParams, t.ContextResult, (*_READ, "entryNotFound"))
 PREPARE_COMPACTION: Final = Method(
     "session/prepareCompaction", t.PrepareCompactionParams, t.PrepareCompactionResult,
@@ -154,7 +156,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
         CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, COMPARE, APPEND, ENTRIES, PATH, TREE, ENTRY_DOCUMENT,
-        CONTEXT,
+        PAGE, PAGE_DOCUMENT, CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
         STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,

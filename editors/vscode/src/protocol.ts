@@ -591,6 +591,96 @@ export interface EntryDocumentResult {
 }
 
 /**
+ * Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
+ *
+ * A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to `through` until that is `seq`; and
+ * when something was appended, again. So every row comes once, and every mark that changed one that came before.
+ */
+export interface PageParams {
+  /** 1 to 128 characters. */
+  sessionId: string;
+  /** At least 0. Default `0`. */
+  after?: number;
+  /** 1 to 10000. Default `500`. */
+  limit?: number;
+}
+
+/** Rows in the order of the log, and rows of former parts that have another label now. */
+export interface PageResult {
+  session: PageSession;
+  rows: PageRow[];
+  marks: PageMark[];
+  /** The seq up to which this tells: the next `after`. */
+  through: number;
+  /** Of the newest line. */
+  seq: number;
+}
+
+/** What the head of a page says of its session. */
+export interface PageSession {
+  sessionId: string;
+  cwd: string;
+  createdAt: string;
+  figures: PageFigures;
+  title?: string | null;
+  /** Default `[]`. */
+  tags?: string[];
+  parentSession?: string | null;
+  leafId?: string | null;
+}
+
+/** What the whole tree is made of; `cost` is in the currency of who wrote it down. */
+export interface PageFigures {
+  messages: number;
+  toolCalls: number;
+  tokens: number;
+  cost: number;
+  models: string[];
+}
+
+/**
+ * One entry on a page. `body` is HTML that is safe to insert: it holds no script and fetches nothing.
+ *
+ * All else is text. `shown` has one bit for each filter of `session/tree`, the lowest for `default`.
+ */
+export interface PageRow {
+  id: string;
+  parentId: string | null;
+  type: string;
+  preview: string;
+  shown: number;
+  heading: string;
+  role?: string | null;
+  timestamp?: string | null;
+  label?: string | null;
+  /** Model, tokens, cost, how it ended. Default `[]`. */
+  facts?: string[];
+  body?: string | null;
+}
+
+/** A row that came before and is marked otherwise now: its label, null for none, and what filters show of it. */
+export interface PageMark {
+  id: string;
+  label: string | null;
+  shown: number;
+}
+
+/**
+ * Get the document in which an editor's webview shows the rows of `session/page`.
+ *
+ * It fits the rows of the same daemon, whatever the version of the editor's extension: ask again after attaching to
+ * another. Its policy lets nothing run but what bears `nonce`, and nothing be fetched.
+ */
+export interface PageDocumentParams {
+  nonce: string;
+}
+
+/** The document; how it and its host speak is said under [`page/document`](#pagedocument). */
+export interface PageDocumentResult {
+  html: string;
+}
+
+/**
  * What a model would see at `leafId` (default: the session's leaf).
  *
  * `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
@@ -2219,6 +2309,20 @@ export interface Requests {
    */
   "session/entryDocument": { params: EntryDocumentParams; result: EntryDocumentResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
+   * Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
+   *
+   * A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to `through` until that is `seq`; and
+   * when something was appended, again. So every row comes once, and every mark that changed one that came before.
+   */
+  "session/page": { params: PageParams; result: PageResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" };
+  /**
+   * Get the document in which an editor's webview shows the rows of `session/page`.
+   *
+   * It fits the rows of the same daemon, whatever the version of the editor's extension: ask again after attaching to
+   * another. Its policy lets nothing run but what bears `nonce`, and nothing be fetched.
+   */
+  "page/document": { params: PageDocumentParams; result: PageDocumentResult; errors: never };
+  /**
    * What a model would see at `leafId` (default: the session's leaf).
    *
    * `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
@@ -2464,6 +2568,8 @@ export const methods = {
   sessionPath: "session/path",
   sessionTree: "session/tree",
   sessionEntryDocument: "session/entryDocument",
+  sessionPage: "session/page",
+  pageDocument: "page/document",
   sessionContext: "session/context",
   sessionPrepareCompaction: "session/prepareCompaction",
   sessionCompact: "session/compact",

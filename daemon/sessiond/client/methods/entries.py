@@ -97,6 +97,9 @@ class EntryMethods(Methods):
         params = t.EntryDocumentParams(session_id=session_id, entry_id=entry_id)
         return await self.call(m.ENTRY_DOCUMENT, params)
 
+    async def page(self, session_id: str, *, after: int = 0, limit: int = 500) -> t.PageResult:
+        return await self.call(m.PAGE, t.PageParams(session_id=session_id, after=after, limit=limit))
+
     async def label(self, session_id: str, target_id: str, label: str | None) -> t.ChangeResult:
         return await self.call(
             m.LABEL, t.LabelParams(session_id=session_id, target_id=target_id, label=label)

@@ -1,4 +1,4 @@
-// What is new in a session that is served live: rows are added, and who looks at the leaf stays with it.
+// What is new in a session: rows are added, marks change, and who looks at the leaf stays with it.
 
 const live = {
   begin(address) {
@@ -13,24 +13,27 @@ const live = {
     $("live").textContent = word;
   },
 
-  take({entries, changed, session}) {
+  // `first` is how many rows came before these: what comes twice, as after a broken stream, is taken once.
+  // False when some in between are missing.
+  take({first, rows, marks, session}) {
+    if (first > model.rows.length) return false;
     const atLeaf = model.leaf === model.tip;
-    const atEnd = transcript.main.scrollHeight - transcript.main.scrollTop - transcript.main.clientHeight < 80;
-    // The stream may have been broken: what came twice is there once.
-    model.add(entries.filter(it => !model.byId.has(it.id)));
-    for (const row of changed ?? []) model.change(row);
+    const atEnd = transcript.atEnd();
+    model.add(rows.slice(model.rows.length - first));
+    marks.forEach(mark => model.mark(mark));
     model.session = session;
-    model.tip = model.rowOf(session.leaf) ?? model.rows.length - 1;
+    model.tip = model.rowOf(session.leafId) ?? model.rows.length - 1;
     page.head();
     if (atLeaf && model.tip !== model.leaf) {
       model.leaf = model.tip;
       if (!transcript.grow(model.tip)) transcript.show(model.tip);
     }
-    for (const {id} of changed ?? []) transcript.redraw(model.rowOf(id));
+    for (const {id} of marks) transcript.redraw(model.rowOf(id));
     sidebar.refresh();
-    if (atLeaf && atEnd) {
-      transcript.main.scrollTop = transcript.main.scrollHeight;
+    if (atLeaf && atEnd && !host.loading) {
+      transcript.toEnd();
       sidebar.follow(model.tip);
     }
+    return true;
   },
 };

@@ -14,8 +14,8 @@ const model = {
 
   load(data) {
     this.session = data.session;
-    this.add(data.entries);
-    this.tip = this.leaf = this.rowOf(data.session.leaf) ?? this.rows.length - 1;
+    this.add(data.rows);
+    this.tip = this.leaf = this.rowOf(data.session.leafId) ?? this.rows.length - 1;
   },
 
   // Take in rows at the end of the log. A parent may come after its child in a damaged file.
@@ -26,7 +26,7 @@ const model = {
       this.rows.push(entry);
     }
     for (let row = first; row < this.rows.length; row++) {
-      this.above.push(this.rowOf(this.rows[row].parent) ?? -1);
+      this.above.push(this.rowOf(this.rows[row].parentId) ?? -1);
       this.newest.push(row);
     }
     for (let row = this.rows.length - 1; row >= first; row--) {
@@ -39,10 +39,10 @@ const model = {
     shapes.clear();
   },
 
-  // A row has another label, or is shown by other filters.
-  change(entry) {
-    const row = this.rowOf(entry.id);
-    if (row !== undefined) this.rows[row] = entry;
+  // A row has another label, and with it other filters show it.
+  mark({id, label, shown}) {
+    const row = this.rowOf(id);
+    if (row !== undefined) this.rows[row] = {...this.rows[row], label, shown};
     shapes.clear();
   },
 
@@ -73,7 +73,7 @@ const model = {
     if (entry.words === undefined) {
       const box = document.createElement("template");
       box.innerHTML = entry.body ?? "";
-      const text = [entry.heading, entry.say, entry.label ?? "", box.content.textContent].join(" ");
+      const text = [entry.heading, entry.preview, entry.label ?? "", box.content.textContent].join(" ");
       Object.defineProperty(entry, "words", {value: text.toLowerCase()});
     }
     return entry.words;

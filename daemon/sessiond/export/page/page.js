@@ -2,23 +2,46 @@
 
 const $ = id => document.getElementById(id);
 
+// The address of a page in a browser.
+const browser = {
+  asked() {
+    const asked = new URLSearchParams(location.search);
+    return {leafId: asked.get("leafId"), targetId: asked.get("targetId")};
+  },
+
+  remember(row) {
+    try {
+      history.pushState(null, "", address(row));
+    } catch {
+      // A page in a frame, or a file in some browsers, has an address that cannot change.
+    }
+  },
+};
+
 const page = {
+  where: browser,
+
   begin() {
     const data = JSON.parse($("session").textContent);
-    model.load(data);
-    this.head();
     sidebar.begin(row => this.goTo(row));
     transcript.begin();
-    this.theme(this.kept("theme"));
     this.menu(innerWidth > 800);
     this.listen();
-    this.fromAddress();
+    if (data.hosted) {
+      this.where = host;
+      host.begin();
+      return;
+    }
+    this.theme(this.kept("theme"));
+    model.load(data);
+    this.head();
+    this.arrive();
     live.begin(data.live);
   },
 
   head() {
     const {session} = model;
-    $("title").textContent = document.title = session.title || `Session ${session.id}`;
+    $("title").textContent = document.title = session.title || `Session ${session.sessionId}`;
     $("facts").innerHTML = this.facts(session);
   },
 
@@ -26,8 +49,8 @@ const page = {
     const {messages, toolCalls, tokens, cost, models} = session.figures ?? {};
     const count = (number, word) => (number ? `${number.toLocaleString()} ${word}${number === 1 ? "" : "s"}` : "");
     const said = {
-      Session: session.id, Folder: session.cwd, Began: session.createdAt && when(session.createdAt),
-      From: session.parent, Tags: (session.tags ?? []).join(", "), Models: (models ?? []).join(", "),
+      Session: session.sessionId, Folder: session.cwd, Began: session.createdAt && when(session.createdAt),
+      From: session.parentSession, Tags: (session.tags ?? []).join(", "), Models: (models ?? []).join(", "),
       Holds: [
         count(model.rows.filter(it => it.shown).length, "entry").replace("entrys", "entries"), count(messages, "message"),
         count(toolCalls, "tool call"), count(tokens, "token"), cost ? `$${cost.toFixed(cost < 1 ? 4 : 2)}` : "",
@@ -37,11 +60,11 @@ const page = {
       .map(([name, it]) => `<div><dt>${name}</dt><dd dir="auto">${escaped(it)}</dd></div>`).join("");
   },
 
-  // The leaf and the entry that the address names; else the session's leaf, from its beginning.
-  fromAddress() {
-    const asked = new URLSearchParams(location.search);
-    const target = model.rowOf(asked.get("targetId"));
-    const leaf = model.rowOf(asked.get("leafId")) ?? (target === undefined ? undefined : this.leafFor(target));
+  // The leaf and the entry that are asked for; else the session's leaf, from its beginning.
+  arrive() {
+    const {leafId, targetId} = this.where.asked();
+    const target = model.rowOf(targetId);
+    const leaf = model.rowOf(leafId) ?? (target === undefined ? undefined : this.leafFor(target));
     this.choose(leaf ?? model.tip);
     if (target !== undefined && !transcript.reveal(target)) {
       this.choose(this.leafFor(target));
@@ -66,16 +89,8 @@ const page = {
     if (leaf !== model.leaf) this.choose(leaf);
     if (!transcript.reveal(row)) this.choose(row);
     sidebar.follow(row);
-    this.remember(address(row));
+    this.where.remember(row);
     if (innerWidth <= 800) this.menu(false);
-  },
-
-  remember(where) {
-    try {
-      history.pushState(null, "", where);
-    } catch {
-      // A page in a frame, or a file in some browsers, has an address that cannot change.
-    }
   },
 
   menu(open) {
@@ -119,7 +134,7 @@ const page = {
 
   async copy(link) {
     const url = new URL(link.getAttribute("href"), location.href).href;
-    this.remember(link.getAttribute("href"));
+    this.where.remember(Number(link.closest("article").dataset.row));
     try {
       await navigator.clipboard.writeText(url);
       link.textContent = "copied";
@@ -160,9 +175,11 @@ const page = {
       const link = event.target.closest("a[data-copy]");
       const branch = event.target.closest("[data-branch]");
       if (link) { event.preventDefault(); this.copy(link); }
+      const act = event.target.closest("[data-act]");
       if (branch) this.goTo(Number(branch.dataset.branch));
+      if (act) host.act(act);
     });
-    addEventListener("popstate", () => this.fromAddress());
+    addEventListener("popstate", () => this.arrive());
     addEventListener("keydown", event => this.key(event));
   },
 

@@ -67,11 +67,11 @@ const sidebar = {
     const expanded = foldable ? ` aria-expanded="${open}"` : "";
     const label = entry.label ? `<span class="label">${escaped(entry.label)}</span>` : "";
     const fold = foldable ? `<span class="fold" title="Fold or unfold">${open ? "▾" : "▸"}</span>` : "";
-    const spoken = [entry.heading, entry.label && `label ${entry.label}`, entry.say, row === model.leaf && "leaf"];
+    const spoken = [entry.heading, entry.label && `label ${entry.label}`, entry.preview, row === model.leaf && "leaf"];
     return `<div class="${marks}" role="treeitem" id="t-${row}" data-place="${place}" data-indent="${indent}"` +
       ` aria-level="${indent + 1}" aria-selected="${place === this.at}"${expanded}` +
       ` aria-label="${escaped(spoken.filter(Boolean).join(", "))}">` +
-      `${fold}${label}<span class="who">${escaped(short(entry))}</span> <span class="say" dir="auto">${escaped(entry.say)}</span></div>`;
+      `${fold}${label}<span class="who">${escaped(short(entry))}</span> <span class="say" dir="auto">${escaped(entry.preview)}</span></div>`;
   },
 
   key(event) {

@@ -104,13 +104,14 @@ const transcript = {
     const kind = escaped(entry.role ?? entry.type);
     const label = entry.label ? `<span class="label">${escaped(entry.label)}</span>` : "";
     const facts = (entry.facts ?? []).map(it => `<span>${escaped(it)}</span>`).join("");
-    const time = entry.at ? `<time datetime="${escaped(entry.at)}">${escaped(when(entry.at))}</time>` : "";
-    const says = entry.body ? "" : `<span class="say" dir="auto">${escaped(entry.say)}</span>`;
+    const time = entry.timestamp ? `<time datetime="${escaped(entry.timestamp)}">${escaped(when(entry.timestamp))}</time>` : "";
+    const says = entry.body ? "" : `<span class="say" dir="auto">${escaped(entry.preview)}</span>`;
     const body = entry.body ? `<div class="body" dir="auto">${entry.body}</div>` : "";
-    const link = `<a class="link" href="${escaped(address(row))}" data-copy="1" title="Copy a link to this entry" aria-label="Copy a link to this entry">#</a>`;
+    const ways = page.where === host ? `<span class="acts">${host.acts(row)}</span>`
+      : `<a class="link" href="${escaped(address(row))}" data-copy="1" title="Copy a link to this entry" aria-label="Copy a link to this entry">#</a>`;
     return `<article id="e-${row}" data-row="${row}" class="${kind}${entry.body ? "" : " slim"}" tabindex="-1"` +
       ` aria-label="${escaped(entry.heading)}"><header><h2>${escaped(entry.heading)}</h2>${says}${label}` +
-      `<span class="facts">${facts}${time}</span>${branches(row)}${link}</header>${body}</article>`;
+      `<span class="facts">${facts}${time}</span>${branches(row)}${ways}</header>${body}</article>`;
   },
 
   redraw(row) {
@@ -134,6 +135,14 @@ const transcript = {
     requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`e-${row}`)?.scrollIntoView({block: "start"})));
     this.mark();
     return true;
+  },
+
+  atEnd() {
+    return this.main.scrollHeight - this.main.scrollTop - this.main.clientHeight < 80;
+  },
+
+  toEnd() {
+    this.main.scrollTop = this.main.scrollHeight;
   },
 
   // The place of the entry at the top of what is in sight.

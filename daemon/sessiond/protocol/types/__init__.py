@@ -101,6 +101,16 @@ from sessiond.protocol.types.notes import (
     LeafMovedNote as LeafMovedNote,
     RestoredNote as RestoredNote,
 )
+from sessiond.protocol.types.pages import (
+    PageDocumentParams as PageDocumentParams,
+    PageDocumentResult as PageDocumentResult,
+    PageFigures as PageFigures,
+    PageMark as PageMark,
+    PageParams as PageParams,
+    PageResult as PageResult,
+    PageRow as PageRow,
+    PageSession as PageSession,
+)
 from sessiond.protocol.types.progress import (
     Progress as Progress,
     ProgressNote as ProgressNote,

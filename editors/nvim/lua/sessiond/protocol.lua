@@ -419,6 +419,75 @@
 ---@field languageId string Always "markdown".
 ---@field text string
 
+---Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
+---
+---A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to `through` until that is `seq`; and
+---when something was appended, again. So every row comes once, and every mark that changed one that came before.
+---@class (exact) sessiond.PageParams
+---@field sessionId string 1 to 128 characters.
+---@field after? integer At least 0. Default `0`.
+---@field limit? integer 1 to 10000. Default `500`.
+
+---Rows in the order of the log, and rows of former parts that have another label now.
+---@class (exact) sessiond.PageResult
+---@field session sessiond.PageSession
+---@field rows sessiond.PageRow[]
+---@field marks sessiond.PageMark[]
+---@field through integer The seq up to which this tells: the next `after`.
+---@field seq integer Of the newest line.
+
+---What the head of a page says of its session.
+---@class (exact) sessiond.PageSession
+---@field sessionId string
+---@field cwd string
+---@field createdAt string
+---@field figures sessiond.PageFigures
+---@field title? string
+---@field tags? string[] Default `[]`.
+---@field parentSession? string
+---@field leafId? string
+
+---What the whole tree is made of; `cost` is in the currency of who wrote it down.
+---@class (exact) sessiond.PageFigures
+---@field messages integer
+---@field toolCalls integer
+---@field tokens integer
+---@field cost number
+---@field models string[]
+
+---One entry on a page. `body` is HTML that is safe to insert: it holds no script and fetches nothing.
+---
+---All else is text. `shown` has one bit for each filter of `session/tree`, the lowest for `default`.
+---@class (exact) sessiond.PageRow
+---@field id string
+---@field parentId? string
+---@field type string
+---@field preview string
+---@field shown integer
+---@field heading string
+---@field role? string
+---@field timestamp? string
+---@field label? string
+---@field facts? string[] Model, tokens, cost, how it ended. Default `[]`.
+---@field body? string
+
+---A row that came before and is marked otherwise now: its label, null for none, and what filters show of it.
+---@class (exact) sessiond.PageMark
+---@field id string
+---@field label? string
+---@field shown integer
+
+---Get the document in which an editor's webview shows the rows of `session/page`.
+---
+---It fits the rows of the same daemon, whatever the version of the editor's extension: ask again after attaching to
+---another. Its policy lets nothing run but what bears `nonce`, and nothing be fetched.
+---@class (exact) sessiond.PageDocumentParams
+---@field nonce string
+
+---The document; how it and its host speak is said under [`page/document`](#pagedocument).
+---@class (exact) sessiond.PageDocumentResult
+---@field html string
+
 ---What a model would see at `leafId` (default: the session's leaf).
 ---
 ---`agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
@@ -1601,6 +1670,8 @@ M.methods = {
   sessionPath = "session/path", -- sessiond.PathParams -> sessiond.EntriesResult
   sessionTree = "session/tree", -- sessiond.TreeParams -> sessiond.TreeResult
   sessionEntryDocument = "session/entryDocument", -- sessiond.EntryDocumentParams -> sessiond.EntryDocumentResult
+  sessionPage = "session/page", -- sessiond.PageParams -> sessiond.PageResult
+  pageDocument = "page/document", -- sessiond.PageDocumentParams -> sessiond.PageDocumentResult
   sessionContext = "session/context", -- sessiond.ContextParams -> sessiond.ContextResult
   sessionPrepareCompaction = "session/prepareCompaction", -- sessiond.PrepareCompactionParams -> sessiond.PrepareCompactionResult
   sessionCompact = "session/compact", -- sessiond.CompactParams -> sessiond.CompactResult

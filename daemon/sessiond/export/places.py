@@ -1,0 +1,43 @@
+"""Where an entry stands in its tree, and which filters show it: what a page says of a row beside its body."""
+
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from sessiond.session import preview, views
+from sessiond.session.tree import LEAF, NONE, Tree
+
+SAY: Final = 120
+"""Characters of what is said in one line."""
+
+FILTERS: Final[tuple[views.Filter, ...]] = get_args(views.Filter)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the tree knows of a row; `shown` has one bit a filter."""
+
+    id: str
+    parent_id: str | None
+    type: str
+    label: str | None
+    shown: int
+
+
+def place_of(tree: Tree, outline: views.Outline, row: int) -> Place:
+    """The place of a row; the outline is brought up to date before (`Outline.extend`)."""
+    parent = tree.parent(row)
+    label = tree.labels.get(tree.id(row) or "")
+    return Place(
+        id=tree.id(row) or "",
+        parent_id=None if parent == NONE else tree.id(parent),
+        type=tree.type(row),
+        label=None if label is None else preview.one_line(label.text, SAY),
+        shown=_shown(tree, outline, row),
+    )
+
+
+def _shown(tree: Tree, outline: views.Outline, row: int) -> int:
+    if tree.kind(row) == LEAF:
+        return 0
+    shows = (views.shows(it, tree, outline, row) for it in FILTERS)
+    return sum(1 << bit for bit, shown in enumerate(shows) if shown)

@@ -1,0 +1,16 @@
+"""A session as a page: its rows in parts, and the document that shows them."""
+
+import asyncio
+
+from sessiond.hub import pages
+from sessiond.hub.live import LiveSession
+from sessiond.protocol import types as t
+from sessiond.server.client import Client
+
+
+async def page(_client: Client, live: LiveSession, params: t.PageParams) -> t.PageResult:
+    return await pages.part(live, params.after, params.limit)
+
+
+async def document(_client: Client, params: t.PageDocumentParams) -> t.PageDocumentResult:
+    return t.PageDocumentResult(html=await asyncio.to_thread(pages.document, params.nonce))

@@ -1,0 +1,151 @@
+"""`session/page` and `page/document`: a session as the rows of a page, in parts, and the document around them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from sessiond.hub import pages
+from support import logs
+from support.daemons import Peer, Running, assistant, refusal, user
+from support.images import image_block, png
+from support.shared import started
+
+
+async def parts(peer: Peer, session_id: str, after: int = 0, **params: Any) -> list[dict[str, Any]]:
+    """All parts behind a line."""
+    found: list[dict[str, Any]] = []
+    while not found or after < found[-1]["seq"]:
+        found.append(await peer.call("session/page", sessionId=session_id, after=after, **params))
+        assert found[-1]["through"] > after or found[-1]["seq"] == after
+        after = found[-1]["through"]
+    return found
+
+
+def ids(found: list[dict[str, Any]]) -> list[str]:
+    return [row["id"] for part in found for row in part["rows"]]
+
+
+async def test_every_entry_comes_once_in_the_order_of_the_log(daemon: Running, cwd: str) -> None:
+    peer, session_id = await started(daemon, cwd)
+    names = [f"e{number}" for number in range(25)]
+    await peer.append(session_id, *(user(name, id=name) for name in names))
+    assert ids(await parts(peer, session_id)) == names
+    assert ids(await parts(peer, session_id, limit=4)) == names
+    assert ids(await parts(peer, session_id, after=20)) == names[20:]
+
+
+async def test_a_row_says_who_spoke_where_and_what_as_safe_html(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd, title="Checkout")
+    await peer.append(session_id, user("Why <b>now</b>?", id="q"), assistant("*A race.*", id="a"))
+    [part] = await parts(peer, session_id)
+    question, answer = part["rows"]
+    assert (question["parentId"], question["role"], question["heading"]) == (None, "user", "User")
+    assert question["body"].strip() == "<p>Why &lt;b&gt;now&lt;/b&gt;?</p>"
+    assert (answer["parentId"], answer["preview"]) == ("q", "*A race.*")
+    assert "<em>A race.</em>" in answer["body"]
+    session = part["session"]
+    assert (session["title"], session["leafId"], session["figures"]["messages"]) == ("Checkout", "a", 2)
+
+
+async def test_what_is_appended_comes_behind_what_is_known(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    await peer.append(session_id, user("1", id="a"))
+    [first] = await parts(peer, session_id)
+    nothing = await peer.call("session/page", sessionId=session_id, after=first["through"])
+    assert (nothing["rows"], nothing["through"]) == ([], first["through"])
+    await peer.append(session_id, user("2", id="b"))
+    assert ids(await parts(peer, session_id, first["through"])) == ["b"]
+
+
+async def test_a_label_marks_a_row_that_came_before(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    await peer.append(session_id, user("1", id="a"), user("2", id="b"))
+    [first] = await parts(peer, session_id)
+    await peer.call("session/label", sessionId=session_id, targetId="a", label="here")
+    [second] = await parts(peer, session_id, first["through"])
+    [mark] = second["marks"]
+    assert (mark["id"], mark["label"]) == ("a", "here")
+    assert mark["shown"] & 0b01000  # labeled-only
+    await peer.call("session/label", sessionId=session_id, targetId="a", label=None)
+    [third] = await parts(peer, session_id, second["through"])
+    assert [(it["id"], it["label"]) for it in third["marks"]] == [("a", None)]
+
+
+async def test_a_row_of_the_same_part_bears_its_label_at_once(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    await peer.append(session_id, user("1", id="a"))
+    await peer.call("session/label", sessionId=session_id, targetId="a", label="<here>")
+    [part] = await parts(peer, session_id)
+    assert part["marks"] == []
+    assert part["rows"][0]["label"] == "<here>"
+
+
+async def test_a_part_ends_when_it_is_large_and_holds_at_least_one_row(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    large = "word " * (pages.PART_BYTES // 5 * 3 // 4)
+    names = ["a", "b", "c"]
+    await peer.append(session_id, *(user(large, id=name) for name in names))
+    found = await parts(peer, session_id)
+    assert [[row["id"] for row in part["rows"]] for part in found] == [["a"], ["b"], ["c"]]
+
+
+async def test_what_swells_when_it_is_drawn_ends_a_part_too(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    swelling = "<" * (pages.PART_BYTES // 6)  # four characters each, in HTML
+    names = ["a", "b", "c"]
+    await peer.append(session_id, *(user(swelling, id=name) for name in names))
+    found = await parts(peer, session_id)
+    assert len(found) > 1
+    assert ids(found) == names
+
+
+async def test_pictures_and_texts_that_lie_in_blobs_are_shown_whole(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    block = image_block(png(60, 60))
+    said = {"type": "message", "id": "p", "message": {"role": "user", "content": [block]}}
+    await peer.append(session_id, said, user("x" * 600_000 + " the end", id="long"))
+    rows = [row for part in await parts(peer, session_id) for row in part["rows"]]
+    assert f'src="data:image/png;base64,{block["data"]}"' in rows[0]["body"]
+    assert rows[1]["body"].endswith(" the end</p>")
+
+
+async def test_lines_that_are_no_entries_are_passed_over(memory: Running, tmp_path: Path) -> None:
+    file = tmp_path / "odd.jsonl"
+    damaged = [b"{damaged}\n"] * 6_000
+    file.write_bytes(logs.log(logs.header(), logs.user("1", id="a"), *damaged, logs.user("2", id="b")))
+    peer = await memory.attach()
+    session_id = (await peer.call("session/open", path=str(file)))["session"]["sessionId"]
+    found = await parts(peer, session_id, limit=1)
+    assert ids(found) == ["a", "b"]
+    assert found[-1]["through"] == found[-1]["seq"] == 6_002
+
+
+async def test_a_document_lets_nothing_run_but_what_bears_its_nonce(memory: Running) -> None:
+    peer = await memory.attach()
+    nonce = "k3VqW0fXo1pQz8RtYb6mLw"
+    html = (await peer.call("page/document", nonce=nonce))["html"]
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
+    assert policy is not None
+    assert policy[1].replace("&#x27;", "'").split("; ") == [
+        "default-src 'none'", f"script-src 'nonce-{nonce}'", f"style-src 'nonce-{nonce}'", "img-src data:",
+        "base-uri 'none'", "form-action 'none'",
+    ]  # fmt: skip
+    running = [it for it in re.findall(r"<(?:script|style)([^>]*)>", html) if "application/json" not in it]
+    assert running == [f' nonce="{nonce}"'] * 2
+    assert (await peer.call("page/document", nonce=nonce))["html"] == html
+
+
+async def test_what_is_no_nonce_gets_no_document(memory: Running) -> None:
+    peer = await memory.attach()
+    for nonce in ("short", "'; script-src * '", '"><script>alert(1)</script>', "x" * 200, ""):
+        assert (await refusal(peer.call("page/document", nonce=nonce))).kind == "invalidParams"
+
+
+async def test_a_session_whose_header_is_damaged_has_a_page(memory: Running, tmp_path: Path) -> None:
+    file = tmp_path / "headless.jsonl"
+    file.write_bytes(logs.log(b"{damaged}\n", logs.user("1", id="a")))
+    peer = await memory.attach()
+    session_id = (await peer.call("session/open", path=str(file)))["session"]["sessionId"]
+    [part] = await parts(peer, session_id)
+    assert ids([part]) == ["a"]
+    assert part["session"]["sessionId"] == session_id
