@@ -10,6 +10,7 @@ const host = {
   api: null,
   loading: false,      // until the rows that there were are all here
   wanted: null,        // an entry that is to be shown when it is here
+  settling: 0,
 
   begin() {
     this.api = acquireVsCodeApi();
@@ -43,6 +44,8 @@ const host = {
     if (this.loading && message.through >= message.seq) {
       this.loading = false;
       page.arrive();
+      if (!this.asked().targetId) transcript.toEnd();
+      transcript.main.addEventListener("scroll", () => this.settle(), {passive: true});
     }
     if (this.wanted !== null) this.reveal(this.wanted);
   },
@@ -70,6 +73,12 @@ const host = {
   remember(row) {
     const leafId = model.leaf === model.tip ? null : model.rows[model.leaf]?.id;
     this.api.setState({sessionId: model.session.sessionId, leafId, targetId: model.rows[row]?.id ?? null});
+  },
+
+  // Remember what is at the top when scrolling has come to rest; who stands at the end stays at the end.
+  settle() {
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.remember(transcript.atEnd() ? -1 : transcript.rows[transcript.top()]), 300);
   },
 
   acts(row) {

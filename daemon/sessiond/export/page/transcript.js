@@ -141,8 +141,13 @@ const transcript = {
     return this.main.scrollHeight - this.main.scrollTop - this.main.clientHeight < 80;
   },
 
+  // Stand at the end of the path; again when what is filled meanwhile has been laid out.
   toEnd() {
-    this.main.scrollTop = this.main.scrollHeight;
+    const parts = this.stretches();
+    parts.slice(-2).forEach(part => this.fill(part));
+    const down = () => { this.main.scrollTop = this.main.scrollHeight; };
+    down();
+    requestAnimationFrame(() => requestAnimationFrame(down));
   },
 
   // The place of the entry at the top of what is in sight.

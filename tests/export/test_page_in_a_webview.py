@@ -1,0 +1,209 @@
+"""The page in the webview of an editor, in a real browser: what it asks of its host, and whom it listens to."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support.browsers import a_browser, expect
+from support.pages import HOSTILE, Story, call, long_story, told
+from support.webviews import Webview, session_and_rows
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(240)]
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with a_browser() as found:
+        yield found
+
+
+@pytest.fixture
+def opened(browser: "Browser") -> Iterator[Callable[..., Webview]]:
+    """Opens a webview that nothing was sent to yet."""
+    all_of_them: list[Webview] = []
+
+    def open_(**how: Any) -> Webview:
+        all_of_them.append(Webview(browser, **how))
+        all_of_them[-1].said("ready")
+        return all_of_them[-1]
+
+    yield open_
+    for webview in all_of_them:
+        webview.close()
+
+
+@pytest.fixture
+def webview(opened: Callable[..., Webview]) -> Webview:
+    """A webview with the rows of a story."""
+    found = opened()
+    found.is_told(told())
+    expect(found.shown.locator("#path")).to_contain_text("The second answer.")
+    return found
+
+
+def part(story: Story, start: int, end: int) -> dict[str, Any]:
+    """Some rows of a story as one message."""
+    session, rows = session_and_rows(story)
+    return {
+        "kind": "rows", "first": start, "session": session, "rows": rows[start:end], "marks": [], "through": end,
+        "seq": len(rows),
+    }  # fmt: skip
+
+
+def test_it_shows_the_path_that_it_is_sent(webview: Webview) -> None:
+    expect(webview.shown.locator("article")).to_have_count(3)
+    expect(webview.shown.get_by_role("treeitem")).to_have_count(6)
+    expect(webview.shown.locator("#title")).to_have_text("Flaky checkout")
+
+
+def test_parts_make_up_the_whole_and_what_comes_twice_is_there_once(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), told()
+    for start, end in ((0, 3), (0, 3), (2, 5), (5, 7)):
+        webview.hears(**part(story, start, end))
+    expect(webview.shown.locator("#path")).to_contain_text("The second answer.")
+    webview.shown.get_by_label("What the tree shows").select_option("all")
+    expect(webview.shown.get_by_role("treeitem")).to_have_count(7)
+
+
+def test_it_asks_again_when_a_part_is_missing(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), told()
+    webview.hears(**part(story, 0, 2))
+    webview.hears(**part(story, 4, 7))
+    webview.said("ready", 2)
+    webview.is_told(story)
+    expect(webview.shown.locator("#path")).to_contain_text("The second answer.")
+
+
+def test_what_is_appended_appears_and_a_label_changes_a_row(webview: Webview) -> None:
+    story = told()
+    last = story.user("Really?")
+    story.assistant("Really.")
+    webview.hears(**part(story, 7, 9))
+    expect(webview.shown.locator("#path article").last).to_contain_text("Really.")
+    session, _ = session_and_rows(story)
+    mark = {"id": last, "label": "doubt", "shown": 31}
+    webview.hears(kind="rows", first=9, session=session, rows=[], marks=[mark], through=10, seq=10)
+    expect(webview.shown.get_by_role("treeitem").filter(has_text="doubt")).to_have_count(1)
+    expect(webview.shown.locator("#path .label")).to_have_text("doubt")
+    mark = {"id": last, "label": None, "shown": 23}
+    webview.hears(kind="rows", first=9, session=session, rows=[], marks=[mark], through=11, seq=11)
+    expect(webview.shown.locator("#path .label")).to_have_count(0)
+
+
+def test_an_entry_is_shown_when_the_host_asks_for_it(webview: Webview) -> None:
+    webview.hears(kind="reveal", entryId="e3")
+    expect(webview.shown.locator("article.target")).to_contain_text("Result of bash")
+
+
+def test_an_entry_that_has_not_come_is_shown_when_it_has(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), told()
+    webview.hears(kind="reveal", entryId="e4")
+    webview.hears(**part(story, 0, 3))
+    webview.hears(**part(story, 3, 7))
+    expect(webview.shown.locator("article.target")).to_contain_text("It was a race")
+
+
+def test_its_buttons_tell_the_host_what_is_wanted(webview: Webview) -> None:
+    article = webview.shown.locator("article").filter(has_text="Are you sure?")
+    for name in ("Open", "Fork", "Label"):
+        article.get_by_role("button", name=name).click()
+    said = webview.said("act", 3)
+    assert said == [{"kind": "act", "act": it, "entryId": "e6"} for it in ("open", "fork", "label")]
+
+
+def test_what_was_looked_at_is_looked_at_again_after_a_reload(opened: Callable[..., Webview]) -> None:
+    webview = opened(size=(1200, 1600))  # all of it is in sight, so nothing is scrolled
+    webview.is_told(told())
+    webview.shown.get_by_role("treeitem").filter(has_text="It was a").click()
+    expect(webview.shown.locator("article.target")).to_contain_text("It was a race")
+    webview.frame.goto("http://editor.test/webview")
+    webview.said("ready", 2)
+    webview.is_told(told())
+    expect(webview.shown.locator("article.target")).to_contain_text("It was a race")
+
+
+def test_a_reader_of_the_newest_entry_stays_there(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), long_story(120)
+    webview.is_told(story)
+    expect(webview.shown.locator("#path article").last).to_be_in_viewport()
+    before = len(story.entries)
+    story.user("And now?")
+    webview.hears(**part(story, before, before + 1))
+    expect(webview.shown.locator("#path article").last).to_contain_text("And now?")
+    expect(webview.shown.locator("#path article").last).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(("theme", "dark"), [
+    ("vscode-light", False), ("vscode-dark", True), ("vscode-high-contrast", True),
+    ("vscode-high-contrast vscode-high-contrast-light", False),
+])  # fmt: skip
+def test_it_is_as_light_or_dark_as_the_editor(opened: Callable[..., Webview], theme: str, dark: bool) -> None:
+    webview = opened(theme=theme)
+    scheme = "getComputedStyle(document.documentElement).colorScheme"
+    assert webview.frame.evaluate(scheme) == ("dark" if dark else "light")
+    webview.frame.evaluate(
+        "it => { document.body.className = it }", "vscode-light" if dark else "vscode-dark"
+    )
+    webview.frame.wait_for_function(f"it => {scheme} === it", arg="light" if dark else "dark")
+
+
+def test_nobody_but_the_host_is_listened_to(webview: Webview) -> None:
+    """Not what runs in the page itself, nor another frame of the same origin, nor one of another origin."""
+    evil = "{kind: 'reveal', entryId: 'e3'}"
+    webview.frame.evaluate(f"postMessage({evil}, origin)")
+    webview.page.evaluate(
+        "() => new Promise(done => { const it = document.createElement('iframe'); it.src = '/other';"
+        " it.name = 'other'; it.onload = done; document.body.append(it); })"
+    )
+    other = webview.page.frame(name="other")
+    assert other is not None
+    other.evaluate(f"parent.frames.webview.postMessage({evil}, '*')")
+    # What comes behind them has been heard, so they have been, too.
+    webview.hears(kind="say", text="heard")
+    expect(webview.shown.locator("#live")).to_have_text("heard")
+    expect(webview.shown.locator("article.target")).to_have_count(0)
+
+
+@pytest.mark.parametrize("message", [
+    None, 7, "rows", [], {"kind": "nothing"}, {"kind": "reveal"}, {"kind": "reveal", "entryId": "<script>"},
+    {"kind": "say", "text": "<img src=x onerror=alert(1)>"},
+])  # fmt: skip
+def test_an_odd_message_does_nothing(webview: Webview, message: Any) -> None:
+    webview.page.evaluate("it => frames.webview.postMessage(it, origin)", message)
+    webview.hears(kind="reveal", entryId="e3")
+    expect(webview.shown.locator("article.target")).to_contain_text("Result of bash")
+    expect(webview.shown.locator("#bar img")).to_have_count(0)
+
+
+def test_a_hostile_transcript_is_only_read(opened: Callable[..., Webview]) -> None:
+    webview, story = opened(), Story()
+    for text in HOSTILE:
+        story.user(text)
+        story.assistant(text, call(text, command=text, path=text), {"type": "thinking", "thinking": text})
+        story.add("label", targetId=story.leaf, label=text)
+        story.add(text, note=text)
+    webview.is_told(story)
+    expect(webview.shown.locator("#path article").last).to_be_visible()
+    assert webview.frame.evaluate(
+        "[...document.querySelectorAll('*')].every(it => [...it.attributes].every(a => !a.name.startsWith('on')))"
+    )
+    assert (
+        webview.frame.evaluate("document.querySelectorAll('#path :is(script, style, svg, iframe)').length")
+        == 0
+    )
+    expect(webview.shown.locator("#title")).to_have_text("Flaky checkout")
+
+
+def test_a_script_that_got_in_would_not_run(browser: "Browser") -> None:
+    webview = Webview(browser)
+    webview.said("ready")
+    webview.frame.evaluate(
+        "const it = document.createElement('script'); it.textContent = 'document.title = 2'; document.body.append(it);"
+    )
+    assert webview.frame.evaluate("document.title") == "Transcript"
+    assert webview.page.evaluate("refused") != []
+    webview.watched.context.close()

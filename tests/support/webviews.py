@@ -1,0 +1,105 @@
+"""A page's document in a webview as VS Code has it: a frame in a window of the same origin, which is the editor's."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sessiond.export import html
+from sessiond.session.dialects.exported import Losses
+from support.browsers import Watched
+from support.pages import Story
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Frame, FrameLocator
+
+NONCE = "k3VqW0fXo1pQz8RtYb6mLw"
+_AROUND = """<!doctype html><title>Editor</title>
+<style>iframe { border: 0; position: fixed; inset: 0; width: 100%; height: 100%; }</style>
+<iframe name="webview" src="/webview"></iframe>"""
+_EDITOR = """
+if (parent === window) {
+  window.said = [];
+  window.refused = [];
+  addEventListener("message", event => said.push(event.data));
+} else {
+  let asked = false;
+  window.acquireVsCodeApi = () => {
+    if (asked) throw new Error("it may be asked once");
+    asked = true;
+    return {
+      postMessage: message => parent.postMessage(message, origin),
+      getState: () => JSON.parse(sessionStorage.getItem("state") ?? "null") ?? undefined,
+      setState: state => sessionStorage.setItem("state", JSON.stringify(state)),
+    };
+  };
+  addEventListener("securitypolicyviolation", event => parent.refused.push(event.violatedDirective));
+}
+"""
+
+
+class Webview:
+    """A webview with its editor. `rows` are those of a story; the editor sends what it is told to."""
+
+    def __init__(
+        self, browser: "Browser", theme: str = "vscode-light", size: tuple[int, int] = (1200, 800)
+    ) -> None:
+        self.watched = Watched(browser, size)
+        self.page = self.watched.page
+        document = html.document(NONCE).replace("<body>", f'<body class="{theme}">')
+        self.page.add_init_script(_EDITOR)
+        bodies = {"/": _AROUND, "/webview": document, "/other": "<!doctype html>"}
+        self.page.route(
+            "http://editor.test/**",
+            lambda route: route.fulfill(
+                body=bodies["/" + route.request.url.rpartition("/")[2]], content_type="text/html"
+            ),
+        )
+        self.page.goto("http://editor.test/")
+
+    @property
+    def shown(self) -> "FrameLocator":
+        return self.page.frame_locator("iframe[name=webview]")
+
+    @property
+    def frame(self) -> "Frame":
+        found = self.page.frame(name="webview")
+        assert found is not None
+        return found
+
+    def hears(self, **message: Any) -> None:
+        """The editor says something to the document."""
+        self.page.evaluate("it => frames.webview.postMessage(it, origin)", message)
+
+    def is_told(self, story: Story) -> None:
+        """The editor sends a whole session at once."""
+        session, rows = session_and_rows(story)
+        self.hears(
+            kind="rows", first=0, session=session, rows=rows, marks=[], through=len(rows), seq=len(rows)
+        )
+
+    def said(self, kind: str, count: int = 1) -> list[dict[str, Any]]:
+        """What the document has said of a kind, once it is so many messages."""
+        self.page.wait_for_function(
+            "([kind, count]) => said.filter(it => it.kind === kind).length >= count", arg=[kind, count]
+        )
+        found: list[dict[str, Any]] = self.page.evaluate("kind => said.filter(it => it.kind === kind)", kind)
+        return found
+
+    def close(self) -> None:
+        """End it; nothing may have gone wrong, and the policy may have refused nothing."""
+        refused = self.page.evaluate("refused")
+        self.watched.context.close()
+        assert self.watched.errors == []
+        assert refused == []
+        assert [it for it in self.watched.asked if not it.startswith(("http://editor.test/", "data:"))] == []
+
+
+def session_and_rows(story: Story) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:
+    """What a daemon would say of a story: the head, and every row."""
+    page = html.to_html(story.whole(), Losses()).decode()
+    found = re.search(r'<script type="application/json" id="session">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    said = msgspec.json.decode(found[1], type=dict[str, Any])
+    return said["session"], said["rows"]
