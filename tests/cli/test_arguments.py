@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from sessiond.cli.arguments import Given, HelpAsked, Option, Usage, Verb, parse
-from sessiond.cli.help import _GROUPS
+from sessiond.cli.help import GROUPS
 from sessiond.cli.main import _load
 from sessiond.cli.verbs import VERBS
 
@@ -62,7 +62,7 @@ def test_help_is_asked_for_anywhere_but_in_a_value(words: list[str]) -> None:
 
 def test_every_verb_is_implemented_and_listed_in_the_help() -> None:
     assert all(callable(_load(verb.run)) for verb in VERBS.values())
-    assert sorted(name for _, names in _GROUPS for name in names) == sorted(VERBS)
+    assert sorted(name for _, names in GROUPS for name in names) == sorted(VERBS)
 
 
 def test_every_example_in_the_help_can_be_typed() -> None:

@@ -11,6 +11,11 @@ from typing import Any
 from sessiond.paths import Places
 from support.homes import a_home, environment, sessiond
 
+_OF_THE_TESTER = (
+    "COLUMNS", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "PAGER", "SESSIOND_PAGER", "LESS",
+)  # fmt: skip
+"""Variables that change what commands print."""
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -59,11 +64,7 @@ class Shell:
 
     def environment(self, **more: str) -> dict[str, str]:
         """What commands of this terminal find in the environment."""
-        kept = {
-            name: value
-            for name, value in environment(self.where).items()
-            if name not in ("COLUMNS", "FORCE_COLOR")
-        }
+        kept = {name: value for name, value in environment(self.where).items() if name not in _OF_THE_TESTER}
         return {**kept, "SESSIOND_TERMINAL": self.terminal, "PYTHONUTF8": "1", **more}
 
     def start(self, *words: str, **more: str) -> subprocess.Popen[str]:

@@ -1,17 +1,35 @@
-"""A command whose standard error is a terminal, as a person sees it."""
+"""Commands on a terminal, as a person sees them."""
 
+import fcntl
 import os
 import pty
+import struct
 import subprocess
+import termios
 import threading
 
 from support.commands import Ran, Shell
 from support.homes import sessiond
+from support.patience import BOUND
 
 
 def on_a_terminal(shell: Shell, *words: str) -> Ran:
-    """A command, its `err` all that was drawn on the terminal."""
+    """A command whose standard error is a terminal, its `err` all that was drawn there."""
+    done, drawn = _run(shell, words, {"TERM": "xterm"}, subprocess.PIPE)
+    return Ran(done.returncode, done.stdout.decode(), drawn)
+
+
+def seen(shell: Shell, *words: str, columns: int = 80, **more: str) -> Ran:
+    """A command both of whose outputs are a terminal, its `out` all that was drawn there, with plain newlines."""
+    done, drawn = _run(shell, words, {"TERM": "xterm", "PAGER": "", **more}, None, columns)
+    return Ran(done.returncode, drawn.replace("\r\n", "\n"), "")
+
+
+def _run(
+    shell: Shell, words: tuple[str, ...], more: dict[str, str], stdout: int | None, columns: int = 80
+) -> tuple[subprocess.CompletedProcess[bytes], str]:
     ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     drawn: list[bytes] = []
 
     def read() -> None:
@@ -27,15 +45,15 @@ def on_a_terminal(shell: Shell, *words: str) -> Ran:
         done = subprocess.run(
             sessiond(*words),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=its if stdout is None else stdout,
             stderr=its,
             cwd=shell.folder,
-            env=shell.environment(TERM="xterm"),
-            timeout=30,
+            env=shell.environment(**more),
+            timeout=BOUND,
             check=False,
         )
     finally:
         os.close(its)
-        reader.join(timeout=10)
+        reader.join(timeout=BOUND)
         os.close(ours)
-    return Ran(done.returncode, done.stdout.decode(), b"".join(drawn).decode())
+    return done, b"".join(drawn).decode()

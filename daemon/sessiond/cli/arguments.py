@@ -40,10 +40,11 @@ class Verb:
     """A command: where it is implemented (`module:function` in `sessiond.cli`), and what it takes.
 
     `places` are positional arguments, `[ID]` with brackets where one may be left out; those in brackets are
-    filled from the left once every other has its value. `examples` are command lines.
+    filled from the left once every other has its value. `examples` are command lines. What is `paged` may be long,
+    and goes through a pager on a terminal.
     """
 
-    __slots__ = ("about", "details", "examples", "options", "places", "run")
+    __slots__ = ("about", "details", "examples", "options", "paged", "places", "run")
 
     def __init__(
         self,
@@ -53,6 +54,8 @@ class Verb:
         options: tuple[Option, ...] = (),
         details: str = "",
         examples: tuple[str, ...] = (),
+        *,
+        paged: bool = False,
     ) -> None:
         self.about = about
         self.run = run
@@ -60,6 +63,11 @@ class Verb:
         self.options = options
         self.details = details
         self.examples = examples
+        self.paged = paged
+
+
+NO_PAGER = Option("no-pager", "", "write straight to the terminal, however much it is")
+"""Every command takes it, so that one need not know which of them may be long."""
 
 
 class Given:
@@ -120,6 +128,8 @@ def parse(name: str, verb: Verb, words: Sequence[str]) -> Given:
             value = next(rest, None) if option.value else ""
         elif word in ("-h", "--help"):
             raise HelpAsked
+        elif word == "--no-pager":
+            option, value = NO_PAGER, ""
         elif word.startswith("--") and (split := word.partition("="))[0] in known and split[1]:
             option, value = known[split[0]], split[2]
             if not option.value:

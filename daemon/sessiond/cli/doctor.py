@@ -16,6 +16,7 @@ import msgspec
 from sessiond import human
 from sessiond.cli import progress
 from sessiond.cli.arguments import Usage
+from sessiond.cli.exits import DONE, REFUSED
 from sessiond.cli.style import Style, style_for
 from sessiond.cli.surroundings import Surroundings, call_back, look_around
 from sessiond.client.blocking import Daemon, connect
@@ -28,7 +29,6 @@ from sessiond.text import one_line
 if TYPE_CHECKING:
     from sessiond.cli.arguments import Given
 
-_UNSOUND: Final = 1
 _FEW: Final = 5
 """Findings of one kind that are shown to people."""
 _SIGNS: Final = {"error": ("red", "bold"), "warning": ("yellow",), "note": ("dim",)}
@@ -52,7 +52,7 @@ def doctor(given: Given) -> int:
         print(json.dumps({**told, "findings": findings, "sound": sound}, ensure_ascii=False))
     else:
         _show(findings, told["examined"], fix=fix)
-    return 0 if sound else _UNSOUND
+    return DONE if sound else REFUSED
 
 
 def _path(word: str) -> str:

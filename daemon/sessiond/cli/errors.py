@@ -1,27 +1,17 @@
-"""Failures in words: one line says what, one what to do next, and the exit code says which sort it was.
-
-Exit codes: 0 done; 1 the daemon refused; 2 the command line is wrong; 69 there is no daemon to talk to, or it
-went away; 70 the answer makes no sense; 75 try again later; 130 Ctrl-C; 141 the reader of the output closed
-it.
-"""
+"""Failures in words: one line says what, one what to do next, and the exit code says which sort it was."""
 
 from __future__ import annotations
 
 import sys
 
 from sessiond.cli.arguments import Usage
+from sessiond.cli.exits import NONSENSE, REFUSED, TRY_AGAIN, UNAVAILABLE, USAGE
 from sessiond.cli.style import style_for
 from sessiond.client.dial import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
 from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError, Unread
 from sessiond.human import listed
 from sessiond.paths import UnsafeFolder
 from sessiond.text import lines, one_line
-
-REFUSED = 1
-USAGE = 2
-UNAVAILABLE = 69
-NONSENSE = 70
-TRY_AGAIN = 75
 
 _NEXT = {
     "sessionNotFound": "sessiond list --all --drafts shows every session.",

@@ -14,6 +14,7 @@ import sys
 from sessiond import human
 from sessiond.cli import progress
 from sessiond.cli.chosen import session_id
+from sessiond.cli.exits import DONE, REFUSED
 from sessiond.client.blocking import connect
 from sessiond.text import lines, one_line
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from sessiond.cli.arguments import Given
 
-_NOTHING_IMPORTED = 1
 _FEW = 5
 
 
@@ -44,7 +44,7 @@ def import_(given: Given) -> int:
         if session["status"] != "unchanged":
             print(one_line(session["sessionId"]))
     _say(sessions, result["skipped"], result["skippedCount"])
-    return 0 if sessions else _NOTHING_IMPORTED
+    return DONE if sessions else REFUSED
 
 
 def export(given: Given) -> int:

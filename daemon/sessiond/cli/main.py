@@ -8,16 +8,14 @@ import sys
 from io import FileIO, TextIOWrapper
 
 from sessiond.cli.arguments import HelpAsked, Usage, parse
+from sessiond.cli.exits import DONE, INTERRUPTED, PIPE_CLOSED
 from sessiond.cli.verbs import ALIASES, VERBS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from sessiond.cli.arguments import Given
-
-INTERRUPTED = 130
-PIPE_CLOSED = 141
 
 _LASTING = ("serve", "attach", "watch", "view")
 
@@ -51,7 +49,7 @@ def _open_what_is_closed() -> None:
 
 
 def run(words: Sequence[str]) -> int:
-    """Run one command and return its exit code (see `cli/errors.py`); by then its output is written."""
+    """Run one command and return its exit code (see `cli/exits.py`); by then its output is written."""
     # A transcript may hold what the terminal's encoding cannot; a question mark is better than no output.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -77,25 +75,40 @@ def run(words: Sequence[str]) -> int:
 
 
 def _dispatch(words: Sequence[str]) -> int:
-    if not words or words[0] in ("-h", "--help", "help"):
+    pages = words[:1] != ["--no-pager"]
+    if not pages:
+        words = words[1:]
+    if not words or words[0] == "-h":
         from sessiond.cli.help import overview
 
-        return overview(words[1:])
+        return overview()
     if words[0] in ("-V", "--version"):
         from sessiond import __version__
 
         print(f"sessiond {__version__}")
-        return 0
+        return DONE
+    if words[0] in ("--help", "help"):
+        return _show_help([word for word in words[1:] if word != "--no-pager"])
     name, rest = ALIASES.get(words[0], words[0]), words[1:]
     if name not in VERBS:
-        raise Usage(f"there is no command {name!r}", _did_you_mean(name))
+        raise Usage(f"there is no command {name!r}", did_you_mean(name, VERBS))
     try:
         given = parse(name, VERBS[name], rest)
     except HelpAsked:
-        from sessiond.cli.help import explain
+        return _show_help([name])
+    command = _load(VERBS[name].run)
+    if pages and VERBS[name].paged and not given.flag("no-pager") and sys.stdout.isatty():
+        from sessiond.cli.pager import in_a_pager
 
-        return explain(name)
-    return _load(VERBS[name].run)(given)
+        return in_a_pager(lambda: command(given))
+    return command(given)
+
+
+def _show_help(words: Sequence[str]) -> int:
+    from sessiond.cli.help import everything
+    from sessiond.cli.pager import in_a_pager
+
+    return in_a_pager(lambda: everything(words)) if sys.stdout.isatty() else everything(words)
 
 
 def _load(run: str) -> Callable[[Given], int]:
@@ -106,8 +119,9 @@ def _load(run: str) -> Callable[[Given], int]:
     return command
 
 
-def _did_you_mean(name: str) -> str:
+def did_you_mean(name: str, known: Iterable[str], before: str = "") -> str:
+    """What to do instead of a command that there is not: the one that was meant, as it is typed, or the list."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, VERBS, n=1)
-    return f"Did you mean sessiond {close[0]}?" if close else "sessiond --help lists them."
+    close = get_close_matches(name, known, n=1)
+    return f"Did you mean sessiond {before}{close[0]}?" if close else "sessiond --help lists them."

@@ -15,6 +15,7 @@ MODEL_VERBS: dict[str, Verb] = {
             JSON,
         ),
         examples=("sessiond context --explain", "sessiond context atlas --format anthropic | jq .messages"),
+        paged=True,
     ),
     "compact": Verb(
         "Let a summary stand for the older part of a session",
@@ -56,6 +57,7 @@ MODEL_VERBS: dict[str, Verb] = {
         "stats:stats",
         ("[ID]",),
         (AT_LEAF, JSON),
+        paged=True,
     ),
     "state": Verb(
         "Show or update what an agent must know to go on: plan, decisions, artifacts",
@@ -75,5 +77,6 @@ MODEL_VERBS: dict[str, Verb] = {
             JSON,
         ),
         "All options of one command but --begin-task are one line of the log. A branch has the state of its point.",
+        paged=True,
     ),
 }

@@ -45,12 +45,20 @@ class Style:
 
 def style_for(stream: TextIO, environ: Mapping[str, str] = os.environ, *, plain: bool = False) -> Style:
     """The style of a stream; `plain` asks for ASCII only, as does an encoding that has no box characters."""
-    tty = stream.isatty() and environ.get("TERM") != "dumb"
     return Style(
-        colours=(tty and not environ.get("NO_COLOR")) or environ.get("FORCE_COLOR", "0") not in ("", "0"),
+        colours=_coloured(stream, environ),
         columns=_columns(stream, environ),
         boxes=not plain and _can_box(stream.encoding),
     )
+
+
+def _coloured(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """NO_COLOR comes first, then what forces colours, then whether it is a terminal that can show them."""
+    if environ.get("NO_COLOR"):
+        return False
+    if any(environ.get(name, "0") not in ("", "0") for name in ("CLICOLOR_FORCE", "FORCE_COLOR")):
+        return True
+    return stream.isatty() and environ.get("TERM") != "dumb" and environ.get("CLICOLOR") != "0"
 
 
 def _columns(stream: TextIO, environ: Mapping[str, str]) -> int | None:

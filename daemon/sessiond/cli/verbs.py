@@ -45,6 +45,7 @@ VERBS: dict[str, Verb] = {
             CURSOR,
             JSON,
         ),
+        paged=True,
     ),
     "search": Verb(
         "Find what was said, in all sessions and on all branches",
@@ -63,12 +64,14 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
         'QUERY is words that must all be there, "phrases in quotes" and begin* of words.',
+        paged=True,
     ),
     "show": Verb(
         "Show what is known of a session, or one of its entries in full",
         "sessions:show",
         ("[ID]",),
         (Option("entry", "ENTRY", "this entry, as it is stored; may be repeated"), JSON),
+        paged=True,
     ),
     "tree": Verb(
         "Draw the tree of a session",
@@ -83,6 +86,7 @@ VERBS: dict[str, Verb] = {
             CURSOR,
             JSON,
         ),
+        paged=True,
     ),
     "append": Verb(
         "Add entries to a session and print their ids",
@@ -168,6 +172,7 @@ VERBS: dict[str, Verb] = {
             Option("no-redact", "", "leave keys and tokens in"),
             JSON,
         ),
+        paged=True,
     ),
     "view": Verb(
         "Look at a session in the browser, and follow it live",
@@ -185,6 +190,7 @@ VERBS: dict[str, Verb] = {
         ("[ID]", "A", "B"),
         (Option("all", "", "every entry of both, however many", short="a"), JSON),
         "A and B are entries at the ends of the branches.",
+        paged=True,
     ),
     "completion": Verb(
         "Print what makes a shell complete these commands: bash, zsh or fish",
@@ -222,6 +228,7 @@ VERBS: dict[str, Verb] = {
         "keeping:trash",
         (),
         (Option("limit", "N", "at most so many (default: 50)", short="n"), CURSOR, JSON),
+        paged=True,
     ),
     "cleanup": Verb(
         "Move old sessions to the trash; without --really, only say which",
@@ -236,6 +243,7 @@ VERBS: dict[str, Verb] = {
         ),
         "Spared: what is open, labelled or read-only. Not looked at: drafts, and folders of other programs.",
         ("sessiond cleanup --days 90 --tag scratch",),
+        paged=True,
     ),
     "purge": Verb(
         "Take sessions out of the trash for good; without --really, only say which",
@@ -307,6 +315,7 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
         "QUERY: beginnings or parts of words, all of which must be there.",
+        paged=True,
     ),
     "status": Verb("Say how the daemon is, without starting it", "process:status", (), (JSON,)),
     "doctor": Verb(
@@ -320,6 +329,7 @@ VERBS: dict[str, Verb] = {
         "Without PATH: sessions, blobs, databases, folders, the machine, the daemon and the way to it. PATH is a"
         " session file, a folder of them, or an id. Works without a daemon, too. Exit status 1: something is wrong.",
         ("sessiond doctor --fix", "sessiond doctor ~/.pi/agent/sessions"),
+        paged=True,
     ),
     "clients": Verb("List who is attached to the daemon", "process:clients", (), (JSON,)),
     "stop": Verb("Stop the daemon once everything is on disk", "process:stop", (), (JSON,)),
@@ -349,8 +359,9 @@ VERBS: dict[str, Verb] = {
         ("METHOD", "[PARAMS]"),
         (),
         "PARAMS is a JSON object, or - to read it from standard input.",
+        paged=True,
     ),
-    "schema": Verb("Print the JSON Schema of the protocol", "raw:schema"),
+    "schema": Verb("Print the JSON Schema of the protocol", "raw:schema", paged=True),
     "serve": Verb(
         "Be the daemon (other commands start it by themselves)",
         "process:serve",
