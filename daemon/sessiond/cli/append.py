@@ -14,7 +14,7 @@ import time
 from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id
-from sessiond.client.blocking import connect
+from sessiond.cli.naming import connect
 from sessiond.client.wire import Disconnected
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from sessiond.cli import leaving, progress, stdin
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id
 from sessiond.cli.compact import show_summary
-from sessiond.client.blocking import connect
+from sessiond.cli.naming import connect
 from sessiond.text import one_line
 
 TYPE_CHECKING = False

@@ -9,6 +9,7 @@ from sessiond.cli import leaving, progress, stdin
 from sessiond.cli.arguments import Usage
 from sessiond.cli.bars import bar, percent
 from sessiond.cli.chosen import session_id
+from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.text import lines, one_line

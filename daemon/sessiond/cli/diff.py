@@ -7,6 +7,7 @@ import sys
 from sessiond import human
 from sessiond.cli.chosen import session_id
 from sessiond.cli.columns import aligned, behind
+from sessiond.cli.naming import connect
 from sessiond.cli.speech import in_short, speaker
 from sessiond.cli.style import style_for
 from sessiond.client.blocking import connect

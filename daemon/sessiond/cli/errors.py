@@ -50,7 +50,7 @@ def complain(error: Exception) -> int:
     style = style_for(sys.stderr)
     print(f"{style('sessiond:', 'red', 'bold')} {what}", file=sys.stderr)
     if then:
-        print(f"  {then}", file=sys.stderr)
+        print(*(f"  {line}" for line in then.split("\n")), sep="\n", file=sys.stderr)
     return code
 
 

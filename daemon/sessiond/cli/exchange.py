@@ -15,7 +15,7 @@ from sessiond import human
 from sessiond.cli import progress
 from sessiond.cli.chosen import session_id
 from sessiond.cli.exits import DONE, REFUSED
-from sessiond.client.blocking import connect
+from sessiond.cli.naming import connect
 from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False

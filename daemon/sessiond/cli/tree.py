@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from sessiond.cli.chosen import session_id
+from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.client.wire import RpcError
@@ -60,7 +61,8 @@ def label(given: Given) -> int:
             print(daemon.call_text("session/label", params))
             return 0
         daemon.call("session/label", params)
-    entry = one_line(given.needed("ENTRY"))
+    name = given.needed("ENTRY")
+    entry = one_line(daemon.meant.get(name, name))
     print(f"{entry} is labelled [{one_line(text)}]." if text else f"{entry} has no label any more.")
     return 0
 
