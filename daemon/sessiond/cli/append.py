@@ -87,13 +87,13 @@ def _drafts(given: Given) -> list[dict[str, Any]]:
         raise Usage(f"--format goes with - and --json-entry, not with --{said[0][0]}")
     for option, value in given.many("user", "assistant", "json-entry", "stdin"):
         if option == "user":
-            drafts.append(_said({"role": "user", "content": value}))
+            drafts.append(_said({"role": "user", "content": stdin.meant(value)}))
         elif option == "assistant":
-            drafts.append(_said(_assistant(value, given.text("model"))))
+            drafts.append(_said(_assistant(stdin.meant(value), given.text("model"))))
         elif option == "json-entry":
-            drafts += _read(value, "--json-entry")
+            drafts += _read(stdin.meant(value), "--json-entry")
         else:
-            drafts += _read(stdin.whole(), "standard input")
+            drafts += _read(stdin.meant("-"), "standard input")
     if not drafts:
         raise Usage(
             "there is nothing to append", "Give --user TEXT, --assistant TEXT, --json-entry JSON or -"

@@ -11,7 +11,6 @@ from sessiond.cli.bars import bar, percent
 from sessiond.cli.chosen import session_id
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
-from sessiond.client.blocking import connect
 from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False

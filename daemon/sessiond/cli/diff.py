@@ -10,7 +10,6 @@ from sessiond.cli.columns import aligned, behind
 from sessiond.cli.naming import connect
 from sessiond.cli.speech import in_short, speaker
 from sessiond.cli.style import style_for
-from sessiond.client.blocking import connect
 from sessiond.text import one_line
 
 TYPE_CHECKING = False

@@ -9,8 +9,8 @@ from sessiond.cli.arguments import Usage
 from sessiond.cli.columns import aligned
 from sessiond.cli.exits import MEANINGS
 from sessiond.cli.style import style_for
-from sessiond.cli.text import pad
 from sessiond.cli.verbs import ALIASES, VERBS
+from sessiond.text import pad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

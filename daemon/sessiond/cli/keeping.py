@@ -9,6 +9,7 @@ import sys
 import time
 
 from sessiond import human
+from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
 from sessiond.cli.columns import aligned
 from sessiond.cli.sessions import short_ids
@@ -27,8 +28,9 @@ _SPARED = {"open": "it is open", "labelled": "it has labels", "readOnly": "it is
 
 def delete(given: Given) -> int:
     """Send `session/delete` for each session, until one is refused."""
+    names = stdin.ids(given)
     with connect() as daemon:
-        for name in given.rest:
+        for name in names:
             params = {"path" if _is_path(name) else "sessionId": _as_path(name)}
             if (reason := given.text("reason")) is not None:
                 params["reason"] = reason
@@ -43,8 +45,9 @@ def delete(given: Given) -> int:
 
 def restore(given: Given) -> int:
     """Send `session/restore` for each session, until one is refused."""
+    names = stdin.ids(given)
     with connect() as daemon:
-        for name in given.rest:
+        for name in names:
             params = {"trashed" if _is_path(name) else "sessionId": _as_path(name)}
             if given.flag("json"):
                 print(daemon.call_text("session/restore", params))
@@ -131,7 +134,7 @@ def purge(given: Given) -> int:
     if (days is None) is (not given.rest):
         raise Usage("purge takes either IDs or --days N", "sessiond purge --help")
     asked: list[dict[str, Any]] = [
-        {"trashed" if _is_path(name) else "sessionId": _as_path(name)} for name in given.rest
+        {"trashed" if _is_path(name) else "sessionId": _as_path(name)} for name in stdin.ids(given)
     ]
     if days is not None:
         asked = [{"olderThanSeconds": days * human.DAY}]

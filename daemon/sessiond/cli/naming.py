@@ -114,7 +114,7 @@ def chosen(name: str, rows: list[dict[str, Any]]) -> str | None:
 def _told_apart(rows: list[dict[str, Any]]) -> list[str]:
     from sessiond.cli.columns import aligned
     from sessiond.cli.style import Style
-    from sessiond.cli.text import fit, one_line
+    from sessiond.text import fit, one_line
 
     shown = [[one_line(row["id"]), one_line(row.get("role") or row["type"]),
               fit(one_line(row.get("preview") or ""), 60)] for row in rows[:_MOST]]  # fmt: skip

@@ -17,7 +17,6 @@ from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id, where, with_terminal
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
-from sessiond.client.blocking import connect
 from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False

@@ -6,12 +6,12 @@ import sys
 import time
 
 from sessiond import human
+from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id
 from sessiond.cli.columns import aligned
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
-from sessiond.client.blocking import connect
 from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False
@@ -78,7 +78,7 @@ def _change(given: Given) -> dict[str, Any]:
             raise Usage(f"--artifact takes NAME=PATH, not {artifact!r}")
         params["artifact"] = {"name": name, "path": path}
     for option, field in (("plan", "plan"), ("model", "model"), ("agent", "agentName")):
-        if (value := given.text(option)) is not None:
+        if (value := stdin.text(given, option)) is not None:
             params[field] = value
     if (tokens := given.number("tokens")) is not None:
         params["tokens"] = tokens
@@ -88,10 +88,10 @@ def _change(given: Given) -> dict[str, Any]:
 
 
 def _decision(given: Given) -> dict[str, Any]:
-    decision = given.text("decide")
+    decision = stdin.text(given, "decide")
     if decision is None:
         return {}
-    return {"decision": {"decision": decision, "rationale": given.text("because") or ""}}
+    return {"decision": {"decision": decision, "rationale": stdin.text(given, "because") or ""}}
 
 
 def _print_state(state: dict[str, Any]) -> None:

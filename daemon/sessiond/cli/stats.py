@@ -10,7 +10,6 @@ from sessiond.cli.chosen import session_id
 from sessiond.cli.columns import behind
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
-from sessiond.client.blocking import connect
 from sessiond.text import one_line
 
 TYPE_CHECKING = False

@@ -22,4 +22,19 @@ def whole() -> str:
 def text(given: Given, option: str) -> str | None:
     """The value of an option, or what standard input has instead of a -; None when the option was left out."""
     value = given.text(option)
-    return whole().strip() if value == "-" else value
+    return None if value is None else meant(value)
+
+
+def meant(value: str) -> str:
+    """A value, or what standard input has instead of a -, without the blanks round it. It can be read once."""
+    if value != "-":
+        return value
+    said = whole().strip()
+    if not said:
+        raise Usage("there is nothing on standard input for the -", "It is read once, for one -.")
+    return said
+
+
+def ids(given: Given) -> list[str]:
+    """The last words of a command, or instead of a single - what standard input has, one on each line."""
+    return whole().split() if given.rest == ["-"] else given.rest

@@ -7,7 +7,6 @@ import sys
 from sessiond.cli.chosen import session_id
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
-from sessiond.client.blocking import connect
 from sessiond.client.wire import RpcError
 from sessiond.text import one_line
 

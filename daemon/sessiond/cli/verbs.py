@@ -93,8 +93,8 @@ VERBS: dict[str, Verb] = {
         "append:append",
         ("[ID]",),
         (
-            Option("user", "TEXT", "a user message"),
-            Option("assistant", "TEXT", "an assistant message"),
+            Option("user", "TEXT", "a user message; - reads it from standard input"),
+            Option("assistant", "TEXT", "an assistant message; - reads it from standard input"),
             Option("json-entry", "JSON", "any entry"),
             Option(
                 "stdin", "", "entries from standard input: an object, an array or JSON lines (also: a lone -)"
@@ -112,6 +112,7 @@ VERBS: dict[str, Verb] = {
         "--user, --assistant and --json-entry may be mixed and repeated: all are added, in order, or none.",
         (
             "sessiond append --user 'Run the tests.'",
+            "git log -1 | sessiond append --user -",
             "curl … | sessiond append --format openai -",
         ),
     ),
@@ -214,7 +215,10 @@ VERBS: dict[str, Verb] = {
         ("ID…",),
         (Option("reason", "TEXT", "what the trash says of why"), JSON),
         "A session in a folder of another program goes only when its file is named. Also: sessiond rm.",
-        ("sessiond delete 4f0c21aa --reason 'an experiment'",),
+        (
+            "sessiond delete 4f0c21aa --reason 'an experiment'",
+            "sessiond list --all --tag scratch --json | jq -r '.sessions[].sessionId' | sessiond delete -",
+        ),
     ),
     "restore": Verb(
         "Put sessions of the trash back to where they were",
