@@ -1,0 +1,318 @@
+// The rows of a tree that are loaded, in preorder, and how they hang together when chains are flat.
+//
+// A row is drawn below another only at forks: each child of a fork hangs on it, and the chain that goes on from such
+// a child hangs on that. So a conversation of any length is one list, and a branch can be folded away.
+import type { TreeNode, TreeResult } from "../protocol.ts";
+
+export interface Row {
+  readonly id: string;
+  /** The nearest row above it, loaded or not. */
+  readonly parentId: string | null;
+  readonly seq: number;
+  readonly type: string;
+  readonly role: string | null;
+  readonly timestamp: string | null;
+  readonly preview: string;
+  readonly label: string | null;
+  readonly onPath: boolean;
+  /** Rows right below it, loaded or not. */
+  readonly childCount: number;
+}
+
+/** Where a row is drawn. `under` null: at the top. */
+export interface Drawn {
+  readonly row: Row;
+  readonly under: string | null;
+  readonly children: readonly string[];
+}
+
+function rowOf(node: TreeNode): Row {
+  const { id, parentId, seq, type, role, timestamp, preview, label, onPath, childCount } = node;
+  return { id, parentId, seq, type, role, timestamp, preview, label, onPath, childCount };
+}
+
+/** A stretch of the view in preorder, without holes. */
+export class Rows {
+  readonly #list: Row[];
+  readonly #above: Row[];
+  readonly #byId = new Map<string, Row>();
+  #rootsFork: boolean;
+  #drawn: Map<string | null, Drawn | readonly string[]> | undefined;
+  /** Rows of the view before the first one here. */
+  before: number;
+  /** Whether the view goes on after the last one here. */
+  more: boolean;
+
+  constructor(page: Pick<TreeResult, "nodes" | "above" | "bars" | "before" | "nextCursor">) {
+    this.#list = page.nodes.map(rowOf);
+    this.#above = (page.above ?? []).map(rowOf);
+    this.before = page.before ?? 0;
+    this.more = page.nextCursor !== null;
+    const first = page.nodes[0];
+    const forksAbove = this.#above.filter((row) => row.childCount > 1).length;
+    this.#rootsFork =
+      this.before === 0 ? first !== undefined && !first.lastSibling : (page.bars ?? []).length > forksAbove;
+    for (const row of this.loaded()) {
+      this.#byId.set(row.id, row);
+    }
+  }
+
+  /** All rows that are here: those above the stretch, then the stretch. */
+  *loaded(): Generator<Row> {
+    yield* this.#above;
+    yield* this.#list;
+  }
+
+  get size(): number {
+    return this.#above.length + this.#list.length;
+  }
+
+  get first(): Row | undefined {
+    return this.#list[0];
+  }
+
+  get last(): Row | undefined {
+    return this.#list.at(-1);
+  }
+
+  get(id: string | null | undefined): Row | undefined {
+    return id === null || id === undefined ? undefined : this.#byId.get(id);
+  }
+
+  /** Where the path to the leaf ends, when that is here; the leaf itself may be hidden. */
+  tip(): Row | undefined {
+    const last = this.#list.findLast((row) => row.onPath) ?? this.#above.findLast((row) => row.onPath);
+    if (last === undefined) {
+      return undefined;
+    }
+    let children = 0;
+    for (const row of this.loaded()) {
+      children += row.parentId === last.id ? 1 : 0;
+    }
+    return children === last.childCount ? last : undefined; // else it may go on in what is not here
+  }
+
+  // --- how they are drawn ------------------------------------------------------------------------------------
+
+  /** The ids at the top, or of what hangs on a row. */
+  children(id: string | null): readonly string[] {
+    const found = this.#structure().get(id);
+    return found === undefined ? [] : "row" in found ? found.children : found;
+  }
+
+  drawn(id: string): Drawn | undefined {
+    return this.#structure().get(id) as Drawn | undefined;
+  }
+
+  #structure(): Map<string | null, Drawn | readonly string[]> {
+    if (this.#drawn !== undefined) {
+      return this.#drawn;
+    }
+    const top: string[] = [];
+    const made = new Map<string | null, Drawn | readonly string[]>([[null, top]]);
+    let structure: Row | undefined; // the last of `above` so far: what its successor hangs on
+    const inAbove = new Set(this.#above);
+    for (const row of this.loaded()) {
+      const parent = this.get(row.parentId);
+      let under: string | null;
+      if (row.parentId === null) {
+        under = null;
+      } else if (parent === undefined) {
+        under = structure?.id ?? null;
+      } else if (parent.childCount > 1 || this.#beginsBranch(parent)) {
+        under = parent.id;
+      } else {
+        under = (made.get(parent.id) as Drawn | undefined)?.under ?? null;
+      }
+      if (inAbove.has(row)) {
+        structure = row;
+      }
+      made.set(row.id, { row, under, children: [] });
+      const list = under === null ? top : ((made.get(under) as Drawn).children as string[]);
+      list.push(row.id);
+    }
+    this.#drawn = made;
+    return made;
+  }
+
+  /** Whether the row is one of several below a fork, or of several roots. */
+  #beginsBranch(row: Row): boolean {
+    if (row.parentId === null) {
+      return this.#rootsFork;
+    }
+    const parent = this.get(row.parentId);
+    return parent !== undefined ? parent.childCount > 1 : false;
+  }
+
+  // --- how they change ---------------------------------------------------------------------------------------
+
+  /** Whether all of what hangs on a row is here, so that something can be put behind it. */
+  wholeBelow(id: string): boolean {
+    const row = this.get(id);
+    return row !== undefined && (!this.more || this.#end(row) < this.#list.length);
+  }
+
+  /** The place behind the last row that hangs on this one, itself included. */
+  #end(row: Row): number {
+    const inAbove = this.#above.indexOf(row);
+    const below = new Set([row.id]);
+    let place = this.#list.indexOf(row) + 1;
+    if (inAbove >= 0) {
+      // All that comes above the stretch is on the way to its first row, which need not name it.
+      this.#above.slice(inAbove).forEach((each) => below.add(each.id));
+      const [first] = this.#list;
+      place = first === undefined ? 0 : 1;
+      below.add(first?.id ?? row.id);
+    }
+    for (let next = this.#list[place]; next !== undefined; next = this.#list[place]) {
+      if (next.parentId === null || !below.has(next.parentId)) {
+        break;
+      }
+      below.add(next.id);
+      place += 1;
+    }
+    return place;
+  }
+
+  /**
+   * Put a part of the tree in its place: instead of what was known of `rootId`, or as the last below `anchorId`.
+   *
+   * `nodes` are what the daemon answers for `rootId` as the root: none, or several without a parent, when that row
+   * itself is hidden.
+   */
+  graft(rootId: string, nodes: readonly TreeNode[], anchorId: string | null): void {
+    const old = this.get(rootId);
+    let place: number;
+    let gone = 0;
+    const anchor = this.get(anchorId);
+    if (old !== undefined) {
+      place = this.#list.indexOf(old);
+      const end = this.#end(old);
+      for (const row of this.#list.splice(place, end - place)) {
+        this.#byId.delete(row.id);
+      }
+      gone = 1;
+    } else {
+      place = anchor === undefined ? this.#list.length : this.#end(anchor);
+    }
+    const added = nodes.map((node) => ({ ...rowOf(node), parentId: node.parentId ?? anchorId }));
+    const heads = nodes.filter((node) => node.parentId === null).length;
+    this.#list.splice(place, 0, ...added);
+    for (const row of added) {
+      this.#byId.set(row.id, row);
+    }
+    if (anchor !== undefined) {
+      this.#replace(anchor, { ...anchor, childCount: anchor.childCount + heads - gone });
+    } else if (anchorId === null && heads - gone !== 0) {
+      const several = [...this.loaded()].filter((row) => row.parentId === null).length > 1;
+      this.#rootsFork = several || (this.#rootsFork && (this.before > 0 || this.more));
+    }
+    this.#drawn = undefined;
+  }
+
+  /** The next page, behind the last row. */
+  append(page: Pick<TreeResult, "nodes" | "nextCursor">): void {
+    for (const node of page.nodes) {
+      if (!this.#byId.has(node.id)) {
+        const row = rowOf(node);
+        this.#list.push(row);
+        this.#byId.set(row.id, row);
+      }
+    }
+    this.more = page.nextCursor !== null;
+    this.#drawn = undefined;
+  }
+
+  /** What comes before the first row, of a page around it. Answers how many rows came. */
+  prepend(page: Pick<TreeResult, "nodes" | "above" | "bars" | "before" | "nextCursor">): number {
+    const place = page.nodes.findIndex((node) => node.id === this.first?.id);
+    if (place < 0) {
+      return 0;
+    }
+    const earlier = new Rows({ ...page, nodes: page.nodes.slice(0, place + 1) });
+    const kept = [...this.#list];
+    const rows = earlier.#list.slice(0, place);
+    this.#above.splice(0, this.#above.length, ...earlier.#above);
+    this.#list.splice(0, this.#list.length, ...rows, ...kept);
+    this.#rootsFork = earlier.#rootsFork || this.#rootsFork;
+    this.before = earlier.before;
+    this.#byId.clear();
+    for (const row of this.loaded()) {
+      this.#byId.set(row.id, row);
+    }
+    this.#drawn = undefined;
+    return rows.length;
+  }
+
+  /** Mark the path to a row (undefined: the leaf is before the first entry), and no other. */
+  markPath(tip: Row | undefined): void {
+    const path = new Set<string>();
+    for (let row = tip; row !== undefined && !path.has(row.id); row = this.get(row.parentId)) {
+      path.add(row.id);
+      if (row.id === this.first?.id) {
+        // It need not name what it hangs on: all that comes above the stretch leads to it.
+        this.#above.forEach((each) => path.add(each.id));
+      }
+    }
+    const lowest = this.#above.findLastIndex((row) => path.has(row.id));
+    this.#above.slice(0, lowest + 1).forEach((each) => path.add(each.id));
+    for (const list of [this.#above, this.#list]) {
+      list.forEach((row, place) => {
+        if (row.onPath !== path.has(row.id)) {
+          this.#put(list, place, { ...row, onPath: !row.onPath });
+        }
+      });
+    }
+  }
+
+  setLabel(id: string, label: string | null): void {
+    const row = this.get(id);
+    if (row !== undefined && row.label !== label) {
+      this.#replace(row, { ...row, label });
+    }
+  }
+
+  #replace(old: Row, row: Row): void {
+    const list = this.#list.includes(old) ? this.#list : this.#above;
+    this.#put(list, list.indexOf(old), row);
+  }
+
+  #put(list: Row[], place: number, row: Row): void {
+    list[place] = row;
+    this.#byId.set(row.id, row);
+    this.#drawn = undefined;
+  }
+}
+
+/** What of a drawing has to be drawn anew: `all`, or the rows that look different or have other rows below. */
+export function difference(before: ReadonlyMap<string, Drawn>, after: Rows, top: readonly string[]): "all" | string[] {
+  const changed: string[] = [];
+  const same = sameList(top, after.children(null));
+  for (const row of after.loaded()) {
+    const now = after.drawn(row.id) as Drawn;
+    const was = before.get(row.id);
+    if (was === undefined) {
+      continue; // whatever it hangs on has another list
+    }
+    if (was.under !== now.under) {
+      return "all"; // VS Code may not meet one row in two places
+    }
+    if (was.row !== now.row || !sameList(was.children, now.children)) {
+      changed.push(row.id);
+    }
+  }
+  return same ? changed : "all";
+}
+
+function sameList(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((id, index) => id === other[index]);
+}
+
+/** A drawing as it is now, to compare with later. */
+export function snapshot(rows: Rows): Map<string, Drawn> {
+  const drawn = new Map<string, Drawn>();
+  for (const row of rows.loaded()) {
+    drawn.set(row.id, rows.drawn(row.id) as Drawn);
+  }
+  return drawn;
+}

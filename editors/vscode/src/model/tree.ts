@@ -1,0 +1,405 @@
+// The tree of one session as a view shows it: read around the leaf, kept right by what the daemon tells.
+//
+// What is appended is asked for by its own first entry, so it costs what was added. What cannot be told apart so
+// (a filter that looks at labels, a parent that is not here) is read anew. An answer that came too late is dropped.
+import type {
+  AppendedNote,
+  Entry,
+  LeafMovedNote,
+  TreeNode,
+  TreeParams,
+  TreeResult,
+} from "../protocol.ts";
+import { type Row, Rows } from "./rows.ts";
+
+/** Appended parts that are asked for one by one. */
+const MOST_PARTS = 20;
+
+export interface Measures {
+  /** Rows of a page: enough for most sessions, little enough to be drawn at once. */
+  page: number;
+  /** Milliseconds in which changes are gathered. */
+  gathering: number;
+}
+
+const MEASURES: Measures = { page: 600, gathering: 30 };
+
+export type Filter = NonNullable<TreeParams["filter"]>;
+
+/** From what hides little to what hides much, and all. */
+export const FILTERS: readonly Filter[] = ["default", "no-tools", "user-only", "labeled-only", "all"];
+
+export type Ask = (params: TreeParams) => Promise<TreeResult>;
+
+export type TreeState = { kind: "loading" } | { kind: "loaded" } | { kind: "failed"; message: string };
+
+export class TreeModel {
+  readonly sessionId: string;
+  readonly #ask: Ask;
+  readonly #told: (model: TreeModel) => void;
+  readonly #measures: Measures;
+  filter: Filter;
+  query: string;
+  state: TreeState = { kind: "loading" };
+  rows = new Rows({ nodes: [], nextCursor: null });
+  leafId: string | null;
+  /** Entries in the session, shown or not. */
+  total = 0;
+  /** Rows of the whole view. */
+  shown = 0;
+
+  #cursor: string | null = null;
+  #asked = 0; // rows that somebody wanted to see
+  #disposed = false;
+  #load = 0; // number of the last load: an answer to an older one is dropped
+  #loading = false;
+  #moves = 0; // an answer from before a move says nothing of the path
+  #stale = new Map<string, string | null>(); // first entries of parts that came -> their parents
+  #below = new Set<string>(); // those, and what came below them
+  #parents = new Map<string, string | null>(); // entries that need not be shown -> what they hang on
+  #allStale = false;
+  #timer: NodeJS.Timeout | undefined;
+  #working: Promise<void> = Promise.resolve();
+
+  /** `told` is called after every change. */
+  constructor(
+    session: { sessionId: string; leafId: string | null },
+    view: { filter: Filter; query: string },
+    ask: Ask,
+    told: (model: TreeModel) => void,
+    measures = MEASURES,
+  ) {
+    this.sessionId = session.sessionId;
+    this.leafId = session.leafId;
+    this.filter = view.filter;
+    this.query = view.query;
+    this.#ask = ask;
+    this.#told = told;
+    this.#measures = measures;
+  }
+
+  dispose(): void {
+    this.#disposed = true;
+    this.#load += 1;
+    clearTimeout(this.#timer);
+  }
+
+  /** The row where the leaf is shown: itself, or the nearest above it that the filter lets through. */
+  tip(): Row | undefined {
+    const known = this.#nearest(this.leafId);
+    return known === undefined ? this.rows.tip() : (known ?? undefined);
+  }
+
+  show(filter: Filter, query: string): Promise<void> {
+    this.filter = filter;
+    this.query = query;
+    return this.load();
+  }
+
+  // --- reading -----------------------------------------------------------------------------------------------
+
+  /** Read anew what lies around an entry, the leaf when none is named. */
+  async load(around: string | null = this.leafId): Promise<void> {
+    this.#load += 1;
+    const load = this.#load;
+    this.#forget();
+    this.#loading = true;
+    this.#asked = 0;
+    if (this.rows.size === 0) {
+      this.state = { kind: "loading" };
+      this.#tell();
+    }
+    try {
+      const page = await this.#ask(this.#question({ ...(around === null ? {} : { around }), limit: this.#measures.page }));
+      if (this.#load !== load) {
+        return;
+      }
+      this.rows = new Rows(page);
+      this.#cursor = page.nextCursor;
+      this.#take(page);
+      this.#placeLeaf();
+      this.state = { kind: "loaded" };
+    } catch (error) {
+      if (this.#load !== load) {
+        return;
+      }
+      this.state = { kind: "failed", message: (error as Error).message };
+    }
+    this.#loading = false;
+    this.#tell();
+    if (this.#allStale || this.#stale.size > 0) {
+      this.#soon();
+    }
+  }
+
+  /** Read on after the last row. */
+  async later(): Promise<void> {
+    const load = this.#load;
+    const last = this.rows.last;
+    if (last === undefined || this.#cursor === null) {
+      return;
+    }
+    const page = await this.#ask(this.#question({ cursor: this.#cursor, limit: 2 * this.#measures.page }));
+    if (this.#load !== load || this.rows.last?.id !== last.id) {
+      return; // what is here has changed meanwhile; whoever wants more asks again
+    }
+    this.rows.append(page);
+    this.#cursor = page.nextCursor;
+    this.#asked += page.nodes.length;
+    this.#take(page);
+    this.#tell();
+  }
+
+  /** Read what comes before the first row. */
+  async earlier(): Promise<void> {
+    const load = this.#load;
+    const first = this.rows.first;
+    if (first === undefined || this.rows.before === 0) {
+      return;
+    }
+    const page = await this.#ask(this.#question({ around: first.id, limit: 4 * this.#measures.page }));
+    if (this.#load !== load || this.rows.first?.id !== first.id) {
+      return;
+    }
+    const added = this.rows.prepend(page);
+    this.#asked += added;
+    this.#take(page);
+    this.#tell();
+  }
+
+  /** See that an entry is here, or what is shown nearest above it. Its row, unless it cannot be had. */
+  async reach(entryId: string): Promise<Row | undefined> {
+    if (this.rows.get(entryId) === undefined) {
+      await this.load(entryId);
+    }
+    return this.rows.get(entryId);
+  }
+
+  #question(more: Partial<TreeParams>): TreeParams {
+    const { sessionId, filter, query } = this;
+    return { sessionId, filter, ...(query === "" ? {} : { query }), ...more };
+  }
+
+  #take(page: TreeResult): void {
+    this.total = page.total;
+    this.shown = page.shown ?? this.rows.size;
+    if (!this.#changedMeanwhile()) {
+      this.leafId = page.leafId;
+    }
+  }
+
+  /** A leaf that is hidden is where the path ends. */
+  #placeLeaf(): void {
+    this.#parents.clear();
+    if (this.leafId === null || this.rows.get(this.leafId) !== undefined) {
+      return;
+    }
+    const tip = this.rows.tip();
+    if (tip !== undefined || this.shown === 0) {
+      this.#parents.set(this.leafId, tip?.id ?? null);
+    }
+  }
+
+  #changedMeanwhile(): boolean {
+    return this.#allStale || this.#stale.size > 0;
+  }
+
+  // --- what the daemon tells ---------------------------------------------------------------------------------
+
+  appended(note: AppendedNote): void {
+    const before = this.leafId;
+    const tip = this.tip();
+    this.leafId = note.leafId;
+    this.total += note.entries.length;
+    if (before !== note.leafId && tip !== undefined && tip.id === before && this.#mayHide(tip)) {
+      this.#await(tip.id, tip.parentId); // a turn without words is shown only while it is the leaf
+    }
+    const here = new Set(note.entries.map((entry) => entry.id));
+    for (const entry of note.entries) {
+      this.#came(entry, here);
+    }
+    this.#soon();
+  }
+
+  leafMoved(note: LeafMovedNote): void {
+    if (note.leafId !== this.leafId) {
+      this.leafId = note.leafId; // otherwise what was appended has told it
+      this.refresh();
+    }
+  }
+
+  /** Read everything anew, soon. */
+  refresh(): void {
+    this.#allStale = true;
+    this.#soon();
+  }
+
+  #came(entry: Entry, here: ReadonlySet<string>): void {
+    const parentId = entry.parentId ?? null;
+    this.#parents.set(entry.id, parentId);
+    if (entry.type === "leaf") {
+      this.#moves += 1;
+      const target = this.#nearest(this.leafId);
+      if (this.leafId === null || target?.id === this.leafId) {
+        this.rows.markPath(target ?? undefined);
+      } else {
+        this.#allStale = true; // where the leaf is may be shown only now
+      }
+      return;
+    }
+    if (entry.type === "label") {
+      this.#labelled(entry as Entry & { targetId?: unknown; label?: unknown });
+    }
+    if (parentId !== null && (here.has(parentId) || this.#below.has(parentId))) {
+      this.#below.add(entry.id);
+    } else {
+      this.#await(entry.id, parentId);
+    }
+  }
+
+  #await(rootId: string, parentId: string | null): void {
+    this.#below.add(rootId);
+    this.#parents.set(rootId, parentId);
+    this.#stale.set(rootId, parentId);
+  }
+
+  #labelled(entry: { targetId?: unknown; label?: unknown }): void {
+    if (this.filter === "labeled-only" || this.query !== "") {
+      this.#allStale = true;
+    } else if (typeof entry.targetId === "string") {
+      const label = typeof entry.label === "string" && entry.label !== "" ? entry.label : null;
+      this.rows.setLabel(entry.targetId, label);
+    }
+  }
+
+  #mayHide(row: Row): boolean {
+    return (
+      (this.filter === "default" || this.filter === "no-tools") &&
+      row.role === "assistant" &&
+      (row.preview === "" || row.preview.startsWith("["))
+    );
+  }
+
+  #soon(): void {
+    if (this.#timer === undefined && !this.#disposed) {
+      this.#timer = setTimeout(() => {
+        this.#timer = undefined;
+        this.#working = this.#working.then(() => this.#catchUp());
+      }, this.#measures.gathering);
+    }
+  }
+
+  /** When nothing waits to be read any more. */
+  async idle(): Promise<void> {
+    while (this.#timer !== undefined || this.#loading) {
+      await new Promise((done) => setTimeout(done, this.#measures.gathering));
+      await this.#working;
+    }
+    await this.#working;
+  }
+
+  #forget(): void {
+    this.#allStale = false;
+    this.#stale.clear();
+    this.#below.clear();
+  }
+
+  async #catchUp(): Promise<void> {
+    if (this.#disposed || this.#loading) {
+      return; // the end of the load comes back here
+    }
+    // What came in live is cut to what lies around the leaf again, before it is too much to be drawn.
+    const grown = this.rows.size > 4 * this.#measures.page + this.#asked;
+    if (this.#allStale || this.#stale.size > MOST_PARTS || grown) {
+      await this.load();
+      return;
+    }
+    const parts = [...this.#stale];
+    this.#forget();
+    const load = this.#load;
+    const moves = this.#moves;
+    for (const [rootId, parentId] of parts) {
+      const anchor = this.#anchor(rootId, parentId);
+      if (anchor === undefined) {
+        await this.load();
+        return;
+      }
+      let part: TreeResult;
+      try {
+        part = await this.#ask(this.#question({ rootId, limit: this.#measures.page }));
+      } catch {
+        // Gone, or the connection is: whoever attaches again reads everything anew.
+        this.refresh();
+        return;
+      }
+      if (this.#load !== load) {
+        return;
+      }
+      if (part.nextCursor !== null || moves !== this.#moves) {
+        this.refresh();
+        return;
+      }
+      this.#graft(rootId, part, anchor);
+    }
+    const tip = this.#nearest(this.leafId);
+    if (tip !== undefined) {
+      this.rows.markPath(tip ?? undefined);
+    }
+    this.#tell();
+  }
+
+  #graft(rootId: string, part: TreeResult, anchor: string | null): void {
+    const had = this.rows.get(rootId) !== undefined;
+    const nodes: TreeNode[] = part.nodes;
+    if (had || nodes.length > 0) {
+      const size = this.rows.size;
+      this.rows.graft(rootId, nodes, anchor);
+      this.shown += this.rows.size - size;
+    }
+    this.total = part.total;
+  }
+
+  /** The row that a part hangs on, null for none, undefined when that cannot be known from here. */
+  #anchor(rootId: string, parentId: string | null): string | null | undefined {
+    const known = this.rows.get(rootId);
+    if (known !== undefined) {
+      return this.rows.wholeBelow(rootId) ? known.parentId : undefined;
+    }
+    if (parentId === null) {
+      return this.rows.more ? undefined : null;
+    }
+    if (this.rows.get(parentId) !== undefined) {
+      return this.rows.wholeBelow(parentId) ? parentId : undefined;
+    }
+    if (!this.#parents.has(parentId)) {
+      return undefined;
+    }
+    // Below a row with others its place among them is known only when the hidden entry has no later sibling.
+    const above = this.#nearest(parentId);
+    if (above === null) {
+      return this.shown === 0 ? null : undefined;
+    }
+    return above?.childCount === 0 && this.rows.wholeBelow(above.id) ? above.id : undefined;
+  }
+
+  /** The row of an entry, or what is shown above it, null for nothing; undefined when that was never told. */
+  #nearest(id: string | null): Row | null | undefined {
+    const seen = new Set<string>();
+    let at: string | null | undefined = id;
+    while (typeof at === "string" && !seen.has(at)) {
+      const row = this.rows.get(at);
+      if (row !== undefined) {
+        return row;
+      }
+      seen.add(at);
+      at = this.#parents.get(at);
+    }
+    return at === null ? null : undefined;
+  }
+
+  #tell(): void {
+    if (!this.#disposed) {
+      this.#told(this);
+    }
+  }
+}

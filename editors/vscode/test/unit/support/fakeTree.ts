@@ -1,0 +1,160 @@
+// A session as the daemon would answer for it, in the plainest way: for the property tests of the model.
+import type { AppendedNote, TreeNode, TreeParams, TreeResult } from "../../../src/protocol.ts";
+
+export interface FakeEntry {
+  id: string;
+  parentId: string | null;
+  type: string;
+  /** Of a message; an assistant that says nothing is shown only while it is the leaf. */
+  role?: string;
+  text?: string;
+  targetId?: string | null;
+  label?: string;
+}
+
+export class FakeTree {
+  readonly entries: FakeEntry[] = [];
+  leafId: string | null = null;
+  asked: TreeParams[] = [];
+
+  append(...entries: FakeEntry[]): AppendedNote {
+    const first = this.entries.length + 1;
+    for (const entry of entries) {
+      this.entries.push(entry);
+      this.leafId = entry.type === "leaf" ? (entry.targetId ?? null) : entry.id;
+    }
+    return {
+      sessionId: "s",
+      entries: entries.map((entry) => ({ ...entry, timestamp: "2026-01-01T00:00:00.000Z" })) as never,
+      seqs: entries.map((_, index) => first + index),
+      seq: this.entries.length,
+      leafId: this.leafId,
+    };
+  }
+
+  tree = (params: TreeParams): Promise<TreeResult> => {
+    this.asked.push(params);
+    return Promise.resolve(this.#answer(params));
+  };
+
+  #label(id: string): string | null {
+    return this.entries.findLast((entry) => entry.type === "label" && entry.targetId === id)?.label || null;
+  }
+
+  #shows(entry: FakeEntry, params: TreeParams): boolean {
+    if (entry.type === "leaf") {
+      return false;
+    }
+    const filter = params.filter ?? "default";
+    if (params.query && !(entry.text ?? "").includes(params.query)) {
+      return false;
+    }
+    if (filter === "all") {
+      return true;
+    }
+    if (filter === "labeled-only") {
+      return this.#label(entry.id) !== null;
+    }
+    if (filter === "user-only") {
+      return entry.role === "user";
+    }
+    const silent = entry.role === "assistant" && !entry.text && entry.id !== this.leafId;
+    return entry.type === "message" && !silent;
+  }
+
+  #answer(params: TreeParams): TreeResult {
+    const path = new Set<string>();
+    for (let id = this.leafId; id !== null; id = this.entries.find((entry) => entry.id === id)?.parentId ?? null) {
+      path.add(id);
+    }
+    const nodes: TreeNode[] = [];
+    const walk = (entry: FakeEntry, above: TreeNode | null): void => {
+      let next = above;
+      if (this.#shows(entry, params)) {
+        next = {
+          id: entry.id,
+          parentId: above?.id ?? null,
+          depth: above === null ? 0 : above.depth + 1,
+          indent: 0,
+          seq: this.entries.indexOf(entry) + 1,
+          type: entry.type,
+          timestamp: null,
+          childCount: 0,
+          onPath: path.has(entry.id),
+          role: entry.role ?? null,
+          preview: entry.text ?? "",
+          label: this.#label(entry.id),
+          lastSibling: true,
+        };
+        if (above !== null) {
+          above.childCount += 1;
+        }
+        nodes.findLast((node) => node.parentId === (next as TreeNode).parentId && node !== next);
+        for (const node of nodes) {
+          if (node.parentId === next.parentId) {
+            node.lastSibling = false;
+          }
+        }
+        nodes.push(next);
+      }
+      for (const child of this.entries.filter((each) => each.parentId === entry.id)) {
+        walk(child, next);
+      }
+    };
+    const roots = this.entries.filter((entry) =>
+      params.rootId ? entry.id === params.rootId : entry.parentId === null,
+    );
+    roots.forEach((root) => walk(root, null));
+    return this.#page(nodes, params);
+  }
+
+  #page(nodes: TreeNode[], params: TreeParams): TreeResult {
+    const limit = params.limit ?? 1000;
+    let start = params.cursor ? Number(params.cursor) : 0;
+    if (params.around) {
+      let id: string | null = params.around;
+      while (id !== null && !nodes.some((node) => node.id === id)) {
+        id = this.entries.find((entry) => entry.id === id)?.parentId ?? null;
+      }
+      const place = nodes.findIndex((node) => node.id === id);
+      start = Math.max(0, Math.max(place, 0) - Math.floor(limit / 2));
+    }
+    const end = Math.min(start + limit, nodes.length);
+    const above: TreeNode[] = [];
+    const bars: boolean[] = [];
+    const find = (id: string | null): TreeNode | undefined => nodes.find((node) => node.id === id);
+    const severalRoots = nodes.filter((node) => node.parentId === null).length > 1;
+    const forks = (node: TreeNode): boolean => {
+      const parent = find(node.parentId);
+      return parent === undefined ? severalRoots : parent.childCount > 1;
+    };
+    for (let node = start > 0 ? nodes[start] : undefined; node !== undefined; node = find(node.parentId)) {
+      if (forks(node)) {
+        bars.unshift(!node.lastSibling);
+      }
+      const parent = find(node.parentId);
+      if (params.around && parent !== undefined && (parent.childCount > 1 || forks(parent))) {
+        above.unshift(parent);
+      }
+    }
+    return {
+      nodes: nodes.slice(start, end),
+      leafId: this.leafId,
+      total: this.entries.length,
+      nextCursor: end < nodes.length ? String(end) : null,
+      shown: nodes.length,
+      before: start,
+      bars,
+      above,
+    };
+  }
+}
+
+/** Numbers in [0, most) that are the same in every run. */
+export function chances(seed: number): (most: number) => number {
+  let state = seed * 2654435761 + 1;
+  return (most) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * most);
+  };
+}
