@@ -3,6 +3,7 @@
 import contextlib
 import json  # noqa: TID251 - settings are written as a person writes them
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,7 +158,9 @@ def a_window(
     """The workbench with a folder whose sessions are those of the daemon of `where`."""
     chosen = folder / ".vscode/settings.json"
     chosen.parent.mkdir(exist_ok=True)
-    chosen.write_text(json.dumps({"sessiond.home": str(where.home), **settings}), encoding="utf-8")
+    # The PATH of an extension is that of a login, which knows nothing of this Python.
+    ours = {"sessiond.home": str(where.home), "sessiond.path": str(Path(sys.executable).parent / "sessiond")}
+    chosen.write_text(json.dumps({**ours, **settings}), encoding="utf-8")
     watched = Watched(browser, (1280, 800))
     try:
         window = Window(watched, server, folder, where)

@@ -66,7 +66,7 @@ export class AttachedDaemon implements Daemon {
     this.#commands = registerServerCommands((command, parameters) =>
       this.#send(ExecuteCommandRequest.method, { command, arguments: parameters }),
     );
-    this.#tellState(this.state);
+    setContext(this.state);
   }
 
   get state(): DaemonState {
@@ -142,7 +142,8 @@ export class AttachedDaemon implements Daemon {
     }
     const progress = this.#progressOf(attached.client, params);
     try {
-      return await attached.client.sendRequest<R>(method, params, token);
+      // The library takes whatever follows the params, and be it undefined, for one more of them.
+      return await attached.client.sendRequest<R>(method, params, ...(token === undefined ? [] : [token]));
     } catch (error) {
       throw daemonError(error);
     } finally {
@@ -201,7 +202,7 @@ export class AttachedDaemon implements Daemon {
 
   #tellState(state: DaemonState): void {
     this.#logs.log.info(described(state));
-    void vscode.commands.executeCommand("setContext", "sessiond.state", isSupported ? state.kind : "unsupported");
+    setContext(state);
     this.#changed.fire(state);
   }
 }
@@ -214,6 +215,11 @@ export function mayStart(): boolean {
 /** Where the daemon's files are, by the settings of this moment. */
 export function whereItIs(): Places {
   return places(settings().home, process.env);
+}
+
+/** For conditions in package.json. */
+function setContext(state: DaemonState): void {
+  void vscode.commands.executeCommand("setContext", "sessiond.state", isSupported ? state.kind : "unsupported");
 }
 
 function folders(): string[] {

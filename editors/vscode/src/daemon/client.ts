@@ -19,6 +19,9 @@ const PATIENCE = 30_000;
 /** Milliseconds for saying goodbye, which nothing depends on. */
 const GOODBYE = 1000;
 
+/** What the library says when a connection ends. It ends in the ordinary course of things. */
+const ENDED = "The connection has ended.";
+
 /** What is different from the library's client: it says nothing to the person by itself, and leaves commands alone. */
 class QuietClient extends LanguageClient {
   readonly #log: vscode.LogOutputChannel;
@@ -40,7 +43,11 @@ class QuietClient extends LanguageClient {
   }
 
   override error(message: string, data?: unknown): void {
-    this.#log.error(message, ...details(data));
+    if (message === ENDED) {
+      this.#log.debug(message);
+    } else {
+      this.#log.error(message, ...details(data));
+    }
   }
 
   override warn(message: string, data?: unknown): void {
@@ -90,7 +97,7 @@ export async function greet(
       ...options,
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
-        closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
+        closed: () => ({ action: CloseAction.DoNotRestart, handled: true, message: ENDED }),
       },
       initializationFailedHandler: () => false,
     },

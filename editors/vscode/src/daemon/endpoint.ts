@@ -8,19 +8,53 @@ import type { Places } from "./places.ts";
 export interface Endpoint {
   socket: string;
   pid?: number;
+  /** Clock ticks after boot; with `pid` it names one process for ever. Null on systems without /proc. */
+  startTime?: number | null;
 }
 
 /** What the last daemon told, undefined when that is missing or unreadable. */
 export function readEndpoint(file: string): Endpoint | undefined {
   try {
     const told: unknown = JSON.parse(fs.readFileSync(file, "utf8"));
-    const { socket, pid } = (told ?? {}) as { socket?: unknown; pid?: unknown };
+    const { socket, pid, startTime } = (told ?? {}) as Record<keyof Endpoint, unknown>;
     if (typeof socket !== "string") {
       return undefined;
     }
-    return typeof pid === "number" ? { socket, pid } : { socket };
+    return {
+      socket,
+      ...(typeof pid === "number" ? { pid } : {}),
+      ...(typeof startTime === "number" ? { startTime } : {}),
+    };
   } catch {
     return undefined;
+  }
+}
+
+/** Whether the process that wrote it still runs; as far as that can be known here. */
+export function isAlive({ pid, startTime }: Endpoint): boolean {
+  if (pid === undefined) {
+    return false;
+  }
+  if (typeof startTime === "number") {
+    const [state, ...fields] = statOf(pid);
+    // One that ended and that nobody has asked after is still listed, in containers for ever.
+    return state !== undefined && state !== "Z" && Number(fields[18]) === startTime;
+  }
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** The fields of /proc/PID/stat from the third on; none when there is no such process. */
+function statOf(pid: number): string[] {
+  try {
+    const text = fs.readFileSync(`/proc/${pid}/stat`, "utf8");
+    return text.slice(text.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return [];
   }
 }
 

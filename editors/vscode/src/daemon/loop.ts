@@ -8,7 +8,7 @@ import { Deaths, pauses } from "./backoff.ts";
 import { type Found, OLDEST } from "./command.ts";
 import type { AttachedState, DaemonState } from "./daemon.ts";
 import { dial, type Dialled, NobodyListens } from "./dial.ts";
-import { readEndpoint } from "./endpoint.ts";
+import { isAlive, readEndpoint } from "./endpoint.ts";
 import { protocolVersion } from "../protocol.ts";
 import { DaemonError } from "./errors.ts";
 
@@ -46,7 +46,7 @@ const RARELY = 15_000;
 export class AttachLoop {
   readonly #world: Surroundings;
   readonly #deaths = new Deaths();
-  #state: DaemonState = { kind: "stopped" };
+  #state: DaemonState = { kind: "connecting" };
   #attachment: Attachment | undefined;
   #life: { abort: AbortController; over: Promise<void> } | undefined;
   /** What was asked for so far, one after the other. */
@@ -252,8 +252,8 @@ export class AttachLoop {
 
   /** Whether the daemon that we were attached to ended without a word: one that ends in order tidies up. */
   #died(): boolean {
-    const pid = this.#lastPid;
-    if (pid === undefined || readEndpoint(this.#world.endpoint())?.pid !== pid || isAlive(pid)) {
+    const told = readEndpoint(this.#world.endpoint());
+    if (this.#lastPid === undefined || told?.pid !== this.#lastPid || isAlive(told)) {
       return false;
     }
     this.#lastPid = undefined;
@@ -314,13 +314,4 @@ function refusal(error: unknown): DaemonState {
     return { kind: "mismatch", ours: `protocol ${protocolVersion}`, theirs: `protocol ${supported}` };
   }
   return { kind: "offline", reason: (error as Error).message };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }
