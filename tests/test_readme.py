@@ -26,6 +26,8 @@ DIFFERS = (  # in this order
     (re.compile(r"\b[0-9a-f]{8}\b"), "ENTRY"),
     (re.compile(r"\b\d+(\.\d+)? (B|kB|MB)\b"), "SIZE"),
     (re.compile(r"(/[\w.-]+)+/atlas\b"), "FOLDER"),
+    (re.compile(r"(?<=[$#]) $", re.MULTILINE), ""),  # a prompt ends in # for root
+    (re.compile(r"(?<= )[$#]$", re.MULTILINE), "PROMPT"),
 )
 
 
@@ -138,6 +140,8 @@ def _run(snippet: Snippet, output: str | None, page: Page) -> None:
             assert config.read(str(written)) == config.Config(), f"README.md line {snippet.line}"
         case "sh" | "text" | "json":
             pass
+        case "fish":
+            pass  # tests/cli/test_prompt.py has fish read it
         case other:
             raise AssertionError(f"README.md line {snippet.line}: nobody checks snippets of kind {other!r}")
 

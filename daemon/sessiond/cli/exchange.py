@@ -8,6 +8,7 @@ became of the lines goes to standard error.
 
 from __future__ import annotations
 
+import json  # noqa: TID251 - the thin client has no msgspec
 import os
 import sys
 
@@ -36,8 +37,9 @@ def import_(given: Given) -> int:
         params["cwd"] = os.path.abspath(cwd)
     with connect() as daemon:
         if given.flag("json"):
-            print(daemon.call_text("session/import", params))
-            return 0
+            text = daemon.call_text("session/import", params)
+            print(text)
+            return DONE if json.loads(text)["sessions"] else REFUSED
         result = progress.call(daemon, "session/import", params)
     sessions = result["sessions"]
     for session in sessions:

@@ -3,6 +3,7 @@
 from sessiond.cli.arguments import Option
 
 JSON = Option("json", "", "print the result exactly as the daemon sent it")
+REPORT = Option("json", "", "print what was done as JSON")
 CURSOR = Option("cursor", "CURSOR", "go on where a page (--json) ended")
 AT_LEAF = Option("leaf", "ENTRY", "at this entry instead of the session's leaf")
 INSTRUCTIONS = Option("instructions", "TEXT", "what the summary should pay attention to")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json  # noqa: TID251 - what a reader of --json would use
 import os
 import sys
 from pathlib import Path
 
+from sessiond.cli.exits import DONE, REFUSED
 from sessiond.client import service
 from sessiond.client.replace import make_room
 from sessiond.client.units import unit_name
@@ -14,6 +16,8 @@ from sessiond.paths import places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from sessiond.cli.arguments import Given
     from sessiond.paths import Places
 
@@ -23,29 +27,34 @@ def install(given: Given) -> int:
     where = places()
     files = service.files(where)
     if given.flag("print"):
-        for path, text in files.items():
-            print(f"# {path}\n{text}")
-        return 0
+        _tell(given, {"files": files}, *(f"# {path}\n{text}" for path, text in files.items()))
+        return DONE
     changed = [path for path, text in files.items() if _written(path, text)]
-    for path in files:
-        print(f"{path} {'written' if path in changed else 'is as it should be'}")
+    told = [f"{path} {'written' if path in changed else 'is as it should be'}" for path in files]
+    report: dict[str, Any] = {
+        "written": changed,
+        "unchanged": [path for path in files if path not in changed],
+    }
     if not service.manager_answers():
+        by_hand = _by_hand(where)
+        _tell(given, {**report, "on": False, "run": by_hand}, *told)
         print("Its service manager cannot be asked from here. In a session of yours, run:", file=sys.stderr)
-        print(*(f"  {line}" for line in _by_hand(where)), sep="\n", file=sys.stderr)
-        return 0
+        print(*(f"  {line}" for line in by_hand), sep="\n", file=sys.stderr)
+        return DONE
     if sys.platform != "darwin" and (refused := service.ask("daemon-reload")):
         return _failed(refused)
     if not changed and _listens(where):
-        print("The service is on already.")
-        return 0
+        _tell(given, {**report, "on": True}, *told, "The service is on already.")
+        return DONE
     # The daemon that runs has the socket; and nobody shall start another one before the manager has it.
     with make_room(where, "sessiond install-service"):
         if refused := _switched_on(where):
             return _failed(refused)
-    print("The service is on: the first who needs it starts it.")
+    told.append("The service is on: the first who needs it starts it.")
     if sys.platform != "darwin":
-        print("It ends when you log out, unless you let it stay: loginctl enable-linger")
-    return 0
+        told.append("It ends when you log out, unless you let it stay: loginctl enable-linger")
+    _tell(given, {**report, "on": True}, *told)
+    return DONE
 
 
 def uninstall(given: Given) -> int:
@@ -53,11 +62,11 @@ def uninstall(given: Given) -> int:
     where = places()
     there = [path for path in service.files(where) if os.path.lexists(path)]
     if given.flag("print"):
-        print(*there, sep="\n")
-        return 0
+        _tell(given, {"files": there}, *there)
+        return DONE
     if not there:
-        print("There is no service of sessiond here.")
-        return 0
+        _tell(given, {"removed": []}, "There is no service of sessiond here.")
+        return DONE
     if service.manager_answers():
         unit = unit_name(where)
         if sys.platform == "darwin":
@@ -66,10 +75,15 @@ def uninstall(given: Given) -> int:
             service.ask("disable", "--now", f"{unit}.socket", f"{unit}.service")
     for path in there:
         Path(path).unlink()
-        print(f"{path} removed")
+    _tell(given, {"removed": there}, *(f"{path} removed" for path in there))
     if sys.platform != "darwin" and service.manager_answers():
         service.ask("daemon-reload")
-    return 0
+    return DONE
+
+
+def _tell(given: Given, report: dict[str, Any], *lines: str) -> None:
+    """Print what was done: the report for scripts, or the lines for people."""
+    print(*([json.dumps(report, ensure_ascii=False)] if given.flag("json") else lines), sep="\n")
 
 
 def _written(path: str, text: str) -> bool:
@@ -109,4 +123,7 @@ def _by_hand(where: Places) -> list[str]:
 
 def _failed(refused: str) -> int:
     print(f"sessiond: the service manager refused: {refused}", file=sys.stderr)
-    return 1
+    print(
+        "  systemctl --user status says how it is; sessiond works without the service, too.", file=sys.stderr
+    )
+    return REFUSED

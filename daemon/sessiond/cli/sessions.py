@@ -1,4 +1,4 @@
-"""Commands about whole sessions: new, continue, list, show, fork, move, rename, tag.
+"""Commands about whole sessions: new, list, show, fork, move, rename, tag.
 
 Those that lead to one session print its id alone on standard output, for scripts, and the rest on standard
 error.
@@ -45,30 +45,6 @@ def new(given: Given) -> int:
     print(one_line(session["sessionId"]))
     if sys.stdout.isatty():
         print("A draft until its first assistant message. Next: sessiond append --user TEXT", file=sys.stderr)
-    return 0
-
-
-def resume(given: Given) -> int:
-    """Send `session/continue`."""
-    params: dict[str, Any] = {"cwd": where(given)}
-    if given.flag("no-create"):
-        params["create"] = False
-    with connect() as daemon:
-        if given.flag("json"):
-            print(daemon.call_text("session/continue", with_terminal(params)))
-            return 0
-        found = daemon.call("session/continue", with_terminal(params))
-    print(one_line(found["session"]["sessionId"]))
-    print(one_line(found["because"]["message"]), file=sys.stderr)
-    for it in found["former"]:
-        there = human.count(len(it["sessionIds"]), "session")
-        print(f"{there} of {one_line(it['cwd'])}, which is gone: {one_line(it['message'])}", file=sys.stderr)
-        ours = one_line(it["sessionIds"][0])
-        print(
-            f"  To have the newest here: sessiond move {ours} --cwd {one_line(params['cwd'])}",
-            file=sys.stderr,
-        )
-    _warn_of(found.get("problems", []))
     return 0
 
 
@@ -120,7 +96,7 @@ def show(given: Given) -> int:
             return 0
         found = daemon.call("session/info", {"sessionId": session})
     _print_session(found["session"])
-    _warn_of(found.get("problems", []))
+    warn_of(found.get("problems", []))
     return 0
 
 
@@ -276,7 +252,8 @@ def _print_entries(text: str) -> None:
         print("\n".join(lines(shown)) if sys.stdout.isatty() else shown)
 
 
-def _warn_of(problems: Sequence[dict[str, Any]]) -> None:
+def warn_of(problems: Sequence[dict[str, Any]]) -> None:
+    """Say on standard error what is wrong in a file."""
     for problem in problems[:10]:
         place = f"line {problem['line']}, byte {problem['byteOffset']}"
         print(

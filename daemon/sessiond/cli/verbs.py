@@ -2,7 +2,7 @@
 
 from sessiond.cli.arguments import Option, Verb
 from sessiond.cli.model_verbs import MODEL_VERBS
-from sessiond.cli.options import CURSOR, INSTRUCTIONS, JSON
+from sessiond.cli.options import CURSOR, INSTRUCTIONS, JSON, REPORT
 
 VERBS: dict[str, Verb] = {
     "new": Verb(
@@ -22,13 +22,15 @@ VERBS: dict[str, Verb] = {
     ),
     "continue": Verb(
         "Find this terminal's session, say why that one, and print its id",
-        "sessions:resume",
+        "resume:resume",
         (),
         (
             Option("cwd", "DIR", "the folder to look in (default: this one)"),
             Option("no-create", "", "fail when there is none instead of starting one"),
+            Option("prompt", "", "only id and title, for a shell's prompt; silent (exit code 1) without any"),
             JSON,
         ),
+        "--prompt starts no daemon, waits for none and changes nothing.",
     ),
     "list": Verb(
         "List the sessions of this folder, newest first",
@@ -182,6 +184,7 @@ VERBS: dict[str, Verb] = {
         (
             Option("port", "N", "serve it on this port of 127.0.0.1 (default: a free one)"),
             Option("no-open", "", "only print the address"),
+            Option("json", "", "print the address as JSON"),
         ),
         "The address holds a token that is good once. Nobody else on this machine or network can open the page.",
     ),
@@ -348,14 +351,14 @@ VERBS: dict[str, Verb] = {
         "Let systemd (or launchd) listen for the daemon, and start it when somebody comes",
         "service:install",
         (),
-        (Option("print", "", "only show the files that it would write"),),
+        (Option("print", "", "only show the files that it would write"), REPORT),
         "Writes unit files of this user and switches them on. Run again after an update: what is right is left alone.",
     ),
     "uninstall-service": Verb(
         "Take the service away again; commands start the daemon by themselves, as before",
         "service:uninstall",
         (),
-        (Option("print", "", "only list the files that it would remove"),),
+        (Option("print", "", "only list the files that it would remove"), REPORT),
     ),
     "rpc": Verb(
         "Call any method and print the result",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json  # noqa: TID251 - a reader of --json would use it
 import sys
 import tempfile
 import threading
 import webbrowser
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -27,7 +29,8 @@ def view(given: Given) -> int:
     """Serve the page until Ctrl-C."""
     with blocking.connect() as daemon:
         session = session_id(daemon, given)
-    show = _say if given.flag("no-open") else _open
+    say = _say_as_json if given.flag("json") else _say
+    show = say if given.flag("no-open") else partial(_open, say)
     with contextlib.ExitStack() as left:
         asyncio.run(_serve(session, given.number("port") or 0, lambda address: show(address, left)))
     return 0
@@ -52,9 +55,13 @@ def _say(address: str, _left: contextlib.ExitStack) -> None:
     print("The address is good for one browser. Ctrl-C ends the page.", file=sys.stderr)
 
 
-def _open(address: str, left: contextlib.ExitStack) -> None:
+def _say_as_json(address: str, _left: contextlib.ExitStack) -> None:
+    print(json.dumps({"address": address}), flush=True)
+
+
+def _open(say: Callable[..., None], address: str, left: contextlib.ExitStack) -> None:
     """Open a file in a private folder that leads to the page: everybody sees the command line of a browser."""
-    _say(address, left)
+    say(address, left)
     leads = Path(left.enter_context(tempfile.TemporaryDirectory(prefix="sessiond-view-"))) / "view.html"
     leads.write_text(
         f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">\n', encoding="utf-8"

@@ -4,7 +4,6 @@ Names are a convenience of people and of listings; the header of a log decides w
 that of pi and oh-my-pi (facts: pi-omp §2.1), so that a person finds the same names everywhere.
 """
 
-import hashlib
 import re
 from collections.abc import Iterator
 from itertools import count
@@ -92,5 +91,7 @@ def _fitted(name: str, limit: int) -> str:
     data = name.encode("utf-8", "surrogateescape")
     if len(data) <= limit:
         return name
+    import hashlib  # a prompt of a shell waits for this module, and hardly a name is that long
+
     digest = hashlib.sha256(data).hexdigest()[:12]
     return data[: limit - len(digest) - 1].decode("utf-8", "ignore") + "-" + digest
