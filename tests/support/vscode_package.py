@@ -1,10 +1,12 @@
 """The extension for VS Code as people install it: the .vsix of this checkout, made once however many tests want it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from support.installed_editors import PROJECT
+from support.installed_workbench import NODE
 
 EXTENSION = PROJECT / "editors/vscode"
 
@@ -19,3 +21,19 @@ def the_package() -> Path:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return Path(done.stdout.splitlines()[-1])
+
+
+def bundle_host_suite(into: Path) -> Path:
+    """What runs inside the extension host (`test/host`), as one file in a folder."""
+    suite = into / "suite.cjs"
+    options = ["--bundle", "--platform=node", "--format=cjs", "--external:vscode", f"--outfile={suite}"]
+    done = subprocess.run(
+        [EXTENSION / "node_modules/.bin/esbuild", "test/host/suite.ts", *options],
+        cwd=EXTENSION,
+        env={**os.environ, "PATH": f"{NODE.parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        encoding="utf-8",
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return suite

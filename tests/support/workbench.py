@@ -113,6 +113,11 @@ class Window:
         """The item of the status bar with a text."""
         return self.page.locator(".statusbar-item").filter(has_text=text)
 
+    @property
+    def is_attached(self) -> "Locator":
+        """The item of the status bar, as long as it says so."""
+        return self.page.get_by_role("button", name="sessiond: attached")
+
     def tab(self, name: str | re.Pattern[str]) -> "Locator":
         """The tab of an open editor."""
         return self.page.locator(".tabs-container").get_by_role("tab", name=name)
@@ -166,6 +171,7 @@ def a_window(
         window = Window(watched, server, folder, where)
         watched.page.goto(server.at(folder))
         window.show_views()
+        expect(window.is_attached).to_be_visible()
         yield window
     finally:
         watched.context.close()

@@ -123,6 +123,7 @@ def _running(server: Server, options: tuple[str, ...]) -> Iterator[None]:
         "--accept-server-license-terms",
         "--enable-smoke-test-driver",
         "--telemetry-level=off",
+        "--force-disable-user-env",  # a login shell of this machine may know another `sessiond`
         *options,
     )
     process = subprocess.Popen(

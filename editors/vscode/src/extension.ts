@@ -1,6 +1,7 @@
 // Puts the parts together, nothing else.
 import * as vscode from "vscode";
 import { AttachedDaemon } from "./daemon/attach.ts";
+import type { Daemon } from "./daemon/daemon.ts";
 import { registerLifecycle } from "./lifecycle.ts";
 import { createLogs } from "./logs.ts";
 import { onReconnectingChange } from "./settings.ts";
@@ -8,9 +9,14 @@ import { createStatus } from "./status.ts";
 import { commandTitles } from "./titles.ts";
 import { startWhenWanted } from "./wanted.ts";
 
+/** What other extensions, and tests, may use. */
+export interface Exports {
+  readonly daemon: Daemon;
+}
+
 let daemon: AttachedDaemon | undefined;
 
-export function activate(context: vscode.ExtensionContext): void {
+export function activate(context: vscode.ExtensionContext): Exports {
   const logs = createLogs();
   const attached = new AttachedDaemon(logs);
   daemon = attached;
@@ -29,6 +35,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.onDidGrantWorkspaceTrust(reconsider),
     startWhenWanted(attached),
   );
+  return { daemon: attached };
 }
 
 export async function deactivate(): Promise<void> {
