@@ -37,7 +37,7 @@ export async function dial(paths: readonly string[], signal: AbortSignal): Promi
 }
 
 function nobody(error: unknown): boolean {
-  return ["ENOENT", "ECONNREFUSED"].includes((error as NodeJS.ErrnoException).code ?? "");
+  return ["ENOENT", "ENOTDIR", "ECONNREFUSED"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
 function knock(path: string, signal: AbortSignal): Promise<net.Socket> {

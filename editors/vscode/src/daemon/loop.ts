@@ -54,6 +54,8 @@ export class AttachLoop {
   #restartQueued: Promise<void> | undefined;
   /** Somebody wants a daemon that runs, not only one that happens to run. */
   #startWanted = false;
+  /** Why the last start came to nothing; told until the next one. */
+  #startProblem: string | undefined;
   /** The daemon is about to end because this window stopped it. */
   #stopping = false;
   #closed = false;
@@ -204,6 +206,7 @@ export class AttachLoop {
       this.#attachment = attachment;
       this.#lastPid = pid;
       this.#startWanted = false;
+      this.#startProblem = undefined;
       const known = pid === undefined ? {} : { pid };
       this.#become({ kind: "attached", ...attachment.facts, socket: dialled.path, ...known });
       return attachment;
@@ -224,7 +227,7 @@ export class AttachLoop {
       }
       this.#startWanted ||= this.#died() && this.#world.autoStart() && this.#deaths.note(Date.now());
       if (!this.#startWanted) {
-        throw new Error(`The daemon does not run: ${error.message}.`);
+        throw new Error(this.#startProblem ?? `The daemon does not run: ${error.message}.`);
       }
     }
     const against = this.#world.noStart();
@@ -241,12 +244,14 @@ export class AttachLoop {
     }
     // Once: what fails now is told, and tried again when somebody asks again.
     this.#startWanted = false;
+    this.#startProblem = undefined;
     this.#become({ kind: "connecting" });
     try {
       await this.#world.start(found.file, signal);
       return await dial(this.#world.sockets(), signal);
     } catch (error) {
-      throw new Error(`The daemon could not be started: ${(error as Error).message}`);
+      this.#startProblem = `The daemon could not be started: ${(error as Error).message}`;
+      throw new Error(this.#startProblem);
     }
   }
 

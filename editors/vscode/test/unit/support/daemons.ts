@@ -1,0 +1,104 @@
+// A real daemon with a home of its own, and a greeting over its socket as an editor gives it.
+import { execFile } from "node:child_process";
+import * as fs from "node:fs";
+import type * as net from "node:net";
+import * as os from "node:os";
+import * as path from "node:path";
+import type { TestContext } from "node:test";
+import { promisify } from "node:util";
+import { createMessageConnection, SocketMessageReader, SocketMessageWriter } from "vscode-jsonrpc/node.js";
+import { readEndpoint } from "../../../src/daemon/endpoint.ts";
+import { daemonError } from "../../../src/daemon/errors.ts";
+import type { Attachment } from "../../../src/daemon/loop.ts";
+import { greeting, terminal } from "../../../src/daemon/options.ts";
+import { type Environment, type Places, places } from "../../../src/daemon/places.ts";
+import type { Handshake } from "../../../src/protocol.ts";
+
+/** The command: that of the environment in which `scripts/build-vscode` runs, or the one of this checkout. */
+export const SESSIOND =
+  process.env["SESSIOND"] ?? path.resolve(import.meta.dirname, "../../../../../.venv/bin/sessiond");
+
+export class Home {
+  readonly folder: string;
+  readonly environment: Environment;
+  readonly places: Places;
+
+  constructor() {
+    this.folder = fs.mkdtempSync(path.join(os.tmpdir(), "sd-"));
+    const { PATH, HOME, LANG } = process.env;
+    this.environment = { PATH, HOME, LANG, SESSIOND_HOME: path.join(this.folder, "h") };
+    this.places = places("", this.environment);
+  }
+
+  get pid(): number | undefined {
+    return readEndpoint(this.places.endpoint)?.pid;
+  }
+
+  async run(...words: string[]): Promise<string> {
+    const options = { env: this.environment as NodeJS.ProcessEnv, cwd: this.folder };
+    return (await promisify(execFile)(SESSIOND, words, options)).stdout;
+  }
+
+  kill(): void {
+    if (this.pid !== undefined) {
+      process.kill(this.pid, "SIGKILL");
+    }
+  }
+}
+
+/** A home whose daemon, if one runs at the end, ends with the test. */
+export function aHome(t: TestContext): Home {
+  const home = new Home();
+  t.after(async () => {
+    await home.run("stop").catch(() => undefined); // none runs
+    fs.rmSync(home.folder, { recursive: true, force: true });
+  });
+  return home;
+}
+
+/** Greet as VS Code's client does, without VS Code. */
+export async function greet(
+  socket: net.Socket,
+  signal: AbortSignal,
+  versions?: number[],
+): Promise<Attachment & { request(method: string, params: object): Promise<unknown> }> {
+  const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
+  const ended = new Promise<void>((resolve) => connection.onClose(() => resolve()));
+  const givenUp = () => socket.destroy();
+  signal.addEventListener("abort", givenUp, { once: true });
+  connection.onClose(() => connection.dispose());
+  connection.listen();
+  try {
+    const ours = greeting("test", terminal(undefined, "test", undefined, process.pid), {});
+    const said = await connection.sendRequest<{
+      serverInfo: { version: string };
+      capabilities: { experimental: { sessiond: Handshake } };
+    }>("initialize", {
+      processId: process.pid,
+      rootUri: null,
+      capabilities: { textDocument: { hover: {} } },
+      initializationOptions: { sessiond: versions ? { ...ours, protocolVersions: versions } : ours },
+    });
+    const { epoch, methods } = said.capabilities.experimental.sessiond;
+    return {
+      facts: { version: said.serverInfo.version, epoch, methods },
+      ended,
+      end: async () => {
+        socket.destroy();
+        await ended;
+      },
+      request: async (method, params) => {
+        try {
+          return await connection.sendRequest(method, params);
+        } catch (error) {
+          throw daemonError(error);
+        }
+      },
+    };
+  } catch (error) {
+    socket.destroy();
+    throw daemonError(error);
+  } finally {
+    signal.removeEventListener("abort", givenUp);
+  }
+}
