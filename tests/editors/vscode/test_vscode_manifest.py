@@ -1,0 +1,207 @@
+"""The extension's package.json keeps what VS Code takes silently: everything named is there, and says what it is.
+
+Nothing here needs Node or VS Code.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+EXTENSION = ROOT / "editors/vscode"
+
+
+def read(name: str) -> Any:
+    return msgspec.json.decode((EXTENSION / name).read_bytes())
+
+
+PACKAGE = read("package.json")
+CONTRIBUTES = PACKAGE["contributes"]
+COMMANDS: dict[str, Any] = {it["command"]: it for it in CONTRIBUTES["commands"]}
+VIEWS: dict[str, Any] = {it["id"]: it for views in CONTRIBUTES["views"].values() for it in views}
+SOURCE = "\n".join(
+    path.read_text(encoding="utf-8")
+    for path in sorted((EXTENSION / "src").rglob("*.ts"))
+    if path.name != "protocol.ts"
+)
+LITERALS = set(re.findall(r"[\"'`](sessiond\.[A-Za-z.]+)[\"'`]", SOURCE))
+"""Whatever the source calls by a name that begins with ours."""
+CONTEXT_KEYS = set(re.findall(r"\"setContext\",\s*\"(sessiond\.[A-Za-z.]+)\"", SOURCE))
+SERVED = {f"sessiond.{name}" for name in ("branch", "fork", "label", "open", "export", "compact")}
+"""Commands that the daemon serves, under names that may be ours, too."""
+INTERNAL = {"sessiond.runServerCommand"}
+"""Commands that only links and code actions of ours call, with arguments that nobody could type."""
+
+
+def settings() -> Iterator[tuple[str, Any]]:
+    configuration = CONTRIBUTES["configuration"]
+    for section in configuration if isinstance(configuration, list) else [configuration]:
+        yield from section["properties"].items()
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from strings(inner)
+
+
+def conditions() -> Iterator[str]:
+    """All that is written in VS Code's language of conditions."""
+    for items in CONTRIBUTES["menus"].values():
+        yield from (it["when"] for it in items if "when" in it)
+    for name in ("viewsWelcome", "keybindings"):
+        yield from (it["when"] for it in CONTRIBUTES.get(name, []) if "when" in it)
+    yield from (it["enablement"] for it in COMMANDS.values() if "enablement" in it)
+    yield from (it["when"] for it in VIEWS.values() if "when" in it)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_a_title_in_our_category_and_says_when_the_palette_shows_it(name: str) -> None:
+    command = COMMANDS[name]
+    assert name.startswith("sessiond.")
+    assert command["category"] == "sessiond"
+    assert re.fullmatch(r"%command\.[\w.]+%", command["title"])
+    (entry,) = [it for it in CONTRIBUTES["menus"]["commandPalette"] if it["command"] == name]
+    assert entry["when"]
+
+
+def test_what_menus_offer_is_a_command_of_ours() -> None:
+    for menu, items in CONTRIBUTES["menus"].items():
+        for it in items:
+            assert it.get("command", it.get("submenu")) in COMMANDS.keys() | {
+                submenu["id"] for submenu in CONTRIBUTES.get("submenus", [])
+            }, (menu, it)
+
+
+def test_a_command_that_is_a_button_has_an_icon() -> None:
+    buttons = [
+        it["command"]
+        for menu in ("view/title", "view/item/context", "editor/title")
+        for it in CONTRIBUTES["menus"].get(menu, [])
+        if it.get("group", "").startswith(("navigation", "inline")) and "command" in it
+    ]
+    assert [name for name in buttons if "icon" not in COMMANDS[name]] == []
+
+
+def test_every_command_is_registered_and_every_registered_command_is_contributed() -> None:
+    named = LITERALS & (COMMANDS.keys() | INTERNAL)
+    assert COMMANDS.keys() - named == set()
+    registered = set(re.findall(r"registerCommand\(\s*[\"'](sessiond\.[A-Za-z.]+)[\"']", SOURCE))
+    assert registered - COMMANDS.keys() - INTERNAL == set()
+
+
+def test_whatever_the_source_names_is_there() -> None:
+    prefixes, files = {"sessiond.lsp"}, {"sessiond.sock", "sessiond.log"}
+    shown = {walkthrough["id"] for walkthrough in CONTRIBUTES["walkthroughs"]} | {"sessiond.status"}
+    known = COMMANDS.keys() | INTERNAL | VIEWS.keys() | dict(settings()).keys() | CONTEXT_KEYS | SERVED
+    assert LITERALS - known - prefixes - shown - files == set()
+
+
+def test_conditions_ask_only_for_what_the_source_sets() -> None:
+    asked = {name for text in conditions() for name in re.findall(r"\bsessiond\.[A-Za-z.]+", text)}
+    # A condition may also name a view (`view == sessiond.tree`) or a setting (`config.sessiond.…`).
+    assert asked - CONTEXT_KEYS - VIEWS.keys() - dict(settings()).keys() == set()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_has_an_icon_and_something_to_say_when_it_is_empty(name: str) -> None:
+    assert (EXTENSION / VIEWS[name]["icon"]).exists()
+    welcome = [it for it in CONTRIBUTES["viewsWelcome"] if it["view"] == name]
+    assert any("attached" in it["when"] or "offline" in it["when"] for it in welcome)
+
+
+def test_a_view_says_what_to_do_in_every_state_without_a_daemon() -> None:
+    states = ("connecting", "offline", "missing", "mismatch", "stopped", "unsupported")
+    said = [it["when"] for it in CONTRIBUTES["viewsWelcome"] if it["view"] == "sessiond.sessions"]
+    for state in states:
+        assert any(f"sessiond.state == {state}" in when for when in said), state
+
+
+def test_links_lead_to_commands_that_are_there() -> None:
+    texts = read("package.nls.json")
+    links = {link for text in texts.values() for link in re.findall(r"\(command:([\w.]+)", text)}
+    focus = {f"{view}.focus" for view in VIEWS}  # VS Code makes one for every view
+    ours = {link for link in links if link.startswith("sessiond.")}
+    assert ours - COMMANDS.keys() - focus == set()
+
+
+@pytest.mark.parametrize("name", [name for name, _ in settings()])
+def test_a_setting_has_a_scope_a_place_a_description_and_a_default(name: str) -> None:
+    about = dict(settings())[name]
+    assert name.startswith("sessiond.")
+    assert about["scope"] in ("window", "resource", "machine-overridable", "application")
+    assert isinstance(about["order"], int)
+    assert re.fullmatch(r"%setting\.[\w.]+%", about["markdownDescription"])
+    assert "default" in about
+    if "enum" in about:
+        assert len(about["markdownEnumDescriptions"]) == len(about["enum"])
+
+
+def test_every_setting_is_used_by_the_source() -> None:
+    by_the_library = {"sessiond.trace.server"}
+    for name in dict(settings()).keys() - by_the_library:
+        tail = name.removeprefix("sessiond.")
+        assert re.search(rf"[\"'](sessiond\.)?{re.escape(tail)}[\"']", SOURCE), name
+
+
+def test_settings_that_name_a_path_do_not_count_in_a_workspace_without_trust() -> None:
+    by_the_machine = {name for name, about in settings() if about["scope"] == "machine-overridable"}
+    untrusted = PACKAGE["capabilities"]["untrustedWorkspaces"]
+    assert untrusted["supported"] == "limited"
+    assert set(untrusted["restrictedConfigurations"]) == by_the_machine
+
+
+def test_no_two_settings_of_a_section_have_one_place() -> None:
+    configuration = CONTRIBUTES["configuration"]
+    for section in configuration if isinstance(configuration, list) else [configuration]:
+        places = [about["order"] for about in section["properties"].values()]
+        assert len(set(places)) == len(places)
+
+
+def test_every_text_is_used_and_every_used_text_is_there() -> None:
+    used = {found for text in strings(PACKAGE) for found in re.findall(r"^%(.+)%$", text)}
+    assert used == read("package.nls.json").keys()
+
+
+def test_files_that_the_manifest_names_are_there() -> None:
+    named = [PACKAGE["icon"], *(it["icon"] for it in CONTRIBUTES["viewsContainers"]["activitybar"])]
+    for walkthrough in CONTRIBUTES["walkthroughs"]:
+        for step in walkthrough["steps"]:
+            media = step["media"]
+            named.append(media.get("svg") or media.get("markdown"))
+            assert step["completionEvents"]
+    assert [name for name in named if not (EXTENSION / name).exists()] == []
+
+
+def test_dependencies_are_pinned_and_the_lock_file_names_no_registry() -> None:
+    for name in ("dependencies", "devDependencies"):
+        assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in PACKAGE[name].values())
+    packages = read("package-lock.json")["packages"]
+    assert [name for name, about in packages.items() if "resolved" in about] == []
+
+
+def test_the_oldest_vs_code_is_the_one_that_the_types_are_of() -> None:
+    assert PACKAGE["engines"]["vscode"] == f"^{PACKAGE['devDependencies']['@types/vscode']}"
+
+
+def test_the_tables_of_the_readme_are_as_the_manifest_is() -> None:
+    command = [sys.executable, str(ROOT / "scripts/gen_vscode_readme.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_pictures_of_the_readme_are_there() -> None:
+    page = (EXTENSION / "README.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page)
+    assert [name for name in pictures if not (EXTENSION / name).exists()] == []

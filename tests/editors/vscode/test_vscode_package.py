@@ -1,0 +1,39 @@
+"""What is in the .vsix that people install: what the extension needs, and nothing else."""
+
+import re
+import zipfile
+
+import pytest
+
+from support.vscode_package import the_package
+
+pytestmark = [pytest.mark.editors, pytest.mark.slow]
+
+EXPECTED = (
+    r"\[Content_Types\]\.xml",
+    r"extension\.vsixmanifest",
+    r"extension/(changelog|readme)\.md",
+    r"extension/LICENSE\.txt",
+    r"extension/(icon\.png|package\.json|package\.nls\.json)",
+    r"extension/dist/[a-z]+\.js",
+    r"extension/media/[a-z-]+\.svg",
+    r"extension/walkthrough/[a-z]+\.(svg|md)",
+)
+
+
+def test_the_package_has_what_the_extension_needs_and_nothing_else() -> None:
+    with zipfile.ZipFile(the_package()) as package:
+        names = package.namelist()
+    assert [name for name in names if not any(re.fullmatch(it, name) for it in EXPECTED)] == []
+    assert [it for it in EXPECTED if not any(re.fullmatch(it, name) for name in names)] == []
+
+
+def test_the_package_is_small() -> None:
+    assert the_package().stat().st_size < 1_000_000
+
+
+def test_the_package_has_nothing_of_the_machine_that_made_it() -> None:
+    with zipfile.ZipFile(the_package()) as package:
+        bundle = package.read("extension/dist/extension.js").decode()
+    assert "sourceMappingURL" not in bundle
+    assert re.findall(r"/(?:home|root|work)/[a-z]+/", bundle) == []
