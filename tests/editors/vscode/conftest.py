@@ -1,4 +1,7 @@
-"""One server and one browser for all tests of a process; a window, a folder and a daemon for each test."""
+"""One server for all tests of a process, a browser for each file of them; a window, a folder and a daemon for each test.
+
+The browser goes with its file: whatever runs an event loop of its own could not beside it.
+"""
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 _shown = pytest.StashKey[Window]()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
     with a_browser() as found:
         yield found
