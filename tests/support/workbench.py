@@ -113,10 +113,9 @@ class Window:
         """The item of the status bar with a text."""
         return self.page.locator(".statusbar-item").filter(has_text=text)
 
-    @property
-    def is_attached(self) -> "Locator":
-        """The item of the status bar, as long as it says so."""
-        return self.page.get_by_role("button", name="sessiond: attached")
+    def daemon_is(self, state: str) -> None:
+        """Wait until the item of the status bar says so of the daemon."""
+        expect(self.page.get_by_role("button", name=f"sessiond: {state}", exact=True)).to_be_visible()
 
     def tab(self, name: str | re.Pattern[str]) -> "Locator":
         """The tab of an open editor."""
@@ -131,10 +130,12 @@ class Window:
         self.options.filter(has_text=name).first.click()
         expect(self.tab(re.compile(f"^{re.escape(name)}"))).to_be_visible()
 
-    @property
-    def problems(self) -> "Locator":
-        """The rows of the Problems panel; `command("Problems: Focus on Problems View")` opens it."""
-        return self.page.locator(".markers-panel").get_by_role("treeitem")
+    def show_problems(self, errors: int) -> "Locator":
+        """The rows of the Problems panel, once there are so many errors; their count in the status bar opens it."""
+        self.page.get_by_role("button", name=f"Errors: {errors}", exact=True).click()
+        panel = self.page.locator(".markers-panel")
+        expect(panel).to_be_visible()
+        return panel.get_by_role("treeitem")
 
     def webview(self) -> "FrameLocator":
         """The inside of the one webview that is shown."""
@@ -158,21 +159,24 @@ class Window:
 
 @contextlib.contextmanager
 def a_window(
-    browser: "Browser", server: Server, folder: Path, where: Places, **settings: Any
+    browser: "Browser", server: Server, folder: Path, where: Places, *files: Path, **settings: Any
 ) -> Iterator[Window]:
-    """The workbench with a folder whose sessions are those of the daemon of `where`."""
+    """The workbench with a folder whose sessions are those of the daemon of `where`, and with some files open."""
     chosen = folder / ".vscode/settings.json"
     chosen.parent.mkdir(exist_ok=True)
     # The PATH of an extension is that of a login, which knows nothing of this Python.
     ours = {"sessiond.home": str(where.home), "sessiond.path": str(Path(sys.executable).parent / "sessiond")}
     chosen.write_text(json.dumps({**ours, **settings}), encoding="utf-8")
     watched = Watched(browser, (1280, 800))
+    window = Window(watched, server, folder, where)
     try:
-        window = Window(watched, server, folder, where)
-        watched.page.goto(server.at(folder))
+        watched.page.goto(server.at(folder, [("openFile", server.remote(it)) for it in files]))
         window.show_views()
-        expect(window.is_attached).to_be_visible()
+        window.daemon_is("attached")
         yield window
+    except BaseException as failure:
+        failure.add_note(window.state())
+        raise
     finally:
         watched.context.close()
     assert {it.split("/")[2] for it in watched.asked if it.startswith(("http", "ws"))} == {

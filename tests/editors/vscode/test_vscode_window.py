@@ -12,3 +12,8 @@ def test_the_views_are_there_and_nothing_pops_up(window: Window) -> None:
     for view in (window.sessions, window.tree, window.labels):
         expect(view.pane).to_be_visible()
     expect(window.toasts).to_have_count(0)
+
+
+def test_the_log_of_the_client_can_be_shown(window: Window) -> None:
+    window.command("sessiond: Show Client Log")
+    expect(window.page.get_by_role("document", name="sessiond - Output")).to_contain_text("info")

@@ -1,0 +1,55 @@
+"""A window and the daemon: it goes, comes back, is killed, is stopped by whoever sits there; and nothing pops up."""
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sessiond.client.dial import read_endpoint
+from support.browsers import expect
+from support.commands import Shell
+from support.homes import wait_until
+from support.logs import assistant, header, log, user
+from support.stories import Story
+from support.workbench import Window, a_window
+from support.workbench_server import Server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def test_a_window_waits_for_a_daemon_that_was_stopped_elsewhere(window: Window, shell: Shell) -> None:
+    shell("stop")
+    window.daemon_is("offline")
+    shell("list")
+    window.daemon_is("attached")
+    expect(window.toasts).to_have_count(0)
+
+
+def test_a_daemon_that_was_killed_is_started_again_without_a_word(window: Window, shell: Shell) -> None:
+    killed = read_endpoint(shell.where)["pid"]
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: read_endpoint(shell.where).get("pid") != killed)
+    window.daemon_is("attached")
+    expect(window.toasts).to_have_count(0)
+
+
+def test_a_daemon_stopped_in_the_window_stays_so_until_it_is_started_there(window: Window) -> None:
+    window.command("sessiond: Stop Daemon")
+    window.daemon_is("stopped")
+    window.command("sessiond: Start Daemon")
+    window.daemon_is("attached")
+    expect(window.toasts).to_have_count(0)
+
+
+def test_a_line_that_is_no_entry_stands_in_the_problems_panel(
+    browser: "Browser", server: Server, shell: Shell, story: Story
+) -> None:
+    damaged = shell.folder / "damaged.jsonl"
+    damaged.write_bytes(log(header(), user("hi"), b"this is no entry\n", assistant("hello")))
+    with a_window(browser, server, shell.folder, shell.where, damaged) as window:
+        problems = window.show_problems(1)
+        expect(problems.filter(has_text="not JSON")).to_contain_text("Ln 3")
