@@ -1,4 +1,4 @@
-"""One server for all tests of a process, a browser for each file of them; a window, a folder and a daemon for each test.
+"""One server for all tests of a process, a browser for each file, and a window, a folder and a daemon for each test.
 
 The browser goes with its file: whatever runs an event loop of its own could not beside it.
 """
