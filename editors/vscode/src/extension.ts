@@ -1,5 +1,6 @@
 // Puts the parts together, nothing else.
 import * as vscode from "vscode";
+import { registerViews } from "./browse.ts";
 import { AttachedDaemon } from "./daemon/attach.ts";
 import type { Daemon } from "./daemon/daemon.ts";
 import { registerLifecycle } from "./lifecycle.ts";
@@ -33,6 +34,7 @@ export function activate(context: vscode.ExtensionContext): Exports {
     createStatus(attached, commandTitles(context.extension)),
     onReconnectingChange(reconsider),
     vscode.workspace.onDidGrantWorkspaceTrust(reconsider),
+    registerViews(attached, context.workspaceState),
     startWhenWanted(attached),
   );
   return { daemon: attached };

@@ -67,6 +67,11 @@ export class Rows {
     return this.#above.length + this.#list.length;
   }
 
+  /** Rows of the stretch alone. */
+  get stretch(): number {
+    return this.#list.length;
+  }
+
   get first(): Row | undefined {
     return this.#list[0];
   }

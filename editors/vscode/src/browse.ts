@@ -1,0 +1,33 @@
+// The views of sessions, and all that a person does with sessions and entries, put together.
+import * as vscode from "vscode";
+import { comparingCommands } from "./commands/comparing.ts";
+import { entryCommands } from "./commands/entries.ts";
+import { exportCommands } from "./commands/exporting.ts";
+import { sessionCommands } from "./commands/sessions.ts";
+import { viewCommands } from "./commands/viewing.ts";
+import type { Views } from "./commands/target.ts";
+import { Current } from "./current.ts";
+import type { Daemon } from "./daemon/daemon.ts";
+import { Preview } from "./preview.ts";
+import { attempt } from "./tell.ts";
+import { LabelsView } from "./views/labelsView.ts";
+import { SessionsView } from "./views/sessionsView.ts";
+import { TreeView } from "./views/treeView.ts";
+
+export function registerViews(daemon: Daemon, memory: vscode.Memento): vscode.Disposable {
+  const current = new Current(daemon, memory);
+  const tree = new TreeView(daemon, current);
+  const sessions = new SessionsView(daemon, current);
+  const views: Views = { daemon, current, tree, sessions };
+  const commands = {
+    ...viewCommands(views),
+    ...sessionCommands(views),
+    ...entryCommands(views),
+    ...comparingCommands(views),
+    ...exportCommands(views),
+  };
+  const registered = Object.entries(commands).map(([name, run]) =>
+    vscode.commands.registerCommand(name, (argument?: unknown) => attempt(() => run(argument))),
+  );
+  return vscode.Disposable.from(current, tree, sessions, new LabelsView(daemon, current), new Preview(daemon), ...registered);
+}

@@ -1,0 +1,44 @@
+// Two paths of a session side by side.
+import * as vscode from "vscode";
+import { comparedSentence } from "../model/compared.ts";
+import { openDocument, uriOf } from "../preview.ts";
+import { murmur, say } from "../tell.ts";
+import { type Command, type EntryTarget, onEntry, type Views } from "./target.ts";
+
+export function comparingCommands(views: Views): Record<string, Command> {
+  let selected: EntryTarget | undefined;
+  const select = async (target: EntryTarget): Promise<void> => {
+    selected = target;
+    await vscode.commands.executeCommand("setContext", "sessiond.compare", true);
+    murmur(`${target.entryId} is compared with the entry that you choose next.`);
+  };
+  return {
+    "sessiond.selectForCompare": onEntry(views, select),
+    "sessiond.compareWithSelected": onEntry(views, async (target) => {
+      if (selected?.sessionId === target.sessionId) {
+        await compare(views, selected, target.entryId);
+      } else {
+        say("Select an entry of this session for compare first: entries of two sessions have no path in common.");
+      }
+    }),
+    "sessiond.compareWithLeaf": onEntry(views, async (target) => {
+      const tip = views.tree.model?.sessionId === target.sessionId ? views.tree.model.leafId : null;
+      if (tip === null || tip === target.entryId) {
+        say("There is nothing to compare: this is where the path ends.");
+      } else {
+        await compare(views, target, tip);
+      }
+    }),
+  };
+}
+
+async function compare({ daemon }: Views, { sessionId, entryId: leftId }: EntryTarget, rightId: string): Promise<void> {
+  const compared = await daemon.request("session/compare", { sessionId, leftId, rightId });
+  const path = (entryId: string): vscode.Uri => uriOf({ kind: "path", sessionId, entryId });
+  await vscode.commands.executeCommand("vscode.diff", path(leftId), path(rightId), `${leftId} ↔ ${rightId}`, {
+    preview: true,
+  });
+  say(comparedSentence(compared), {
+    "Show Figures": () => openDocument({ kind: "compare", sessionId, leftId, rightId }),
+  });
+}

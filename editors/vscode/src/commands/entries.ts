@@ -1,0 +1,123 @@
+// What a person does with an entry. What changes is drawn when the daemon tells of it, whoever caused it.
+import * as vscode from "vscode";
+import { showLine } from "../lines.ts";
+import { wordsOf } from "../model/contextDocument.ts";
+import { oneLine } from "../model/text.ts";
+import { titleOf } from "../model/words.ts";
+import { openDocument } from "../preview.ts";
+import { murmur, say } from "../tell.ts";
+import { branchWithSummary } from "./summary.ts";
+import { type Command, type EntryTarget, onEntry, sessionOf, type Views } from "./target.ts";
+
+const LONGEST_LABEL = 1000;
+
+export function entryCommands(views: Views): Record<string, Command> {
+  const about = (run: (views: Views, target: EntryTarget) => Promise<unknown>): Command =>
+    onEntry(views, (target) => run(views, target));
+  return {
+    "sessiond.revealEntry": about(revealEntry),
+    "sessiond.previewEntry": about((_, target) => openDocument({ kind: "entry", ...target })),
+    "sessiond.showContext": about((_, target) => openDocument({ kind: "context", ...target })),
+    "sessiond.showInTree": about(showInTree),
+    "sessiond.branchHere": about(branchHere),
+    "sessiond.branchWithSummary": about(branchWithSummary),
+    "sessiond.forkHere": about((_, target) => fork(views, target, "at")),
+    "sessiond.forkBefore": about((_, target) => fork(views, target, "before")),
+    "sessiond.setLabel": about(setLabel),
+    "sessiond.removeLabel": about((_, target) => label(views, target, "")),
+    "sessiond.copyEntryId": about((_, { entryId }) => copy(entryId, `Copied ${entryId}.`)),
+    "sessiond.copyEntryText": about(copyText),
+    "sessiond.copyPath": about(copyPath),
+  };
+}
+
+async function revealEntry(views: Views, target: EntryTarget): Promise<void> {
+  const { path } = await sessionOf(views, target.sessionId);
+  if (path === null) {
+    await openDocument({ kind: "entry", ...target }); // it lives in memory only
+    return;
+  }
+  const row = views.tree.model?.sessionId === target.sessionId ? views.tree.model.rows.get(target.entryId) : undefined;
+  const seq = row?.seq ?? (await seqOf(views, target));
+  try {
+    await showLine(path, seq, target.entryId);
+  } catch {
+    // The file is too large for an editor, or not where it was.
+    await openDocument({ kind: "entry", ...target });
+  }
+}
+
+async function seqOf({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<number> {
+  const { seqs } = await daemon.request("session/entries", { sessionId, ids: [entryId] });
+  return seqs[0] ?? 0;
+}
+
+/** Bring an entry into sight in the Tree, and its line in the file. */
+export async function showInTree(views: Views, target: EntryTarget): Promise<void> {
+  if (views.current.sessionId !== target.sessionId) {
+    await views.current.open({ sessionId: target.sessionId });
+  }
+  await views.tree.focus();
+  await views.tree.reach(target.entryId);
+  await revealEntry(views, target);
+}
+
+async function branchHere({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {
+  const { leafId, previousLeafId } = await daemon.request("session/branch", { sessionId, targetId: entryId });
+  if (leafId === previousLeafId) {
+    murmur("The leaf is there already.");
+    return;
+  }
+  say(`The leaf is now ${leafId}.`, {
+    Undo: () => daemon.request("session/branch", { sessionId, targetId: previousLeafId, expectedLeaf: leafId }),
+  });
+}
+
+async function fork(
+  { daemon, current }: Views,
+  { sessionId, entryId }: EntryTarget,
+  position: "at" | "before",
+): Promise<void> {
+  const { session } = await daemon.request("session/fork", { sessionId, leafId: entryId, position });
+  current.show(session);
+  say(`Forked into “${titleOf(session)}”, which the Tree shows now.`, {
+    "Show the Original": () => current.open({ sessionId }),
+  });
+}
+
+async function setLabel(views: Views, target: EntryTarget): Promise<void> {
+  const { model } = views.tree;
+  const present = model?.sessionId === target.sessionId ? (model.rows.get(target.entryId)?.label ?? "") : "";
+  const chosen = await vscode.window.showInputBox({
+    title: "Set Label",
+    prompt: "A bookmark on this entry; empty: none.",
+    value: oneLine(present),
+    validateInput: (value) => (value.length > LONGEST_LABEL ? `At most ${LONGEST_LABEL} characters.` : undefined),
+  });
+  if (chosen !== undefined) {
+    await label(views, target, chosen.trim());
+  }
+}
+
+async function label({ daemon }: Views, { sessionId, entryId }: EntryTarget, text: string): Promise<void> {
+  await daemon.request("session/label", { sessionId, targetId: entryId, label: text });
+  murmur(text === "" ? `${entryId} has no label now.` : `${entryId} is labelled [${text}].`);
+}
+
+async function copy(text: string, told: string): Promise<void> {
+  await vscode.env.clipboard.writeText(text);
+  murmur(told);
+}
+
+async function copyText({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {
+  const { entries } = await daemon.request("session/entries", { sessionId, ids: [entryId], resolveBlobs: true });
+  const text = wordsOf((entries[0] ?? {}) as Readonly<Record<string, unknown>>);
+  await copy(text, `Copied ${Array.from(text).length} characters.`);
+}
+
+async function copyPath({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {
+  const path = await daemon.request("session/export", { sessionId, leafId: entryId, format: "markdown" });
+  const secrets = path.redacted.reduce((sum, { count }) => sum + count, 0);
+  const told = secrets === 0 ? "" : ` ${secrets} secrets were left out.`;
+  await copy(path.text ?? "", `Copied the path to ${entryId} as Markdown.${told}`);
+}

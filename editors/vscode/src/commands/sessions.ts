@@ -1,0 +1,212 @@
+// What a person does with a session.
+import * as vscode from "vscode";
+import type { Daemon } from "../daemon/daemon.ts";
+import { daemonError } from "../daemon/errors.ts";
+import { ago, count, oneLine, plain } from "../model/text.ts";
+import { type Shown, titleOf } from "../model/words.ts";
+import { murmur, say } from "../tell.ts";
+import { sessionIn } from "../views/elements.ts";
+import { type Command, onSession, type Views } from "./target.ts";
+
+const LONGEST_TITLE = 1000;
+
+export function sessionCommands(views: Views): Record<string, Command> {
+  const { daemon } = views;
+  const about = (run: (views: Views, session: Shown) => Promise<unknown>): Command =>
+    onSession(views, (session) => run(views, session));
+  return {
+    "sessiond.newSession": () => newSession(views),
+    "sessiond.continueSession": () => continueSession(views),
+    "sessiond.renameSession": about(rename),
+    "sessiond.tagSession": about(tag),
+    "sessiond.deleteSession": about(remove),
+    "sessiond.forkSession": about(fork),
+    "sessiond.moveSession": about(move),
+    "sessiond.copySessionId": about((_, { sessionId }) => copy(sessionId)),
+    "sessiond.copySessionPath": about((_, { path, sessionId }) => copy(path ?? sessionId)),
+    "sessiond.openSessionFile": about(openFile),
+    "sessiond.revealSessionFile": about(revealFile),
+    "sessiond.showTrash": () => showTrash(views),
+    "sessiond.restoreSession": async (argument) => {
+      const { shown } = views.current;
+      const sessionId = sessionIn(argument) ?? (shown.kind === "gone" && shown.trashed ? shown.sessionId : undefined);
+      return sessionId === undefined ? showTrash(views) : restore(daemon, { sessionId });
+    },
+  };
+}
+
+/** The folder of this window that is meant: the only one, that of the active editor, or one that is chosen. */
+async function folder(): Promise<string | undefined> {
+  const folders = (vscode.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file");
+  const active = vscode.window.activeTextEditor?.document.uri;
+  const here = active && vscode.workspace.getWorkspaceFolder(active);
+  if (folders.length === 0) {
+    say("Open a folder first: sessions belong to folders.");
+    return undefined;
+  }
+  if (folders.length === 1 || (here !== undefined && folders.includes(here))) {
+    return (folders.length === 1 ? folders[0] : here)?.uri.fsPath;
+  }
+  return (await vscode.window.showWorkspaceFolderPick())?.uri.fsPath;
+}
+
+async function newSession({ daemon, current, tree }: Views): Promise<void> {
+  const cwd = await folder();
+  if (cwd === undefined) {
+    return;
+  }
+  const title = await vscode.window.showInputBox({
+    title: "New Session",
+    prompt: "Its title; empty: none. Until somebody answers in it, it is a draft.",
+  });
+  if (title !== undefined) {
+    const params = { cwd, ...(title.trim() === "" ? {} : { title: title.trim() }) };
+    current.show((await daemon.request("session/create", params)).session);
+    await tree.focus();
+  }
+}
+
+async function continueSession(views: Views): Promise<void> {
+  const cwd = await folder();
+  if (cwd === undefined) {
+    return;
+  }
+  try {
+    const { session, because } = await views.daemon.request("session/continue", { cwd, create: false });
+    views.current.show(session);
+    await views.tree.focus();
+    murmur(`${titleOf(session)}: ${because.message}`);
+  } catch (error) {
+    if (daemonError(error).kind !== "sessionNotFound") {
+      throw error;
+    }
+    say("This folder has no session yet.", { "New Session…": () => newSession(views) });
+  }
+}
+
+async function rename({ daemon }: Views, session: Shown): Promise<void> {
+  const title = await vscode.window.showInputBox({
+    title: "Rename Session",
+    prompt: "Its title; empty: none.",
+    value: oneLine(session.title),
+    validateInput: (value) => (value.length > LONGEST_TITLE ? `At most ${LONGEST_TITLE} characters.` : undefined),
+  });
+  if (title !== undefined) {
+    await daemon.request("session/rename", { sessionId: session.sessionId, title: title.trim() });
+  }
+}
+
+async function tag({ daemon }: Views, session: Shown): Promise<void> {
+  const words = await vscode.window.showInputBox({
+    title: "Tag Session",
+    prompt: "Words to find it by, with blanks between them; empty: none.",
+    value: session.tags.map(oneLine).join(" "),
+  });
+  if (words !== undefined) {
+    const tags = [...new Set(words.split(/[\s,]+/).map((word) => word.replace(/^#/, "")))].filter(Boolean);
+    await daemon.request("session/tag", { sessionId: session.sessionId, tags });
+  }
+}
+
+async function remove({ daemon }: Views, session: Shown): Promise<void> {
+  const { sessionId, path } = session;
+  const reason = "deleted in VS Code";
+  let gone: { trashed: string };
+  try {
+    gone = await daemon.request("session/delete", { sessionId, reason });
+  } catch (error) {
+    // The file of another program is only taken away by whoever says that it is known whose it is.
+    if (daemonError(error).kind !== "invalidParams" || path === null || !(await isSure(session))) {
+      if (daemonError(error).kind === "invalidParams" && path !== null) {
+        return;
+      }
+      throw error;
+    }
+    gone = await daemon.request("session/delete", { path, reason });
+  }
+  say(`“${titleOf(session)}” is in the trash.`, { Undo: () => restore(daemon, { trashed: gone.trashed }) });
+}
+
+/** The path to the leaf as a session of its own. */
+async function fork({ daemon, current, tree }: Views, { sessionId }: Shown): Promise<void> {
+  const { session } = await daemon.request("session/fork", { sessionId });
+  current.show(session);
+  await tree.focus();
+  murmur(`Forked into “${titleOf(session)}”.`);
+}
+
+async function isSure(session: Shown): Promise<boolean> {
+  const yes = { title: "Move to the Trash" };
+  const chosen = await vscode.window.showWarningMessage(
+    "This session's file lies in a folder of another program.",
+    { modal: true, detail: `${oneLine(session.path)}\n\nThat program will not find it any more.` },
+    yes,
+  );
+  return chosen === yes;
+}
+
+async function restore(daemon: Daemon, which: { sessionId: string } | { trashed: string }): Promise<void> {
+  const { session } = await daemon.request("session/restore", which);
+  murmur(`“${titleOf(session)}” is back.`);
+}
+
+async function showTrash({ daemon }: Views): Promise<void> {
+  const { sessions, total } = await daemon.request("trash/list", { limit: 1000 });
+  if (sessions.length === 0) {
+    say("The trash is empty.");
+    return;
+  }
+  const items = sessions.map((session) => ({
+    label: plain(oneLine(session.title) || session.sessionId),
+    description: plain([ago(session.trashedAt, Date.now()), oneLine(session.cwd)].filter(Boolean).join(" · ")),
+    detail: plain([oneLine(session.reason), session.draft ? "draft" : ""].filter(Boolean).join(" · ")),
+    trashed: session.trashed,
+  }));
+  const chosen = await vscode.window.showQuickPick(items, {
+    title: `Trash: ${count(total, "session")}`,
+    placeHolder: "Choose what to restore",
+    matchOnDescription: true,
+    matchOnDetail: true,
+  });
+  if (chosen !== undefined) {
+    await restore(daemon, { trashed: chosen.trashed });
+  }
+}
+
+async function move({ daemon }: Views, session: Shown): Promise<void> {
+  const chosen = await vscode.window.showOpenDialog({
+    title: "Move Session to Folder",
+    openLabel: "Move Here",
+    canSelectFiles: false,
+    canSelectFolders: true,
+    canSelectMany: false,
+  });
+  const cwd = chosen?.[0]?.fsPath;
+  if (cwd !== undefined) {
+    await daemon.request("session/move", { sessionId: session.sessionId, cwd });
+    murmur(`“${titleOf(session)}” belongs to ${cwd} now.`);
+  }
+}
+
+async function copy(text: string): Promise<void> {
+  await vscode.env.clipboard.writeText(text);
+  murmur(`Copied ${text}`);
+}
+
+async function openFile(_: Views, session: Shown): Promise<void> {
+  if (session.path === null) {
+    say("This session lives in memory only: it has no file.");
+  } else {
+    await vscode.window.showTextDocument(vscode.Uri.file(session.path), { preview: true });
+  }
+}
+
+async function revealFile(_: Views, session: Shown): Promise<void> {
+  if (session.path === null) {
+    say("This session lives in memory only: it has no file.");
+  } else {
+    const inWorkspace = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(session.path)) !== undefined;
+    const command = inWorkspace ? "revealInExplorer" : "revealFileInOS";
+    await vscode.commands.executeCommand(command, vscode.Uri.file(session.path));
+  }
+}

@@ -1,0 +1,90 @@
+// Branching with a summary of what is left behind: written here, or by whoever can.
+import { randomUUID } from "node:crypto";
+import * as vscode from "vscode";
+import { count, oneLine } from "../model/text.ts";
+import type { BranchParams, PrepareBranchResult } from "../protocol.ts";
+import { murmur, say } from "../tell.ts";
+import type { EntryTarget, Views } from "./target.ts";
+
+interface Way extends vscode.QuickPickItem {
+  run: () => Promise<void>;
+}
+
+export async function branchWithSummary(views: Views, target: EntryTarget): Promise<void> {
+  const { sessionId, entryId } = target;
+  const plan = await views.daemon.request("session/prepareBranch", { sessionId, targetId: entryId });
+  const branch = (summary: Partial<BranchParams>): BranchParams => ({
+    sessionId,
+    targetId: entryId,
+    ...(plan.oldLeafId === null ? {} : { expectedLeaf: plan.oldLeafId }),
+    ...summary,
+  });
+  if (plan.entriesToSummarize.length === 0) {
+    await views.daemon.request("session/branch", branch({}));
+    murmur("The leaf is here now. Nothing was left behind, so there is nothing to sum up.");
+    return;
+  }
+  const ways: Way[] = [
+    { label: "Write the Summary…", iconPath: new vscode.ThemeIcon("edit"), run: () => written(views, plan, branch) },
+    {
+      label: "Have It Written",
+      description: "by an attached client or the configured command",
+      iconPath: new vscode.ThemeIcon("sparkle"),
+      run: () => haveWritten(views, branch),
+    },
+    {
+      label: "Copy the Prompt",
+      description: "for a model of your choice; nothing is changed",
+      iconPath: new vscode.ThemeIcon("copy"),
+      run: () => copyPrompt(plan),
+    },
+  ];
+  const chosen = await vscode.window.showQuickPick(ways, {
+    title: "Branch Here with Summary",
+    placeHolder: `${count(plan.entriesToSummarize.length, "entry is", "entries are")} left behind, about ${count(plan.tokens, "token")}.`,
+  });
+  await chosen?.run();
+}
+
+type Branching = (summary: Partial<BranchParams>) => BranchParams;
+
+async function written(views: Views, plan: PrepareBranchResult, branch: Branching): Promise<void> {
+  const changed = plan.fileOperations.modified.map((path) => oneLine(path)).join(", ");
+  const summary = await vscode.window.showInputBox({
+    title: "Branch Here with Summary",
+    prompt: `What was left behind${changed === "" ? "" : ` (changed: ${changed})`}`,
+    validateInput: (value) => (value.trim() === "" ? "A summary has words." : undefined),
+    ignoreFocusOut: true,
+  });
+  if (summary !== undefined) {
+    const { leafId } = await views.daemon.request("session/branch", branch({ summary: summary.trim() }));
+    murmur(`The leaf is now ${leafId}, with a summary of what was left.`);
+  }
+}
+
+async function haveWritten({ daemon }: Views, branch: Branching): Promise<void> {
+  const token = `branch-${randomUUID()}`;
+  const options = {
+    location: vscode.ProgressLocation.Notification,
+    title: "A summary is being written",
+    cancellable: true,
+  };
+  const result = await vscode.window.withProgress(options, async (progress, cancel) => {
+    const told = daemon.onNotification("$/progress", (note) => {
+      if (note.token === token && note.value.message) {
+        progress.report({ message: oneLine(note.value.message) });
+      }
+    });
+    try {
+      return await daemon.request("session/branch", branch({ summarize: true, workDoneToken: token }), cancel);
+    } finally {
+      told.dispose();
+    }
+  });
+  say(`The leaf is now ${result.leafId}, with a summary of what was left.`);
+}
+
+async function copyPrompt(plan: PrepareBranchResult): Promise<void> {
+  await vscode.env.clipboard.writeText(plan.prompt ?? "");
+  murmur("Copied the prompt for the summary.");
+}

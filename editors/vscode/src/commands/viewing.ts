@@ -1,0 +1,92 @@
+// What a person does with the views themselves: filters, searches, pages, whether to follow.
+import * as vscode from "vscode";
+import { type Filter, FILTERS } from "../model/tree.ts";
+import { pickSession, searchSessions } from "../picker.ts";
+import { murmur } from "../tell.ts";
+import { type MoreElement, sessionIn } from "../views/elements.ts";
+import type { Command, Views } from "./target.ts";
+
+const FILTER_WORDS: Readonly<Record<Filter, string>> = {
+  default: "without housekeeping: settings, labels, turns without words",
+  "no-tools": "the same without results of tools",
+  "user-only": "messages of the user",
+  "labeled-only": "entries with a label",
+  all: "everything",
+};
+
+export function viewCommands(views: Views): Record<string, Command> {
+  const { tree, sessions, current } = views;
+  const show = async (filter?: Filter, query?: string): Promise<void> => {
+    const { model } = tree;
+    await tree.show(filter ?? model?.filter ?? "default", query ?? model?.query ?? "");
+  };
+  return {
+    "sessiond.openSession": async (argument) => {
+      const sessionId = sessionIn(argument);
+      return sessionId === undefined ? pickSession(views) : current.open({ sessionId });
+    },
+    "sessiond.searchSessions": async () => searchSessions(views),
+    "sessiond.tree.chooseFilter": async () => {
+      const present = tree.model?.filter;
+      const chosen = await vscode.window.showQuickPick(
+        FILTERS.map((filter) => ({
+          label: filter,
+          description: FILTER_WORDS[filter],
+          iconPath: new vscode.ThemeIcon(filter === present ? "check" : "blank"),
+        })),
+        { title: "Filter Entries", placeHolder: "Which entries the Tree shows" },
+      );
+      return chosen && show(chosen.label);
+    },
+    "sessiond.tree.clearFilter": () => show("default"),
+    "sessiond.tree.search": async () => {
+      const query = await vscode.window.showInputBox({
+        title: "Search in Tree",
+        prompt: "Show only entries with all of these words; empty: all entries.",
+        value: tree.model?.query ?? "",
+      });
+      return query === undefined ? undefined : show(undefined, query.trim());
+    },
+    "sessiond.tree.clearSearch": () => show(undefined, ""),
+    "sessiond.tree.showAll": () => show("default", ""),
+    "sessiond.tree.follow": () => follow(true),
+    "sessiond.tree.unfollow": () => follow(false),
+    "sessiond.tree.refresh": async () => tree.model?.load(),
+    "sessiond.tree.goToLeaf": async () => {
+      const tip = tree.model?.tip();
+      if (tip !== undefined) {
+        await tree.reach(tip.id);
+      } else if (tree.model !== undefined) {
+        await tree.model.load();
+        const leaf = tree.model.tip();
+        return leaf && tree.reach(leaf.id);
+      }
+      return undefined;
+    },
+    "sessiond.tree.goToParent": async () => {
+      const { model, chosen } = tree;
+      const parentId = chosen && model?.rows.get(chosen.entryId)?.parentId;
+      return parentId ? tree.reach(parentId) : murmur("Nothing is above it.");
+    },
+    "sessiond.tree.more": async (argument) =>
+      (argument as { kind?: unknown } | undefined)?.kind === "earlier" ? tree.model?.earlier() : tree.model?.later(),
+    "sessiond.sessions.refresh": async () => sessions.refresh(),
+    "sessiond.sessions.more": async (argument) => {
+      const { kind } = (argument ?? {}) as { kind?: unknown };
+      return kind === "more" ? sessions.readOn(argument as MoreElement) : undefined;
+    },
+    "sessiond.sessions.filter": async () => {
+      const query = await vscode.window.showInputBox({
+        title: "Filter Sessions",
+        prompt: "Words of an id, a title, a first prompt or a folder; empty: all sessions.",
+        value: sessions.query,
+      });
+      return query === undefined ? undefined : sessions.filter(query.trim());
+    },
+    "sessiond.sessions.clearFilter": () => sessions.filter(""),
+  };
+}
+
+async function follow(follows: boolean): Promise<void> {
+  await vscode.workspace.getConfiguration("sessiond").update("tree.follow", follows, vscode.ConfigurationTarget.Global);
+}

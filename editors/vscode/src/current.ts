@@ -1,0 +1,189 @@
+// Which session is shown: that of the active editor's file, else the one that was picked last. While it is shown the
+// daemon tells of it; when the daemon was away, it is opened again by itself.
+import * as vscode from "vscode";
+import type { Daemon } from "./daemon/daemon.ts";
+import { daemonError } from "./daemon/errors.ts";
+import { titleOf } from "./model/words.ts";
+import type { OpenParams, SessionInfo } from "./protocol.ts";
+import { isSession } from "./sessionFiles.ts";
+
+export type Shown =
+  | { readonly kind: "none" }
+  | { readonly kind: "session"; readonly session: SessionInfo }
+  /** It went away while it was shown, or could not be opened. */
+  | { readonly kind: "gone"; readonly sessionId: string; readonly why: string; readonly trashed: boolean };
+
+const KEPT = "sessiond.session";
+
+export class Current implements vscode.Disposable {
+  readonly #daemon: Daemon;
+  readonly #memory: vscode.Memento;
+  readonly #changed = new vscode.EventEmitter<void>();
+  readonly #opened = new vscode.EventEmitter<SessionInfo>();
+  /** Another session is shown, or what is known of it has changed. */
+  readonly onDidChange = this.#changed.event;
+  /** The session was opened, for the first time or again: what is known of its tree may be old. */
+  readonly onDidOpen = this.#opened.event;
+  readonly #subscriptions: vscode.Disposable[];
+  #shown: Shown = { kind: "none" };
+  #opening = 0;
+
+  constructor(daemon: Daemon, memory: vscode.Memento) {
+    this.#daemon = daemon;
+    this.#memory = memory;
+    this.#subscriptions = [
+      this.#changed,
+      this.#opened,
+      daemon.onDidChangeState(({ kind }) => void (kind === "attached" && this.#attached())),
+      daemon.onNotification("session/changed", ({ session }) => this.#update(session)),
+      daemon.onNotification("session/created", ({ session }) => this.#update(session)),
+      daemon.onNotification("session/deleted", ({ sessionId, trashed }) => {
+        if (this.sessionId === sessionId) {
+          this.#gone(sessionId, `${this.#name()} was moved to the trash.`, trashed !== null);
+        }
+      }),
+      daemon.onNotification("session/restored", ({ session }) => {
+        if (this.#shown.kind === "gone" && this.#shown.sessionId === session.sessionId) {
+          void this.#tryOpen({ sessionId: session.sessionId });
+        }
+      }),
+      daemon.onNotification("session/lagged", ({ sessionId }) => {
+        if (this.sessionId === sessionId) {
+          void this.#tryOpen({ sessionId });
+        }
+      }),
+      vscode.window.onDidChangeActiveTextEditor((editor) => this.#follow(editor)),
+      vscode.workspace.onDidOpenTextDocument((document) => {
+        const editor = vscode.window.activeTextEditor;
+        if (editor?.document === document) {
+          this.#follow(editor); // its language is known only now
+        }
+      }),
+    ];
+    if (daemon.state.kind === "attached") {
+      this.#attached();
+    }
+  }
+
+  get shown(): Shown {
+    return this.#shown;
+  }
+
+  get session(): SessionInfo | undefined {
+    return this.#shown.kind === "session" ? this.#shown.session : undefined;
+  }
+
+  get sessionId(): string | undefined {
+    return this.session?.sessionId;
+  }
+
+  /** Show a session. Rejects with a `DaemonError` when it cannot be opened; then what was shown stays. */
+  async open(which: OpenParams): Promise<SessionInfo> {
+    const opening = ++this.#opening;
+    const { session } = await this.#daemon.request("session/open", which);
+    if (opening !== this.#opening) {
+      this.#leave(session); // another one was wanted meanwhile
+    } else {
+      this.#show(session);
+    }
+    return session;
+  }
+
+  /** Show a session that a reply has opened already, such as a fork. */
+  show(session: SessionInfo): void {
+    this.#opening += 1;
+    this.#show(session);
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.#subscriptions).dispose();
+  }
+
+  #show(session: SessionInfo): void {
+    const before = this.session;
+    this.#shown = { kind: "session", session };
+    if (before !== undefined && before.sessionId !== session.sessionId) {
+      this.#leave(before);
+    }
+    void this.#memory.update(KEPT, session.sessionId);
+    this.#changed.fire();
+    this.#opened.fire(session);
+  }
+
+  /** Hear no more of a session. A draft is not closed: without anybody who has it open it would go to the trash. */
+  #leave(session: SessionInfo): void {
+    if (session.sessionId === this.sessionId || this.#daemon.state.kind !== "attached") {
+      return;
+    }
+    const { sessionId } = session;
+    const method = session.draft ? "session/unsubscribe" : "session/close";
+    this.#daemon.request(method, { sessionId }).catch(() => undefined); // then it is closed already
+  }
+
+  async #tryOpen(which: OpenParams): Promise<void> {
+    const wanted = this.#shown;
+    try {
+      await this.open(which);
+    } catch (thrown) {
+      const error = daemonError(thrown);
+      if (this.#shown !== wanted || wanted.kind !== "session") {
+        return;
+      }
+      if (error.kind === "sessionTrashed") {
+        this.#gone(wanted.session.sessionId, `${this.#name()} is in the trash.`, true);
+      } else if (error.kind === "sessionNotFound") {
+        this.#gone(wanted.session.sessionId, `${this.#name()} is not there any more.`, false);
+      }
+      // Anything else, such as a daemon that has gone again, comes back here when it is attached.
+    }
+  }
+
+  #attached(): void {
+    const kept = this.sessionId ?? this.#memory.get<string>(KEPT);
+    if (this.session === undefined && this.#follow(vscode.window.activeTextEditor)) {
+      return;
+    }
+    if (kept !== undefined && this.#shown.kind !== "gone") {
+      void this.#tryOpen({ sessionId: kept });
+    }
+  }
+
+  /** Show the session of an editor, if its file is one. Answers whether it is. */
+  #follow(editor: vscode.TextEditor | undefined): boolean {
+    const document = editor?.document;
+    if (
+      document === undefined ||
+      document.uri.scheme !== "file" ||
+      document.languageId !== "jsonl" ||
+      this.#daemon.state.kind !== "attached" ||
+      !vscode.workspace.getConfiguration("sessiond").get("tree.followEditor", true)
+    ) {
+      return false;
+    }
+    const line = (number: number): string => (number < document.lineCount ? document.lineAt(number).text : "");
+    if (!isSession(line(0), line(1))) {
+      return false;
+    }
+    if (this.session?.path !== document.uri.fsPath) {
+      void this.#tryOpen({ path: document.uri.fsPath });
+    }
+    return true;
+  }
+
+  #update(session: SessionInfo): void {
+    if (this.sessionId === session.sessionId) {
+      this.#shown = { kind: "session", session };
+      this.#changed.fire();
+    }
+  }
+
+  #gone(sessionId: string, why: string, trashed: boolean): void {
+    this.#opening += 1;
+    this.#shown = { kind: "gone", sessionId, why, trashed };
+    this.#changed.fire();
+  }
+
+  #name(): string {
+    return this.session === undefined ? "The session" : `“${titleOf(this.session)}”`;
+  }
+}

@@ -1,0 +1,174 @@
+// What the views say of entries and sessions: one line each, safe to show, the same words as in Neovim.
+import type { ListedSession, SessionInfo } from "../protocol.ts";
+import type { Row } from "./rows.ts";
+import { ago, count, fit, markdown, oneLine } from "./text.ts";
+
+/** A codicon, and the theme colour that it has when not that of the text. */
+export interface Icon {
+  readonly id: string;
+  readonly color?: string;
+}
+
+type Said = Pick<Row, "type" | "role">;
+
+const ROLES: Readonly<Record<string, string>> = {
+  toolResult: "tool",
+  bashExecution: "shell",
+  compaction: "compacted",
+  branch_summary: "summary",
+  custom_message: "custom",
+};
+
+const ICONS: Readonly<Record<string, string>> = {
+  user: "account",
+  assistant: "sparkle",
+  tool: "tools",
+  shell: "terminal",
+  compacted: "fold",
+  summary: "note",
+  custom: "comment",
+  label: "tag",
+  model_change: "settings-gear",
+  thinking_level_change: "settings-gear",
+  mode_change: "settings-gear",
+  session_info: "edit",
+};
+
+/** Who said it, or what it is. */
+export function roleOf(said: Said): string {
+  const role = said.role ?? said.type;
+  return oneLine(Object.hasOwn(ROLES, role) ? ROLES[role] : role) || "entry";
+}
+
+/** What an entry says, in one line; what it is, when it says nothing. */
+export function textOf(row: Pick<Row, "type" | "role" | "preview">): string {
+  return oneLine(row.preview) || `(${roleOf(row)})`;
+}
+
+export interface RowWords {
+  /** The label in brackets, then the text. */
+  readonly label: string;
+  /** How many characters of `label` the label takes. */
+  readonly labelled: number;
+  readonly description: string;
+  /** For those who do not see it. */
+  readonly spoken: string;
+  readonly icon: Icon;
+  /** What menus go by: `entry`, and flags. */
+  readonly context: string;
+}
+
+/** `tip`: the leaf is shown here. `now` is in milliseconds. */
+export function rowWords(row: Row, tip: boolean, now: number): RowWords {
+  const mark = row.label === null ? "" : `[${fit(oneLine(row.label), 60)}]`;
+  const role = roleOf(row);
+  const text = textOf(row);
+  const when = ago(row.timestamp, now);
+  const forks = row.childCount > 1 ? count(row.childCount, "branch", "branches") : "";
+  const color = tip ? "charts.green" : row.onPath ? undefined : "disabledForeground";
+  return {
+    label: mark === "" ? text : `${mark} ${text}`,
+    labelled: mark.length,
+    description: joined(tip ? "◀ leaf" : "", forks, when),
+    spoken: [
+      role,
+      text,
+      row.label === null ? "" : `labelled ${oneLine(row.label)}`,
+      forks,
+      tip ? "leaf" : row.onPath ? "on the path" : "off the path",
+      when === "" || when === "now" ? when : `${when} ago`,
+    ]
+      .filter(Boolean)
+      .join(", "),
+    icon: { id: Object.hasOwn(ICONS, role) ? (ICONS[role] as string) : "circle-outline", ...(color && { color }) },
+    context: [
+      "entry",
+      row.type === "message" && "+message",
+      row.role === "user" && "+user",
+      row.label !== null && "+labelled",
+      tip && "+leaf",
+      row.onPath && "+path",
+    ]
+      .filter(Boolean)
+      .join(""),
+  };
+}
+
+type Named = Pick<SessionInfo, "sessionId" | "title" | "firstPrompt">;
+
+/** What a session is called: its title, else how it began. */
+export function titleOf(session: Named): string {
+  return fit(oneLine(session.title) || oneLine(session.firstPrompt) || oneLine(session.sessionId), 80);
+}
+
+export type Shown = SessionInfo & Partial<Pick<ListedSession, "lifecycle" | "model">>;
+
+export interface SessionWords {
+  readonly label: string;
+  readonly description: string;
+  readonly spoken: string;
+  readonly icon: Icon;
+  readonly context: string;
+}
+
+const LIFECYCLES: Readonly<Partial<Record<ListedSession["lifecycle"], string>>> = {
+  aborted: "aborted",
+  error: "ended in an error",
+  interrupted: "interrupted",
+};
+
+export function sessionWords(session: Shown, current: boolean, now: number): SessionWords {
+  const marks = [
+    session.draft && "draft",
+    session.refuses ? "takes no writes" : session.readOnly && "read-only",
+    session.problems ? count(session.problems, "problem") : "",
+    session.lifecycle === undefined ? "" : LIFECYCLES[session.lifecycle],
+  ].filter(Boolean) as string[];
+  const tags = session.tags.map((tag) => `#${oneLine(tag)}`).join(" ");
+  const when = ago(session.updatedAt, now);
+  const messages = count(session.messageCount, "message");
+  const label = titleOf(session);
+  const damaged = session.readOnly || Boolean(session.refuses) || Boolean(session.problems);
+  return {
+    label,
+    description: joined(when, messages, tags, ...marks),
+    spoken: [label, current ? "shown in the tree" : "", when && (when === "now" ? when : `${when} ago`), messages, tags, ...marks]
+      .filter(Boolean)
+      .join(", "),
+    icon: damaged
+      ? { id: "warning", color: "list.warningForeground" }
+      : current
+        ? { id: "eye", color: "charts.green" }
+        : { id: session.draft ? "edit" : "comment-discussion" },
+    context: ["session", session.path !== null && "+file", session.draft && "+draft", current && "+current"]
+      .filter(Boolean)
+      .join(""),
+  };
+}
+
+/** A session as a Markdown tooltip. */
+export function sessionTooltip(session: Shown): string {
+  const line = (name: string, value: unknown): string =>
+    value === null || value === undefined || value === "" ? "" : `- ${name}: ${markdown(oneLine(String(value)))}`;
+  return [
+    `**${markdown(titleOf(session))}**`,
+    "",
+    line("Began with", session.title ? session.firstPrompt : null),
+    line("Folder", session.cwd),
+    line("File", session.path),
+    line("Id", session.sessionId),
+    line("Model", session.model),
+    line("Created", session.createdAt),
+    line("Updated", session.updatedAt),
+    line("Entries", session.entryCount),
+    line("Tags", session.tags.join(", ")),
+    line("Forked from", session.parentSession),
+    line("Takes no writes", session.refuses?.message),
+  ]
+    .filter((each, index) => each !== "" || index === 1)
+    .join("\n");
+}
+
+function joined(...parts: readonly string[]): string {
+  return parts.filter(Boolean).join(" · ");
+}

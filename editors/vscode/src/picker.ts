@@ -1,0 +1,179 @@
+// Sessions and what was said in them, to choose from: the newest first, and with words what has them, while one types.
+import * as path from "node:path";
+import * as vscode from "vscode";
+import { questionOf } from "./model/question.ts";
+import { ago, oneLine, plain } from "./model/text.ts";
+import { roleOf, sessionWords, titleOf } from "./model/words.ts";
+import type { Hit, ListedSession } from "./protocol.ts";
+import { showInTree } from "./commands/entries.ts";
+import type { Views } from "./commands/target.ts";
+import { attempt, tellError } from "./tell.ts";
+
+/** Milliseconds between a key and a search. */
+const PAUSE = 150;
+const MOST_SESSIONS = 100;
+const MOST_HITS = 50;
+
+interface Item extends vscode.QuickPickItem {
+  readonly choose?: () => Promise<unknown>;
+  readonly session?: { readonly sessionId: string };
+}
+
+interface ItemButton extends vscode.QuickInputButton {
+  readonly command: string;
+  /** Whether the picker has nothing more to do afterwards. */
+  readonly ends: boolean;
+}
+
+const BUTTONS: readonly ItemButton[] = [
+  { command: "sessiond.openSessionFile", iconPath: new vscode.ThemeIcon("file-code"), tooltip: "Open Session File", ends: true },
+  { command: "sessiond.forkSession", iconPath: new vscode.ThemeIcon("repo-forked"), tooltip: "Fork Session", ends: true },
+  { command: "sessiond.deleteSession", iconPath: new vscode.ThemeIcon("trash"), tooltip: "Delete Session", ends: false },
+];
+
+/** Let a session be chosen, or an entry of one, and show it. */
+export function pickSession(views: Views): void {
+  new Picker(views, "Open Session", "Choose a session, or type words of what was said").show();
+}
+
+/** The same, for who looks for words. */
+export function searchSessions(views: Views): void {
+  new Picker(views, "Search Sessions", "Words, \"phrases in quotes\", beginnings*").show();
+}
+
+class Picker {
+  readonly #views: Views;
+  readonly #pick = vscode.window.createQuickPick<Item>();
+  #timer: NodeJS.Timeout | undefined;
+  #asking: vscode.CancellationTokenSource | undefined;
+
+  constructor(views: Views, title: string, placeholder: string) {
+    this.#views = views;
+    this.#pick.title = title;
+    this.#pick.placeholder = placeholder;
+    this.#pick.matchOnDescription = true;
+    this.#pick.matchOnDetail = true;
+    this.#pick.onDidChangeValue(() => {
+      this.#asking?.cancel(); // its answer is of no use any more
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => void this.#ask(), PAUSE);
+    });
+    this.#pick.onDidAccept(() => {
+      const [chosen] = this.#pick.selectedItems;
+      this.#pick.hide();
+      if (chosen?.choose !== undefined) {
+        void attempt(chosen.choose);
+      }
+    });
+    this.#pick.onDidTriggerItemButton(({ item, button }) => {
+      const { command, ends } = button as ItemButton;
+      if (ends) {
+        this.#pick.hide();
+      }
+      void vscode.commands.executeCommand(command, item.session).then(() => {
+        if (!ends) {
+          void this.#ask();
+        }
+      });
+    });
+    this.#pick.onDidHide(() => {
+      clearTimeout(this.#timer);
+      this.#asking?.cancel();
+      this.#pick.dispose();
+    });
+  }
+
+  show(): void {
+    this.#pick.show();
+    void this.#ask();
+  }
+
+  async #ask(): Promise<void> {
+    this.#asking?.cancel();
+    const asking = (this.#asking = new vscode.CancellationTokenSource());
+    const typed = this.#pick.value.trim();
+    this.#pick.busy = true;
+    try {
+      const items = await this.#items(typed, asking.token);
+      if (!asking.token.isCancellationRequested) {
+        this.#pick.items = items;
+      }
+    } catch (error) {
+      if (!asking.token.isCancellationRequested) {
+        this.#pick.hide();
+        tellError(error);
+      }
+    } finally {
+      if (this.#asking === asking) {
+        this.#pick.busy = false;
+      }
+      asking.dispose();
+    }
+  }
+
+  async #items(typed: string, token: vscode.CancellationToken): Promise<Item[]> {
+    const { daemon } = this.#views;
+    const query = typed === "" ? {} : { query: typed };
+    const listing = daemon.request("session/list", { all: true, drafts: true, limit: MOST_SESSIONS, ...query }, token);
+    const question = questionOf(this.#pick.value);
+    const searching =
+      question === "" ? undefined : daemon.request("session/search", { query: question, limit: MOST_HITS }, token);
+    const [{ sessions }, found] = await Promise.all([listing, searching]);
+    const items: Item[] = typed === "" ? [this.#continue()] : [];
+    items.push(...separated("sessions", sessions.map((session) => this.#session(session))));
+    items.push(...separated("entries", (found?.hits ?? []).map((hit) => this.#hit(hit))));
+    if (found !== undefined && found.unsearched > 0) {
+      items.push({ label: `${found.unsearched} sessions are not searched to their end yet`, alwaysShow: true });
+    }
+    return items;
+  }
+
+  #continue(): Item {
+    return {
+      label: "Continue",
+      description: "the session of this folder that was used last",
+      iconPath: new vscode.ThemeIcon("debug-continue"),
+      alwaysShow: true,
+      choose: async () => vscode.commands.executeCommand("sessiond.continueSession"),
+    };
+  }
+
+  #session(session: ListedSession): Item {
+    const words = sessionWords(session, session.sessionId === this.#views.current.sessionId, Date.now());
+    return {
+      label: plain(words.label),
+      description: plain(words.description),
+      detail: plain(oneLine(session.cwd)),
+      iconPath: new vscode.ThemeIcon(words.icon.id),
+      alwaysShow: true, // the daemon has found it, by what may not be seen here
+      session,
+      buttons: BUTTONS,
+      choose: async () => {
+        await this.#views.current.open({ sessionId: session.sessionId });
+        await this.#views.tree.focus();
+      },
+    };
+  }
+
+  #hit(hit: Hit): Item {
+    const entryId = hit.targetId ?? hit.entryId;
+    const { sessionId } = hit;
+    const folder = path.basename(hit.cwd);
+    return {
+      label: plain(oneLine(hit.snippet)),
+      description: plain([roleOf(hit), ago(hit.timestamp, Date.now())].filter(Boolean).join(" · ")),
+      detail: plain(`${titleOf({ sessionId, title: hit.title, firstPrompt: null })} · ${oneLine(folder)}`),
+      iconPath: new vscode.ThemeIcon(hit.onPath ? "comment" : "git-branch"),
+      alwaysShow: true,
+      session: hit,
+      choose: async () =>
+        entryId === null
+          ? this.#views.current.open({ sessionId })
+          : showInTree(this.#views, { sessionId, entryId }),
+    };
+  }
+}
+
+function separated(label: string, items: Item[]): Item[] {
+  return items.length === 0 ? [] : [{ label, kind: vscode.QuickPickItemKind.Separator }, ...items];
+}

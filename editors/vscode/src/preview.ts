@@ -1,0 +1,99 @@
+// Documents that the daemon makes, in editors: an entry, the path to it, the context there, a comparison. They change
+// when the session does.
+import * as vscode from "vscode";
+import type { Daemon } from "./daemon/daemon.ts";
+import { type Address, addressOf, pathOf, SCHEME } from "./model/addresses.ts";
+import { comparedDocument } from "./model/compared.ts";
+import { contextDocument } from "./model/contextDocument.ts";
+
+/** Milliseconds in which changes are gathered. */
+const GATHERING = 200;
+
+export class Preview implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  readonly #daemon: Daemon;
+  readonly #changed = new vscode.EventEmitter<vscode.Uri>();
+  readonly onDidChange = this.#changed.event;
+  readonly #subscriptions: vscode.Disposable[];
+  readonly #stale = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(daemon: Daemon) {
+    this.#daemon = daemon;
+    this.#subscriptions = [
+      this.#changed,
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      new vscode.Disposable(() => clearTimeout(this.#timer)),
+      daemon.onDidChangeState(({ kind }) => {
+        if (kind === "attached") {
+          ours().forEach(({ sessionId }) => this.#soon(sessionId));
+        }
+      }),
+      daemon.onNotification("session/appended", ({ sessionId }) => this.#soon(sessionId)),
+      daemon.onNotification("session/restored", ({ session }) => this.#soon(session.sessionId)),
+    ];
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.#subscriptions).dispose();
+  }
+
+  async provideTextDocumentContent(uri: vscode.Uri, token: vscode.CancellationToken): Promise<string> {
+    const address = addressOf(uri.path);
+    if (address === undefined) {
+      throw new Error("This address names no entry of a session.");
+    }
+    return this.#text(address, token);
+  }
+
+  async #text(address: Address, token: vscode.CancellationToken): Promise<string> {
+    const { sessionId } = address;
+    switch (address.kind) {
+      case "entry":
+        return (await this.#daemon.request("session/entryDocument", { sessionId, entryId: address.entryId }, token)).text;
+      case "path": {
+        const params = { sessionId, leafId: address.entryId, format: "markdown" } as const;
+        return (await this.#daemon.request("session/export", params, token)).text ?? "";
+      }
+      case "context": {
+        const params = { sessionId, leafId: address.entryId, explain: true, resolveBlobs: false };
+        return contextDocument(await this.#daemon.request("session/context", params, token));
+      }
+      case "compare": {
+        const { leftId, rightId } = address;
+        const compared = await this.#daemon.request("session/compare", { sessionId, leftId, rightId }, token);
+        return comparedDocument(`${leftId} and ${rightId}`, compared);
+      }
+    }
+  }
+
+  #soon(sessionId: string): void {
+    this.#stale.add(sessionId);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      for (const document of vscode.workspace.textDocuments) {
+        const address = document.uri.scheme === SCHEME ? addressOf(document.uri.path) : undefined;
+        if (address !== undefined && this.#stale.has(address.sessionId)) {
+          this.#changed.fire(document.uri);
+        }
+      }
+      this.#stale.clear();
+    }, GATHERING);
+  }
+}
+
+function ours(): Address[] {
+  return vscode.workspace.textDocuments
+    .filter(({ uri }) => uri.scheme === SCHEME)
+    .map(({ uri }) => addressOf(uri.path))
+    .filter((address) => address !== undefined);
+}
+
+export function uriOf(address: Address): vscode.Uri {
+  return vscode.Uri.from({ scheme: SCHEME, path: pathOf(address) });
+}
+
+/** Open such a document in a tab that the next one takes over. */
+export async function openDocument(address: Address): Promise<void> {
+  const document = await vscode.workspace.openTextDocument(uriOf(address));
+  await vscode.window.showTextDocument(document, { preview: true });
+}

@@ -1,0 +1,69 @@
+// What a person is told: once, in the daemon's own sentence, with what may help. Who cancels is told nothing.
+import * as vscode from "vscode";
+import { daemonError, type DaemonErrorKind } from "./daemon/errors.ts";
+import { spoken } from "./model/text.ts";
+
+interface Offer extends vscode.MessageItem {
+  run: () => unknown;
+}
+
+function offer(title: string, command: string, ...parameters: unknown[]): Offer {
+  return { title, run: () => vscode.commands.executeCommand(command, ...parameters) };
+}
+
+function offers(kind: DaemonErrorKind, data: Readonly<Record<string, unknown>>): Offer[] {
+  switch (kind) {
+    case "notAttached":
+    case "disconnected":
+    case "draining":
+      return [offer("Start Daemon", "sessiond.startDaemon")];
+    case "sessionTrashed":
+      return typeof data["id"] === "string"
+        ? [offer("Restore", "sessiond.restoreSession", { sessionId: data["id"] })]
+        : [offer("Show Trash", "sessiond.showTrash")];
+    case "sessionNotFound":
+      return [offer("Open Session…", "sessiond.openSession")];
+    case "storageFull":
+    case "storageFailed":
+    case "internal":
+      return [offer("Show Daemon Log", "sessiond.showDaemonLog")];
+    default:
+      return [];
+  }
+}
+
+/** Tell what went wrong. Resolves at once: nobody need answer. */
+export function tellError(thrown: unknown): void {
+  if (thrown instanceof vscode.CancellationError) {
+    return;
+  }
+  const error = daemonError(thrown);
+  if (error.kind !== "cancelled") {
+    void vscode.window
+      .showErrorMessage(spoken(error.message), ...offers(error.kind, error.data))
+      .then((chosen) => chosen?.run());
+  }
+}
+
+/** Say what came of something, with what may be done next. */
+export function say(message: string, next: Readonly<Record<string, () => unknown>> = {}): void {
+  void vscode.window.showInformationMessage(spoken(message), ...Object.keys(next)).then((chosen) => {
+    const run = chosen === undefined ? undefined : next[chosen];
+    return run && attempt(async () => run());
+  });
+}
+
+/** Say something that needs no answer. */
+export function murmur(message: string): void {
+  vscode.window.setStatusBarMessage(spoken(message).replace(/\$\(/g, "$ ("), 4000);
+}
+
+/** Do something; what goes wrong is told. Undefined when it did. */
+export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    tellError(error);
+    return undefined;
+  }
+}

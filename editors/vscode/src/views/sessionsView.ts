@@ -1,0 +1,244 @@
+// The Sessions: all there are, by their folders. Whoever changes one, it is right here.
+import * as path from "node:path";
+import * as vscode from "vscode";
+import type { Current } from "../current.ts";
+import type { Daemon } from "../daemon/daemon.ts";
+import { type Group, SessionsModel } from "../model/sessions.ts";
+import { count, fit, oneLine } from "../model/text.ts";
+import { type Shown, sessionTooltip, sessionWords } from "../model/words.ts";
+import { type FolderElement, Interned, type MoreElement, type SessionElement } from "./elements.ts";
+
+type Element = FolderElement | SessionElement | MoreElement;
+
+const MINUTE = 60_000;
+/** Milliseconds in which changes are gathered. */
+const GATHERING = 100;
+
+export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Disposable {
+  readonly #daemon: Daemon;
+  readonly #current: Current;
+  readonly #changed = new vscode.EventEmitter<Element | undefined>();
+  readonly onDidChangeTreeData = this.#changed.event;
+  readonly #view: vscode.TreeView<Element>;
+  readonly #model: SessionsModel;
+  readonly #elements = new Interned<Element>();
+  readonly #subscriptions: vscode.Disposable[];
+  #groups: readonly Group[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #shown: string | undefined;
+  #asked = false;
+
+  constructor(daemon: Daemon, current: Current) {
+    this.#daemon = daemon;
+    this.#current = current;
+    this.#model = new SessionsModel(
+      folders(),
+      (params) => daemon.request("session/list", params),
+      () => this.#soon(),
+    );
+    this.#view = vscode.window.createTreeView("sessiond.sessions", { treeDataProvider: this, showCollapseAll: true });
+    const clock = setInterval(() => this.#view.visible && this.#changed.fire(undefined), MINUTE);
+    this.#subscriptions = [
+      this.#view,
+      this.#changed,
+      new vscode.Disposable(() => clearInterval(clock)),
+      new vscode.Disposable(() => clearTimeout(this.#timer)),
+      daemon.onDidChangeState(({ kind }) => {
+        if (kind === "attached") {
+          this.refresh();
+        }
+        this.#named();
+      }),
+      daemon.onNotification("session/created", ({ session }) => this.#model.changed(session)),
+      daemon.onNotification("session/changed", ({ session }) => this.#model.changed(session)),
+      daemon.onNotification("session/restored", ({ session }) => this.#model.changed(session)),
+      daemon.onNotification("session/deleted", ({ sessionId }) => this.#model.gone(sessionId)),
+      daemon.onNotification("session/appended", ({ sessionId }) => this.#grown(sessionId)),
+      current.onDidChange(() => {
+        if (this.#shown !== current.sessionId) {
+          this.#shown = current.sessionId;
+          this.#soon();
+        }
+      }),
+      vscode.workspace.onDidChangeWorkspaceFolders(() => void this.#model.setFolders(folders())),
+      this.#view.onDidChangeVisibility(({ visible }) => visible && this.refresh()),
+    ];
+    this.refresh();
+    this.#named();
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.#subscriptions).dispose();
+  }
+
+  /** The session that is selected here, else the one that the Tree shows. */
+  get chosen(): string | undefined {
+    const [selected] = this.#view.selection;
+    return selected?.kind === "session" ? selected.sessionId : this.#current.sessionId;
+  }
+
+  get query(): string {
+    return this.#model.query;
+  }
+
+  session(sessionId: string): Shown | undefined {
+    const session = this.#current.session;
+    return this.#model.get(sessionId) ?? (session?.sessionId === sessionId ? session : undefined);
+  }
+
+  refresh(): void {
+    if (this.#daemon.state.kind === "attached") {
+      void this.#model.load();
+    }
+  }
+
+  filter(query: string): Promise<void> {
+    this.#model.query = query;
+    return this.#model.load();
+  }
+
+  readOn({ cwd }: MoreElement): Promise<void> {
+    return this.#model.readOn(cwd);
+  }
+
+  // --- TreeDataProvider --------------------------------------------------------------------------------------
+
+  getChildren(element?: Element): Element[] {
+    if (element === undefined) {
+      this.#groups = this.#model.groups();
+      const folders: Element[] = this.#groups.map(({ cwd }) => this.#folder(cwd));
+      return this.#model.more ? [...folders, this.#more(null)] : folders;
+    }
+    const group = element.kind === "folder" ? this.#groups.find(({ cwd }) => cwd === element.cwd) : undefined;
+    if (group === undefined) {
+      return [];
+    }
+    const sessions: Element[] = group.sessions.map(({ sessionId }) => this.#session(sessionId));
+    return group.more ? [...sessions, this.#more(group.cwd)] : sessions;
+  }
+
+  getParent(element: Element): Element | undefined {
+    const cwd = element.kind === "session" ? this.#model.get(element.sessionId)?.cwd : undefined;
+    return cwd === undefined ? undefined : this.#folder(cwd);
+  }
+
+  getTreeItem(element: Element): vscode.TreeItem {
+    switch (element.kind) {
+      case "folder":
+        return this.#folderItem(element);
+      case "session":
+        return this.#sessionItem(element);
+      case "more":
+        return this.#moreItem(element);
+    }
+  }
+
+  resolveTreeItem(item: vscode.TreeItem, element: Element): vscode.TreeItem {
+    const session = element.kind === "session" ? this.#model.get(element.sessionId) : undefined;
+    if (session !== undefined) {
+      item.tooltip = new vscode.MarkdownString(sessionTooltip(session));
+    } else if (element.kind === "folder") {
+      item.tooltip = oneLine(element.cwd);
+    }
+    return item;
+  }
+
+  #folderItem(element: FolderElement): vscode.TreeItem {
+    const group = this.#groups.find(({ cwd }) => cwd === element.cwd);
+    const { Expanded, Collapsed } = vscode.TreeItemCollapsibleState;
+    const holdsShown = group?.sessions.some(({ sessionId }) => sessionId === this.#current.sessionId);
+    const opens = group?.here || holdsShown || this.#groups.length === 1;
+    const name = oneLine(path.basename(element.cwd)) || oneLine(element.cwd) || "(no folder)";
+    const item = new vscode.TreeItem(name, opens ? Expanded : Collapsed);
+    const amount = count(group?.sessions.length ?? 0, "session");
+    item.id = `folder:${element.cwd}`;
+    item.description = `${group?.more ? "more than " : ""}${amount} · ${fit(oneLine(path.dirname(element.cwd)), 60)}`;
+    item.iconPath = new vscode.ThemeIcon(group?.here ? "root-folder" : "folder");
+    item.contextValue = group?.here ? "folder+here" : "folder";
+    item.accessibilityInformation = { label: `folder ${oneLine(element.cwd)}, ${amount}` };
+    return item;
+  }
+
+  #sessionItem(element: SessionElement): vscode.TreeItem {
+    const session = this.#model.get(element.sessionId);
+    if (session === undefined) {
+      return new vscode.TreeItem("");
+    }
+    const words = sessionWords(session, element.sessionId === this.#current.sessionId, Date.now());
+    const item = new vscode.TreeItem(words.label);
+    item.id = `session:${element.sessionId}`;
+    item.description = words.description;
+    item.iconPath = new vscode.ThemeIcon(
+      words.icon.id,
+      words.icon.color === undefined ? undefined : new vscode.ThemeColor(words.icon.color),
+    );
+    item.contextValue = words.context;
+    item.accessibilityInformation = { label: words.spoken };
+    item.command = { command: "sessiond.openSession", title: "Show Tree", arguments: [element] };
+    return item;
+  }
+
+  #moreItem(element: MoreElement): vscode.TreeItem {
+    const item = new vscode.TreeItem("More sessions …");
+    item.id = `more:${element.cwd ?? ""}`;
+    item.iconPath = new vscode.ThemeIcon("fold-down");
+    item.contextValue = "more";
+    item.command = { command: "sessiond.sessions.more", title: "Load More", arguments: [element] };
+    return item;
+  }
+
+  #folder(cwd: string): Element {
+    return this.#elements.get(`folder:${cwd}`, () => ({ kind: "folder", cwd }));
+  }
+
+  #session(sessionId: string): Element {
+    return this.#elements.get(`session:${sessionId}`, () => ({ kind: "session", sessionId }));
+  }
+
+  #more(cwd: string | null): Element {
+    return this.#elements.get(`more:${cwd ?? ""}`, () => ({ kind: "more", cwd }));
+  }
+
+  // --- what changes ------------------------------------------------------------------------------------------
+
+  /** Lines came to a session that this window watches: its times and counts are others now. */
+  #grown(sessionId: string): void {
+    if (this.#asked) {
+      return;
+    }
+    this.#asked = true;
+    setTimeout(() => {
+      this.#asked = false;
+      this.#daemon.request("session/info", { sessionId }).then(
+        ({ session }) => this.#model.changed(session),
+        () => undefined, // gone; that is told, too
+      );
+    }, 10 * GATHERING);
+  }
+
+  #soon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#changed.fire(undefined);
+      this.#named();
+    }, GATHERING);
+  }
+
+  #named(): void {
+    const attached = this.#daemon.state.kind === "attached";
+    this.#view.message =
+      !attached && this.#model.size > 0
+        ? "sessiond is away: this is how it was."
+        : oneLine(attached ? this.#model.problem : "");
+    this.#view.description = this.#model.query === "" ? "" : `“${fit(oneLine(this.#model.query), 30)}”`;
+    const shows = !this.#model.loaded ? "loading" : this.#model.size > 0 ? "sessions" : "none";
+    void vscode.commands.executeCommand("setContext", "sessiond.sessions.shows", shows);
+    void vscode.commands.executeCommand("setContext", "sessiond.sessions.query", this.#model.query !== "");
+  }
+}
+
+function folders(): string[] {
+  return (vscode.workspace.workspaceFolders ?? [])
+    .filter(({ uri }) => uri.scheme === "file")
+    .map(({ uri }) => uri.fsPath);
+}
