@@ -100,6 +100,10 @@ class EntryMethods(Methods):
     async def page(self, session_id: str, *, after: int = 0, limit: int = 500) -> t.PageResult:
         return await self.call(m.PAGE, t.PageParams(session_id=session_id, after=after, limit=limit))
 
+    async def page_document(self, nonce: str) -> str:
+        """The HTML in which a webview shows the rows of `page`."""
+        return (await self.call(m.PAGE_DOCUMENT, t.PageDocumentParams(nonce=nonce))).html
+
     async def label(self, session_id: str, target_id: str, label: str | None) -> t.ChangeResult:
         return await self.call(
             m.LABEL, t.LabelParams(session_id=session_id, target_id=target_id, label=label)
