@@ -1,5 +1,6 @@
 """session/export: a session in the formats of other programs, inline or in a file that appears whole."""
 
+import base64
 import json  # noqa: TID251 - files are read as other programs read them
 import stat
 from pathlib import Path
@@ -56,7 +57,7 @@ async def test_a_transcript_is_readable(memory: Running, cwd: str) -> None:
     text = (await peer.call("session/export", sessionId=session, format="markdown"))["text"]
     assert text.startswith("# Flaky")
     assert "A race." in text
-    assert "Sure?" not in text
+    assert "*Another branch leaves here:* Sure?." in text
 
 
 async def test_the_working_state_goes_out_as_nova_has_it_and_comes_back(memory: Running, cwd: str) -> None:
@@ -167,3 +168,38 @@ async def test_nothing_is_exported_over_the_files_of_sessiond(memory: Running, c
         )
         assert refused.kind == "invalidParams"
     assert path.read_bytes() == before
+
+
+async def test_pictures_lie_beside_the_transcript_that_links_to_them(
+    memory: Running, cwd: str, tmp_path: Path
+) -> None:
+    peer, session, _ = await told(memory, cwd)
+    out = tmp_path / "out"
+    out.mkdir()
+    data = base64.b64encode(b"a picture").decode()
+    image = {"type": "image", "mimeType": "image/png", "data": data}
+    await peer.append(session, {"type": "message", "message": {"role": "user", "content": [image, image]}})
+    params = {"sessionId": session, "format": "markdown", "path": str(out / "how it was.md")}
+    result = await peer.call("session/export", **params)
+    (picture,) = result["pictures"]
+    assert Path(picture).read_bytes() == b"a picture"
+    link = f"how%20it%20was.pictures/{Path(picture).name}"
+    assert f"![A picture]({link})" in Path(result["path"]).read_text(encoding="utf-8")
+    assert (await refusal(peer.call("session/export", **params))).kind == "invalidParams"
+    again = await peer.call("session/export", **params, overwrite=True)
+    assert again["pictures"] == result["pictures"]
+    assert sorted(it.name for it in out.iterdir()) == ["how it was.md", "how it was.pictures"]
+
+
+async def test_a_file_where_the_pictures_go_is_left_alone(memory: Running, cwd: str, tmp_path: Path) -> None:
+    peer, session, _ = await told(memory, cwd)
+    out = tmp_path / "out"
+    out.mkdir()
+    image = {"type": "image", "mimeType": "image/png", "data": base64.b64encode(b"a picture").decode()}
+    await peer.append(session, {"type": "message", "message": {"role": "user", "content": [image]}})
+    taken = out / "x.pictures"
+    taken.write_text("mine", encoding="utf-8")
+    call = peer.call("session/export", sessionId=session, format="markdown", path=str(out / "x.md"))
+    assert (await refusal(call)).kind == "invalidParams"
+    assert [it.name for it in out.iterdir()] == ["x.pictures"]
+    assert taken.read_text(encoding="utf-8") == "mine"

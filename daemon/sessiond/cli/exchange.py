@@ -74,6 +74,9 @@ def export(given: Given) -> int:
         sys.stdout.write("\n".join(lines(result["text"])) if sys.stdout.isatty() else result["text"])
     else:
         print(f"{human.size(result['sizeBytes'])} in {one_line(result['path'])}", file=sys.stderr)
+        if pictures := result.get("pictures"):
+            folder = one_line(os.path.dirname(pictures[0]))  # noqa: PTH120 - see above
+            print(f"{human.count(len(pictures), 'picture')} in {folder}", file=sys.stderr)
     _explain_export(result)
     return 0
 

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
 from sessiond.export.html import to_html
+from sessiond.export.transcript import Pictures, to_markdown
 from sessiond.hub import placing
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import InvalidRequest, TooLarge
@@ -127,14 +129,20 @@ def _written(
         tags=about.tags, parent_session=about.parent_session, entries=entries,
         leaf=leaf if params.leaf_id is None else _last_id(entries),
     )  # fmt: skip
-    losses = Losses()
+    losses, pictures = Losses(), Pictures()
     if params.format == "nova":
         said = {} if state is None else nova_state(state)
         data = to_nova(session, redactor.value(said, None) if params.redact else said, losses)
+    elif params.format == "markdown":
+        pictures = Pictures(None if target is None else quote(_folder_beside(target).name))
+        data = to_markdown(session, losses, pictures)
     else:
         data = (to_html if params.format == "html" else WRITERS[params.format])(session, losses)
     text: str | None = None
+    beside: list[Path] = []
     if target is not None:
+        _refuse_if_there(target, overwrite=params.overwrite)
+        beside = _put_beside(target, pictures.files)
         _put(data, target, overwrite=params.overwrite)
     elif len(data) > MAX_INLINE:
         raise TooLarge("the exported text (say a path to write it to)", len(data), MAX_INLINE)
@@ -147,8 +155,34 @@ def _written(
             t.Redaction(kind=kind, entry_id=None if entry is None else lines.sound(entry), count=count)
             for (entry, kind), count in redactor.found.items()
         ],
-        missing_blobs=list(missing),
+        missing_blobs=list(missing), pictures=[lines.sound(str(path)) for path in beside],
     )  # fmt: skip
+
+
+def _folder_beside(target: Path) -> Path:
+    """Where the pictures of a transcript go."""
+    return target.with_name(f"{target.stem}.pictures")
+
+
+def _put_beside(target: Path, pictures: dict[str, bytes]) -> list[Path]:
+    """Write the pictures that are not there yet; their names are those of their bytes."""
+    folder = _folder_beside(target)
+    if pictures:
+        try:
+            folder.mkdir(exist_ok=True)
+        except FileExistsError:
+            raise InvalidRequest(f"{folder} is there already, and is no folder for pictures") from None
+    paths = {folder / name: picture for name, picture in pictures.items()}
+    for path, picture in paths.items():
+        if not path.is_file() or path.stat().st_size != len(picture):
+            _put(picture, path, overwrite=False)
+    return list(paths)
+
+
+def _refuse_if_there(target: Path, *, overwrite: bool) -> None:
+    """Before anything is written beside it; whoever puts something there meanwhile is seen by `_put`."""
+    if not overwrite and os.path.lexists(target):
+        raise InvalidRequest(f"{target} is there already; say overwrite, or choose another path")
 
 
 def _last_id(entries: list[dict[str, Any]]) -> str | None:

@@ -74,7 +74,7 @@ def _text_of_block(block: object) -> str:
         case "text":
             return _string(block.get("text"))
         case "toolCall":
-            arguments = _text_of_arguments(block.get("arguments"))
+            arguments = text_of_arguments(block.get("arguments"))
             return f"[tool: {_string(block.get('name'))}] {arguments}".rstrip()
         case "image":
             return "[image]"
@@ -86,7 +86,8 @@ def _text_of_files(files: object) -> str:
     return " ".join(_string(file.get("path")) for file in found)
 
 
-def _text_of_arguments(arguments: object) -> str:
+def text_of_arguments(arguments: object) -> str:
+    """What a tool call is about: the argument that says it best, else all of them."""
     if not isinstance(arguments, dict):
         return ""
     for name in _TELLING:

@@ -1037,7 +1037,8 @@ export interface SkippedFile {
  *
  * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
  * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
- * there is replaced only with `overwrite`. The answer names what the format cannot hold.
+ * there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
+ * transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
  *
  * Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
  * kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
@@ -1069,6 +1070,8 @@ export interface ExportResult {
   redacted: Redaction[];
   /** Hashes of blobs that are not to be had: what names them went out as it is. */
   missingBlobs: string[];
+  /** Files beside a transcript, which it links to. Default `[]`. */
+  pictures?: string[];
 }
 
 /** Something that did not go along, and how often: a field, a block, an entry. */
@@ -2389,7 +2392,8 @@ export interface Requests {
    *
    * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
    * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
-   * there is replaced only with `overwrite`. The answer names what the format cannot hold.
+   * there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
+   * transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
    *
    * Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
    * kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from sessiond.protocol.types.shared import EntryId, ProgressToken, SessionId, Wire
 
@@ -77,7 +77,8 @@ class ExportParams(Wire, frozen=True):
 
     With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
     path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
-    there is replaced only with `overwrite`. The answer names what the format cannot hold.
+    there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
+    transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
 
     Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
     kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
@@ -118,3 +119,4 @@ class ExportResult(Wire, frozen=True):
     carried: list[Loss]
     redacted: list[Redaction]
     missing_blobs: list[str]  # hashes of blobs that are not to be had: what names them went out as it is
+    pictures: list[str] = field(default_factory=list)  # files beside a transcript, which it links to

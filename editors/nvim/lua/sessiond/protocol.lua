@@ -736,7 +736,8 @@
 ---
 ---With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
 ---path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
----there is replaced only with `overwrite`. The answer names what the format cannot hold.
+---there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
+---transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
 ---
 ---Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
 ---kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
@@ -759,6 +760,7 @@
 ---@field carried sessiond.Loss[]
 ---@field redacted sessiond.Redaction[]
 ---@field missingBlobs string[] Hashes of blobs that are not to be had: what names them went out as it is.
+---@field pictures? string[] Files beside a transcript, which it links to. Default `[]`.
 
 ---Something that did not go along, and how often: a field, a block, an entry.
 ---@class (exact) sessiond.Loss

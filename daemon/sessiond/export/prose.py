@@ -1,0 +1,165 @@
+"""What was said as Markdown that stays in its place in a larger document, whoever wrote it.
+
+Headings go below those of the document, HTML is shown as text, pictures that would be fetched become links, and what
+is opened is closed. The result is parsed again; what a parser then still takes for more than it may be is put into a
+fence, which nothing leaves. What would command a terminal or turn the reading order is left out (`preview.clean`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from sessiond.session import preview
+from sessiond.session.markdown import fence
+
+_BELOW: Final = 3
+"""Levels that headings go down: those of the document are two."""
+_LONGEST: Final = 100_000
+"""Characters; what is longer is hardly prose, and parsing it would take a second."""
+
+_VERBATIM: Final = ("fence", "code_block")
+_ATX: Final = re.compile(r"#{1,6}(?=\s|$)")
+_SPAN: Final = re.compile(r"`+")
+_LINK: Final = re.compile(r"<(?:https?://|mailto:)[^\s<>]*>", re.IGNORECASE)
+_SENTINEL: Final = "The end"
+
+
+def agents(text: str) -> str:
+    """Markdown as an agent wrote it."""
+    return _in_place(text, keep_lines=False)
+
+
+def persons(text: str) -> str:
+    """What a person typed: as Markdown, too, but a new line stays one."""
+    return _in_place(text, keep_lines=True)
+
+
+def _in_place(text: str, *, keep_lines: bool) -> str:
+    text = re.sub(r"\r\n?", "\n", preview.clean(text)).strip("\n")
+    if len(text) <= _LONGEST:
+        written = _rewritten(text, keep_lines=keep_lines)
+        if _stays(written):
+            return written
+    return fence(text)
+
+
+def _rewritten(text: str, *, keep_lines: bool) -> str:
+    lines = text.split("\n")
+    tokens = _parser().parse(text)
+    verbatim = {row for it in tokens if it.type in _VERBATIM for row in range(*_rows(it))}
+    for token in tokens:
+        if token.type == "heading_open":
+            _lower(lines, token)
+    escaped = [line for block in _blocks(lines, verbatim) for line in block]
+    if keep_lines:
+        for row in _soft_ends(tokens):
+            if not escaped[row].endswith(("\\", "  ")):
+                escaped[row] += "\\"
+    last = tokens[-1] if tokens else None
+    if last is not None and last.type == "fence" and not _is_closed(lines, last):
+        escaped.append(last.markup)
+    return "\n".join(escaped)
+
+
+def _rows(token: Token) -> tuple[int, int]:
+    first, after = token.map or (0, 0)
+    return first, after
+
+
+def _lower(lines: list[str], heading: Token) -> None:
+    first, after = _rows(heading)
+    level = min(int(heading.tag[1:]) + _BELOW, 6)
+    if heading.markup.startswith("#"):
+        lines[first] = _ATX.sub("#" * level, lines[first], count=1)
+    elif after - first == 2:
+        lines[first], lines[first + 1] = f"{'#' * level} {lines[first].strip()}", ""
+
+
+def _soft_ends(tokens: Sequence[Token]) -> Iterator[int]:
+    """The lines of paragraphs that another line of the same paragraph follows."""
+    for token in tokens:
+        if token.type == "paragraph_open":
+            first, after = _rows(token)
+            yield from range(first, after - 1)
+
+
+def _is_closed(lines: Sequence[str], last: Token) -> bool:
+    first, after = _rows(last)
+    return after - first > 1 and lines[after - 1].strip().startswith(last.markup)
+
+
+def _blocks(lines: Sequence[str], verbatim: set[int]) -> Iterator[list[str]]:
+    """The lines, block by block (what is quoted in one with backticks is not closed in another), without HTML."""
+    block: list[str] = []
+    for row, line in enumerate(lines):
+        if row not in verbatim and line.strip():
+            block.append(line)
+            continue
+        if block:
+            yield _without_html("\n".join(block)).split("\n")
+            block = []
+        yield [line]
+    if block:
+        yield _without_html("\n".join(block)).split("\n")
+
+
+def _without_html(text: str) -> str:
+    """Text in which, but for what backticks quote, no < begins a tag and no ! a picture."""
+    found: list[str] = []
+    at = 0
+    while at < len(text):
+        sign = text[at]
+        taken = sign
+        if sign == "\\":
+            taken = text[at : at + 2]
+        elif sign == "`":
+            taken = _span(text, at)
+        elif sign == "<":
+            link = _LINK.match(text, at)
+            taken = link[0] if link else "<"
+        found.append(
+            f"\\{taken}" if taken == "<" or (taken == "!" and text[at + 1 : at + 2] == "[") else taken
+        )
+        at += len(taken)
+    return "".join(found)
+
+
+def _span(text: str, at: int) -> str:
+    """What a run of backticks quotes, with both runs; the run itself when no equal one ends it."""
+    opening = _SPAN.match(text, at)
+    run = opening[0] if opening else "`"
+    for closing in _SPAN.finditer(text, at + len(run)):
+        if closing[0] == run:
+            return text[at : closing.end()]
+    return run
+
+
+def _stays(text: str) -> bool:
+    """Whether a heading behind this text is one of the document, and nothing in it is more than it may be."""
+    tokens = _reader().parse(f"{text}\n\n## {_SENTINEL}\n")
+    *said, opening, title, closing = tokens if len(tokens) >= 3 else [*tokens, *[Token("", "", 0)] * 3]
+    if (opening.type, opening.tag, opening.level, title.content) != ("heading_open", "h2", 0, _SENTINEL):
+        return False
+    return closing.type == "heading_close" and all(map(_is_harmless, said))
+
+
+def _is_harmless(token: Token) -> bool:
+    if token.type == "heading_open" and int(token.tag[1:]) <= _BELOW:
+        return False
+    inside = token.children or ()
+    return token.type != "html_block" and not any(it.type in ("html_inline", "image") for it in inside)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False, "maxNesting": 40}).enable(["table", "strikethrough"])
+
+
+@cache
+def _reader() -> MarkdownIt:
+    """As viewers read it, who let HTML through."""
+    return MarkdownIt("commonmark", {"html": True, "maxNesting": 40}).enable(["table", "strikethrough"])

@@ -1,0 +1,274 @@
+"""The path to the leaf as a Markdown document for people: what was said is read, what tools did is folded.
+
+A turn of the agent stands under one heading, with its tool calls and their results in it. The same session makes the
+same bytes, and a longer one only more of them, so that a version control shows what came. Text that is no prose stands
+in fences that it cannot end; HTML is ours alone.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from html import escape
+from typing import Any, Final
+
+from sessiond.export import prose
+from sessiond.session import preview
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.exported import Losses, Whole, payload_of, type_of
+from sessiond.session.markdown import fence, inline
+
+_HIDDEN: Final = frozenset(("label", "leaf", "custom", "session_info", "title_change"))
+_SETTINGS: Final = ("model_change", "thinking_level_change", "mode_change", "service_tier_change")
+_SUMMARIES: Final = {
+    "compaction": "*This summary stands for the older entries: it is what the model sees of them.*",
+    "branch_summary": "*This is what was taken along from a branch that was left.*",
+}
+_PICTURES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+_SHORT: Final = 200
+"""Characters of an argument that is shown with others; a longer one, or one of several lines, has a fence."""
+_LANGUAGE: Final = re.compile(r"[A-Za-z0-9]{1,12}")
+
+
+@dataclass(slots=True)
+class Pictures:
+    """The pictures of a transcript: files in a folder beside it, which the links name; without one, none."""
+
+    folder: str | None = None
+    files: dict[str, bytes] = field(default_factory=dict)
+    """By name, each named after its bytes."""
+
+    def link(self, kind: str, data: str) -> str | None:
+        """Where the picture is, as seen from the transcript; None when it goes nowhere or is none."""
+        ending = _PICTURES.get(kind)
+        if self.folder is None or ending is None:
+            return None
+        try:
+            picture = base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        name = f"{sha256(picture).hexdigest()[:16]}.{ending}"
+        self.files[name] = picture
+        return f"{self.folder}/{name}"
+
+
+def to_markdown(whole: Whole, losses: Losses, pictures: Pictures | None = None) -> bytes:
+    """The transcript; `pictures` takes in what it links to."""
+    text = "\n\n".join(_Transcript(whole, losses, pictures or Pictures()).parts()) + "\n"
+    return text.encode("utf-8", "replace")
+
+
+class _Transcript:
+    def __init__(self, whole: Whole, losses: Losses, pictures: Pictures) -> None:
+        self._whole = whole
+        self._losses = losses
+        self._pictures = pictures
+        self._labels: dict[str, str] = {}
+        for entry in whole.entries:
+            if type_of(entry) == "label":
+                self._labels[fields.as_text(entry.get("targetId"))] = fields.as_text(entry.get("label"))
+
+    def parts(self) -> Iterator[str]:
+        """The paragraphs of the document."""
+        whole, path = self._whole, self._whole.on_path()
+        yield f"# {inline(whole.title or 'Session ' + whole.session_id)}"
+        yield _facts(whole)
+        branches = _branches(whole, path)
+        speaks = ""
+        for entry in path:
+            name = fields.as_text(entry.get("id"))
+            if type_of(entry) in _HIDDEN:
+                self._losses.lose(f"{type_of(entry)} entry")
+            else:
+                heading = _heading(entry)
+                if heading is not None and not (heading == speaks and _is_of_the_agent(entry)):
+                    yield from _begun(heading, entry)
+                speaks = heading or speaks
+                if label := self._labels.get(name):
+                    yield f"**Label:** {inline(label)}"
+                yield from self._said(entry)
+            yield from branches.get(name, ())
+        if off_path := len(whole.entries) - len(path):
+            self._losses.lost["entry off the path"] = off_path
+
+    def _said(self, entry: dict[str, Any]) -> Iterator[str]:
+        message = fields.mapping(entry.get("message"))
+        match type_of(entry):
+            case "message":
+                yield from self._message(message)
+            case "custom_message":
+                yield from self._content(entry.get("content"), prose.persons)
+            case "compaction" | "branch_summary":
+                yield (
+                    "*What follows stands for the entries before it.*"
+                    if type_of(entry) == "compaction"
+                    else "*What was learnt on a branch that was left.*"
+                )
+                yield prose.agents(fields.as_text(entry.get("summary")))
+            case kind if kind in _SETTINGS:
+                yield f"*{inline(preview.text_of(entry) or kind.replace('_', ' '))}*"
+            case _:
+                text = preview.text_of(entry)
+                yield fence(text) if text else fence(fields.dumps(payload_of(entry)).decode(), "json")
+
+    def _message(self, message: dict[str, Any]) -> Iterator[str]:
+        match message.get("role"):
+            case "assistant":
+                yield from self._content(message.get("content"), prose.agents)
+                if error := fields.text(message.get("errorMessage")):
+                    yield f"*It ended in an error:* {inline(error)}"
+            case "toolResult":
+                yield from self._result(message)
+            case "bashExecution":
+                command, output = (fields.as_text(message.get(name)) for name in ("command", "output"))
+                yield fence(f"$ {command}", "console")
+                if output.strip():
+                    yield _folded(f"Output, {_count(output)}", fence(output))
+            case "branchSummary" | "compactionSummary":
+                yield prose.agents(fields.as_text(message.get("summary")))
+            case "user" | "developer" | "system" | "custom":
+                yield from self._content(message.get("content"), prose.persons)
+            case _:
+                yield fence(fields.dumps(fields.without(message, "role")).decode(), "json")
+
+    def _result(self, message: dict[str, Any]) -> Iterator[str]:
+        name = preview.one_line(fields.as_text(message.get("toolName")), 60) or "a tool"
+        failed = " (error)" if message.get("isError") is True else ""
+        shown = list(self._content(message.get("content"), fence))
+        pictures = [it for it in shown if it.startswith("![")]
+        rest = [it for it in shown if not it.startswith("![")]
+        said = preview.text_of_content(message.get("content"))
+        yield _folded(f"Result of <code>{escape(name)}</code>{failed}, {_count(said)}", *rest)
+        yield from pictures
+
+    def _content(self, content: Any, written: Any) -> Iterator[str]:
+        blocks = [content] if isinstance(content, str) else fields.items(content)
+        for block in blocks:
+            block = {"type": "text", "text": block} if isinstance(block, str) else fields.mapping(block)
+            match block.get("type"):
+                case "text":
+                    if (text := fields.as_text(block.get("text"))).strip():
+                        yield written(text)
+                case "thinking":
+                    if (thought := fields.as_text(block.get("thinking"))).strip():
+                        yield _folded("Thinking", prose.agents(thought))
+                case "toolCall":
+                    yield _call(fields.as_text(block.get("name")), fields.mapping(block.get("arguments")))
+                case "image":
+                    yield self._picture(block)
+                case other:
+                    kind = preview.one_line(fields.as_text(other), 60) or "unknown type"
+                    yield _folded(f"A block of {escape(kind)}", fence(fields.dumps(block).decode(), "json"))
+
+    def _picture(self, block: dict[str, Any]) -> str:
+        source = fields.mapping(block.get("source"))
+        kind = fields.as_text(fields.first(block, "mimeType") or source.get("media_type"))
+        link = self._pictures.link(kind, fields.as_text(fields.first(block, "data") or source.get("data")))
+        if link is not None:
+            return f"![A picture]({link})"
+        self._losses.lose("picture")
+        return f"*A picture ({inline(kind or 'of unknown type')}), which is not here.*"
+
+
+def _facts(whole: Whole) -> str:
+    facts = {
+        "Session": whole.session_id, "Folder": whole.cwd, "Began": whole.timestamp,
+        "Tags": ", ".join(whole.tags), "From": whole.parent_session or "",
+    }  # fmt: skip
+    return "\n".join(f"- {name}: {inline(value)}" for name, value in facts.items() if value)
+
+
+def _heading(entry: dict[str, Any]) -> str | None:
+    """Who speaks, or what comes; None for what belongs to the turn that it stands in."""
+    message = fields.mapping(entry.get("message"))
+    if type_of(entry) in _SETTINGS:
+        return None
+    if type_of(entry) != "message":
+        return type_of(entry).replace("_", " ").capitalize() or "Entry"
+    role = fields.as_text(message.get("role"))
+    if role == "toolResult":
+        return None
+    if role == "assistant":
+        model = preview.one_line(fields.as_text(message.get("model")), 80)
+        return f"Assistant, {model}" if model else "Assistant"
+    named = {"bashExecution": "Command", "branchSummary": "Summary", "compactionSummary": "Summary"}
+    return named.get(role, role.capitalize() or "Message")
+
+
+def _is_of_the_agent(entry: dict[str, Any]) -> bool:
+    return fields.mapping(entry.get("message")).get("role") == "assistant"
+
+
+def _begun(heading: str, entry: dict[str, Any]) -> Iterator[str]:
+    yield f"## {inline(heading)}"
+    if when := inline(fields.as_text(entry.get("timestamp"))):
+        yield f"*{when}*"
+
+
+def _call(name: str, arguments: dict[str, Any]) -> str:
+    """A tool call, folded: its name and what it is about, then its arguments."""
+    about = escape(preview.one_line(preview.text_of_arguments(arguments), 120))
+    title = f"<code>{escape(preview.one_line(name, 60)) or 'a tool'}</code> {about}".rstrip()
+    long = {
+        key: value
+        for key, value in arguments.items()
+        if isinstance(value, str) and ("\n" in value or len(value) > _SHORT)
+    }
+    short = fields.without(arguments, *long)
+    shown = [fence(fields.dumps(short).decode(), "json")] if short or not long else []
+    for key, value in long.items():
+        shown += [f"{inline(key)}:", fence(value, _language(key, arguments))]
+    return _folded(title, *shown)
+
+
+def _language(key: str, arguments: dict[str, Any]) -> str:
+    """What a long argument is written in: a shell's language, or by the ending of the file's name."""
+    if key == "command":
+        return "sh"
+    path = fields.first(arguments, "path", "file_path", "filePath")
+    ending = path.rpartition(".")[2] if isinstance(path, str) and "." in path else ""
+    return ending if _LANGUAGE.fullmatch(ending) else "text"
+
+
+def _branches(whole: Whole, path: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """By the entry that they leave: a line for each branch that is not the path."""
+    on_path = {fields.as_text(it.get("id")) for it in path}
+    children: dict[str, list[dict[str, Any]]] = {}
+    for entry in whole.entries:
+        children.setdefault(fields.as_text(entry.get("parentId")), []).append(entry)
+    found: dict[str, list[str]] = {}
+    for name in on_path:
+        for child in children.get(name, []):
+            if fields.as_text(child.get("id")) not in on_path and (said := _spoken(child, children)):
+                first, more = said[0], len(said) - 1
+                text = preview.one_line(preview.text_of(first), 80)
+                rest = f" and {more} more" if more else ""
+                found.setdefault(name, []).append(f"*Another branch leaves here:* {inline(text)}{rest}.")
+    return found
+
+
+def _spoken(root: dict[str, Any], children: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What was said below an entry and in it, in the order of the tree; each once, whatever the links say."""
+    found, waiting, seen = [], [root], set()
+    while waiting:
+        entry = waiting.pop()
+        name = fields.as_text(entry.get("id"))
+        if name in seen:
+            continue
+        seen.add(name)
+        if type_of(entry) not in _HIDDEN and preview.text_of(entry):
+            found.append(entry)
+        waiting += reversed(children.get(name, []))
+    return found
+
+
+def _folded(title: str, *paragraphs: str) -> str:
+    """What is shown when somebody opens it. The title is HTML, on one line, so that it ends before what was said."""
+    return "\n\n".join((f"<details>\n<summary>{title}</summary>", *paragraphs, "</details>"))
+
+
+def _count(text: str) -> str:
+    lines = len(text.rstrip("\n").split("\n")) if text.strip() else 0
+    return "nothing" if not lines else "1 line" if lines == 1 else f"{lines:,} lines"
