@@ -8,7 +8,7 @@ const options = {
   external: ["vscode"],
   format: "cjs",
   platform: "node",
-  target: "node18", // what the oldest VS Code of `engines` brings
+  target: "node20", // what the oldest VS Code of `engines` brings
   minify: true,
   keepNames: true, // an error in a log should name the function
   logLevel: "warning",

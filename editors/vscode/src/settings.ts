@@ -14,23 +14,34 @@ export interface Settings {
 const RECONNECTING = ["sessiond.home", "sessiond.path", "sessiond.socket"];
 
 export function settings(): Settings {
-  const ours = vscode.workspace.getConfiguration("sessiond");
   return {
-    autoStart: ours.get("autoStart", true),
-    home: ours.get("home", "").trim(),
-    path: ours.get("path", "").trim(),
-    socket: ours.get("socket", "").trim(),
+    autoStart: choice("sessiond", "autoStart", true),
+    home: text("sessiond", "home"),
+    path: text("sessiond", "path"),
+    socket: text("sessiond", "socket"),
     lsp: {
-      codeLens: ours.get("lsp.codeLens", false),
-      inlayHints: ours.get("lsp.inlayHints", true),
-      diagnostics: ours.get("lsp.diagnostics", true),
+      codeLens: choice("sessiond", "lsp.codeLens", false),
+      inlayHints: choice("sessiond", "lsp.inlayHints", true),
+      diagnostics: choice("sessiond", "lsp.diagnostics", true),
     },
   };
 }
 
 /** The interpreter that the Python extension would take; "" for none. */
 export function pythonInterpreter(): string {
-  return vscode.workspace.getConfiguration("python").get("defaultInterpreterPath", "").trim();
+  return text("python", "defaultInterpreterPath");
+}
+
+// What a person has written there may be of any type.
+
+function text(section: string, name: string): string {
+  const value = vscode.workspace.getConfiguration(section).get<unknown>(name);
+  return typeof value === "string" ? value.trim() : "";
+}
+
+function choice(section: string, name: string, otherwise: boolean): boolean {
+  const value = vscode.workspace.getConfiguration(section).get<unknown>(name);
+  return typeof value === "boolean" ? value : otherwise;
 }
 
 /** Call `changed` when a setting changes that the connection depends on. */

@@ -13,7 +13,8 @@ export function startWhenWanted(daemon: AttachedDaemon): vscode.Disposable {
     daemon.begin();
   }
   return vscode.workspace.onDidOpenTextDocument((document) => {
-    if (mayStart() && daemon.state.kind === "offline" && isSessionFile(document)) {
+    const isAway = daemon.state.kind === "offline" || daemon.state.kind === "connecting";
+    if (isAway && mayStart() && isSessionFile(document)) {
       void daemon.want();
     }
   });

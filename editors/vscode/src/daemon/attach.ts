@@ -32,9 +32,14 @@ export const isSupported = process.platform !== "win32";
 const UNSUPPORTED =
   "sessiond does not run on Windows itself. Open the folder in WSL, in a container or over SSH: the extension and the daemon are there then.";
 
+/** Milliseconds for a greeting: a daemon that has just been started may be busy with its index. */
+const PATIENCE = 30_000;
+
 /** An attachment with the client that requests go through. */
 interface Attached extends Attachment {
   readonly client: LanguageClient;
+  /** Fails a request that waits for its answer. */
+  readonly inFlight: Set<(error: DaemonError) => void>;
 }
 
 export class AttachedDaemon implements Daemon {
@@ -61,6 +66,7 @@ export class AttachedDaemon implements Daemon {
         return start(command, environmentOfDaemon(process.env, settings().home), signal);
       },
       greet: (socket, signal) => this.#greet(socket, signal),
+      patience: PATIENCE,
       changed: (state) => this.#tellState(state),
     });
     this.#commands = registerServerCommands((command, parameters) =>
@@ -80,10 +86,12 @@ export class AttachedDaemon implements Daemon {
 
   /** Attach, and start the daemon for it. Resolves to how that went. */
   want(): Promise<DaemonState> {
+    this.#said.clear();
     return this.#loop.want();
   }
 
   restart(): Promise<void> {
+    this.#said.clear();
     return this.#loop.restart();
   }
 
@@ -141,12 +149,20 @@ export class AttachedDaemon implements Daemon {
       throw new DaemonError("notAttached", `sessiond is not attached (${this.state.kind}).`);
     }
     const progress = this.#progressOf(attached.client, params);
+    let fail: (error: DaemonError) => void = () => undefined;
+    const lost = new Promise<never>((_, reject) => {
+      fail = reject;
+      attached.inFlight.add(fail);
+    });
     try {
       // The library takes whatever follows the params, and be it undefined, for one more of them.
-      return await attached.client.sendRequest<R>(method, params, ...(token === undefined ? [] : [token]));
+      const cancelling = token === undefined ? [] : [token];
+      // It forgets what waits when a daemon that hangs is left, so that the end of the connection counts, too.
+      return await Promise.race([attached.client.sendRequest<R>(method, params, ...cancelling), lost]);
     } catch (error) {
       throw daemonError(error);
     } finally {
+      attached.inFlight.delete(fail);
       progress?.dispose();
     }
   }
@@ -187,7 +203,13 @@ export class AttachedDaemon implements Daemon {
       throw new DaemonError("invalidRequest", "Who answers at the socket is not sessiond.");
     }
     const { epoch, methods } = handshake;
-    return { ...greeted, facts: { version: serverInfo?.version ?? "?", epoch, methods } };
+    const inFlight = new Set<(error: DaemonError) => void>();
+    void greeted.ended.then(() => {
+      for (const fail of [...inFlight]) {
+        fail(new DaemonError("disconnected", "The connection to the daemon ended before the answer."));
+      }
+    });
+    return { ...greeted, inFlight, facts: { version: serverInfo?.version ?? "?", epoch, methods } };
   }
 
   #tell(name: NotificationName, params: unknown): void {

@@ -11,10 +11,7 @@ import {
   State,
   type StaticFeature,
 } from "vscode-languageclient/node";
-import { DaemonError, daemonError } from "./errors.ts";
-
-/** Milliseconds for the answer to the greeting: a daemon that has just been started may be busy with its index. */
-const PATIENCE = 30_000;
+import { daemonError } from "./errors.ts";
 
 /** Milliseconds for saying goodbye, which nothing depends on. */
 const GOODBYE = 1000;
@@ -81,8 +78,8 @@ export interface Greeted {
 }
 
 /**
- * Greet the daemon at the other end of `socket`. Rejects with a `DaemonError` when it refuses, goes away or says
- * nothing, or when `signal` asks to give up; the socket is ended then. `prepare` sees the client before any message.
+ * Greet the daemon at the other end of `socket`. Rejects with a `DaemonError` when it refuses or goes away, or when
+ * `signal` asks to give up; the socket is ended then. `prepare` sees the client before any message.
  */
 export async function greet(
   socket: net.Socket,
@@ -106,11 +103,6 @@ export async function greet(
   prepare(client);
   const ended = untilStopped(client);
   const givenUp = () => socket.destroy();
-  let silent = false;
-  const late = setTimeout(() => {
-    silent = true;
-    givenUp();
-  }, PATIENCE);
   signal.addEventListener("abort", givenUp, { once: true });
   try {
     if (signal.aborted) {
@@ -119,11 +111,8 @@ export async function greet(
     await client.start();
   } catch (error) {
     socket.destroy();
-    throw silent
-      ? new DaemonError("disconnected", "The daemon took the connection and did not answer.")
-      : daemonError(error);
+    throw daemonError(error);
   } finally {
-    clearTimeout(late);
     signal.removeEventListener("abort", givenUp);
   }
   const end = async () => {

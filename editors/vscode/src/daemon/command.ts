@@ -10,6 +10,8 @@ export const OLDEST = "0.1.0";
 /** Milliseconds for `sessiond --version`; Python may have to be read from a slow disk first. */
 const PATIENCE = 20_000;
 
+const LATE = "it did not say its version in time";
+
 /** What decides where to look. */
 export interface Lookup {
   /** The setting `sessiond.path`; "" for none. */
@@ -101,7 +103,7 @@ export async function find(lookup: Lookup, said: Said, signal: AbortSignal): Pro
       continue;
     }
     const answer = said.get(identity) ?? (await version(file, signal));
-    if (!signal.aborted) {
+    if (!signal.aborted && !("problem" in answer && answer.problem === LATE)) {
       said.set(identity, answer);
     }
     if ("problem" in answer) {
@@ -141,7 +143,7 @@ function version(file: string, signal: AbortSignal): Promise<Answer> {
       if (told !== undefined) {
         resolve({ version: told });
       } else if (error?.killed) {
-        resolve({ problem: "it did not say its version in time" });
+        resolve({ problem: LATE });
       } else {
         resolve({ problem: error ? firstLine(error.message) : "it does not say that it is sessiond" });
       }

@@ -20,8 +20,8 @@ export class DaemonError extends Error {
   }
 }
 
-/** Codes with which vscode-jsonrpc itself ends what waits for a connection that is gone. */
-const CONNECTION_ENDED = new Set([-32097, -32099]);
+/** Codes of vscode-jsonrpc itself: write and read errors, what waited when the connection went, no connection. */
+const CONNECTION_ENDED = new Set([-32099, -32098, -32097, -32096]);
 
 /** Whatever a request was rejected with, as a `DaemonError`. */
 export function daemonError(thrown: unknown): DaemonError {

@@ -37,11 +37,15 @@ export interface Surroundings {
   start(command: string, signal: AbortSignal): Promise<void>;
   /** Greet whoever took the connection. Rejects with a `DaemonError`; the socket is ended then. */
   greet(socket: net.Socket, signal: AbortSignal): Promise<Attachment>;
+  /** Milliseconds for a greeting: a daemon that has just been started may be busy. */
+  readonly patience: number;
   changed(state: DaemonState): void;
 }
 
 /** Milliseconds between looks at a daemon that does not go with us: it is there, and will be for a while. */
 const RARELY = 15_000;
+
+const DIES = "The daemon ended again and again. Its log may say why.";
 
 export class AttachLoop {
   readonly #world: Surroundings;
@@ -85,11 +89,12 @@ export class AttachLoop {
 
   /** A daemon that runs is wanted: look now, and start it if need be. Resolves to how that went. */
   want(): Promise<DaemonState> {
-    if (this.#closed || this.#state.kind === "attached") {
+    if (this.#closed || (this.#state.kind === "attached" && !this.#stopping)) {
       return Promise.resolve(this.#state);
     }
     return new Promise((resolve) => {
       this.#startWanted = true;
+      this.#stopping = false;
       this.#deaths.forget();
       this.#waiting.push(resolve);
       this.begin();
@@ -131,7 +136,7 @@ export class AttachLoop {
   }
 
   #takeTurn(action: () => void | Promise<void>): Promise<void> {
-    this.#turn = this.#turn.then(action);
+    this.#turn = this.#turn.catch(() => undefined).then(action);
     return this.#turn;
   }
 
@@ -147,8 +152,9 @@ export class AttachLoop {
     }
     this.#stopping = false;
     this.#become({ kind: "connecting" });
-    const abort = new AbortController();
-    this.#life = { abort, over: this.#live(abort.signal) };
+    const life = { abort: new AbortController(), over: Promise.resolve() };
+    this.#life = life;
+    life.over = this.#live(life.abort.signal);
   }
 
   async #endLife(): Promise<void> {
@@ -197,7 +203,7 @@ export class AttachLoop {
   async #attempt(signal: AbortSignal): Promise<Attachment | undefined> {
     try {
       const dialled = await this.#reached(signal);
-      const attachment = await this.#world.greet(dialled.socket, signal);
+      const attachment = await this.#greeted(dialled.socket, signal);
       if (signal.aborted) {
         await attachment.end();
         return undefined;
@@ -225,7 +231,10 @@ export class AttachLoop {
       if (!(error instanceof NobodyListens)) {
         throw error;
       }
-      this.#startWanted ||= this.#died() && this.#world.autoStart() && this.#deaths.note(Date.now());
+      if (this.#died() && this.#world.autoStart()) {
+        this.#startWanted ||= this.#deaths.note(Date.now());
+        this.#startProblem = this.#startWanted ? undefined : DIES;
+      }
       if (!this.#startWanted) {
         throw new Error(this.#startProblem ?? `The daemon does not run: ${error.message}.`);
       }
@@ -252,6 +261,15 @@ export class AttachLoop {
     } catch (error) {
       this.#startProblem = `The daemon could not be started: ${(error as Error).message}`;
       throw new Error(this.#startProblem);
+    }
+  }
+
+  async #greeted(socket: net.Socket, signal: AbortSignal): Promise<Attachment> {
+    const late = AbortSignal.timeout(this.#world.patience);
+    try {
+      return await this.#world.greet(socket, AbortSignal.any([signal, late]));
+    } catch (error) {
+      throw late.aborted ? new Error("The daemon took the connection and did not answer.") : error;
     }
   }
 

@@ -37,6 +37,7 @@ function aLoop(t: TestContext, home: Home, other: Partial<Surroundings> = {}): W
       return start(command, environmentOfDaemon(home.environment, ""), signal);
     },
     greet,
+    patience: 60_000,
     changed: (state) => states.push(state),
     ...other,
   });
@@ -221,6 +222,28 @@ test("whoever takes the connection and says nothing is left when the loop is clo
   await until("it is greeted", () => greeted);
   await loop.close();
   assert.equal(loop.attachment, undefined);
+});
+
+test("whoever takes the connection and says nothing is not waited for for ever", async (t) => {
+  const home = aHome(t);
+  const socket = path.join(home.folder, "silent.sock");
+  const silent = net.createServer(() => undefined);
+  await new Promise<void>((resolve) => silent.listen(socket, resolve));
+  t.after(() => silent.close());
+  const { loop } = aLoop(t, home, { sockets: () => [socket], patience: 1 });
+  assert.equal((await loop.want()).kind, "offline");
+});
+
+test("a daemon that is wanted while this window has it stopped is started anew", async (t) => {
+  const home = aHome(t);
+  const watched = aLoop(t, home);
+  const first = await watched.loop.want();
+  const attached = watched.loop.attachment as Awaited<ReturnType<typeof greet>>;
+  const [, second] = await Promise.all([
+    watched.loop.rest(() => attached.request("server/stop", {})),
+    watched.loop.want(),
+  ]);
+  assert.ok(first.kind === "attached" && second.kind === "attached" && first.epoch !== second.epoch);
 });
 
 test("who waits when the loop is closed is told", async (t) => {

@@ -42,7 +42,7 @@ test("an error without a kind is known by its code, and one of nobody's is a def
 });
 
 test("an end of the connection is disconnected, however it is told", () => {
-  for (const thrown of [{ code: -32097, message: "" }, { code: -32099, message: "" }, new Error("EPIPE"), undefined]) {
+  for (const thrown of [{ code: -32096, message: "" }, { code: -32099, message: "" }, new Error("EPIPE"), undefined]) {
     assert.equal(daemonError(thrown).kind, "disconnected");
   }
   const ours = new DaemonError("notAttached", "");
