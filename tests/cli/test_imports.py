@@ -11,7 +11,7 @@ from support.commands import a_shell
 TOO_DEAR = {
     "argparse", "asyncio", "ast", "concurrent.futures", "dataclasses", "difflib", "importlib.metadata",
     "inspect", "logging", "lsprotocol", "msgspec", "pathlib", "platformdirs", "pygls", "shutil", "sqlite3",
-    "subprocess", "tempfile", "typing", "unicodedata", "uuid",
+    "rich", "subprocess", "tempfile", "textual", "typing", "unicodedata", "uuid",
 }  # fmt: skip
 
 

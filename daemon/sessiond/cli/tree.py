@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
@@ -22,7 +23,13 @@ _TRIES = 3
 
 
 def tree(given: Given) -> int:
-    """Send `session/tree`, all pages of it."""
+    """Send `session/tree`, all pages of it; or show the tree on the whole terminal."""
+    if given.flag("interactive"):
+        return _interactive(given)
+    if given.text("at") is not None:
+        raise Usage(
+            "--at is for sessiond tree -i", "sessiond tree --root ENTRY draws what hangs below an entry."
+        )
     params: dict[str, Any] = {}
     for option, field in (("filter", "filter"), ("query", "query"), ("root", "rootId"), ("cursor", "cursor")):
         if (value := given.text(option)) is not None:
@@ -48,6 +55,29 @@ def tree(given: Given) -> int:
     elif page.get("leafId") is None:
         print("The next entry starts another root.", file=sys.stderr)
     return 0
+
+
+def _interactive(given: Given) -> int:
+    from sessiond.tui.browse import NoTerminal, browse, check_terminal
+
+    for other in ("json", "limit", "cursor", "root"):
+        if given.text(other) is not None:
+            raise Usage(f"-i and --{other} cannot both be given")
+    try:
+        check_terminal()
+    except NoTerminal as error:
+        raise Usage(str(error), "sessiond tree draws it as text.") from None
+    style = style_for(sys.stdout, plain=given.flag("ascii"))
+    with connect() as daemon:
+        return browse(
+            daemon,
+            session_id(daemon, given),
+            filter=given.text("filter") or "default",
+            query=given.text("query"),
+            at=given.text("at"),
+            boxes=style.boxes,
+            encoding=sys.stdout.encoding,
+        )
 
 
 def label(given: Given) -> int:

@@ -84,10 +84,18 @@ VERBS: dict[str, Verb] = {
             Option("query", "TEXT", "only rows with all these words", short="q"),
             Option("root", "ENTRY", "only what hangs below this entry"),
             Option("ascii", "", "draw with plain characters"),
+            Option(
+                "interactive",
+                "",
+                "walk in it on the whole terminal, and branch, fork and label there",
+                short="i",
+            ),
+            Option("at", "ENTRY", "with -i: begin at this entry (default: the leaf)"),
             Option("limit", "N", "rows in a page of --json", short="n"),
             CURSOR,
             JSON,
         ),
+        examples=("sessiond tree -i", "sessiond tree -i --filter user-only --at 4f0c21aa"),
         paged=True,
     ),
     "append": Verb(

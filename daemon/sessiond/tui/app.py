@@ -1,0 +1,509 @@
+"""The browser: puts the parts together on a screen, and lets keys, news and answers reach them."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, ClassVar
+
+from rich.segment import Segment
+from textual.app import App, ComposeResult
+from textual.containers import Container
+from textual.events import Key, Resize
+
+from sessiond import human
+from sessiond.client.daemon import Daemon
+from sessiond.client.dial import CannotConnect, VersionMismatch
+from sessiond.client.receiver import Note
+from sessiond.client.results import Appended, Entry
+from sessiond.client.wire import RpcError
+from sessiond.paths import Places
+from sessiond.protocol import types as t
+from sessiond.tui.bar import Bar
+from sessiond.tui.contents import Contents, Question
+from sessiond.tui.deeds import Deeds
+from sessiond.tui.following import AWAY, Following
+from sessiond.tui.keys import Keys
+from sessiond.tui.look import DIM, ERROR, LABEL, NONE, TITLE, Look, Signs
+from sessiond.tui.matches import Matches
+from sessiond.tui.outside import NothingToOpenWith
+from sessiond.tui.pane import Pane
+from sessiond.tui.prompt import Prompt
+from sessiond.tui.rows import NOWHERE
+from sessiond.tui.tree_view import TreeView
+
+_WIDE = 110
+"""From so many columns on the entry is shown beside the tree, not below it."""
+_ROOM = (30, 10)
+"""Columns and lines that a screen has at least when the entry is shown at all."""
+_SETTLED = 0.05
+"""Seconds that the cursor rests before the entry under it is read."""
+_TYPED = 0.15
+"""Seconds after a key in which nothing is typed, until the daemon is asked for what is looked for."""
+_MATCHES = 5_000
+_WAITS = (*AWAY, RpcError, CannotConnect, NothingToOpenWith, OSError)
+"""What a deed may run into that is told in a sentence."""
+
+
+class Browser(App[int]):
+    """The tree of one session after the other. `exit` gets the exit code of the command."""
+
+    CSS = """
+    Screen { layout: vertical; }
+    Bar { height: 1; width: 1fr; }
+    #middle { height: 1fr; layout: vertical; }
+    #middle.-wide { layout: horizontal; }
+    TreeView { height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
+    Pane { height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden; border-top: solid ansi_bright_black; }
+    #middle.-wide Pane { border-top: none; border-left: solid ansi_bright_black; padding-left: 1; }
+    #middle.-ascii Pane { border-top: ascii ansi_bright_black; }
+    #middle.-ascii.-wide Pane { border-left: ascii ansi_bright_black; border-top: none; }
+    #middle Pane:focus { border-top: solid ansi_green; }
+    #middle.-wide Pane:focus { border-top: none; border-left: solid ansi_green; }
+    #middle.-ascii Pane:focus { border-top: ascii ansi_green; }
+    #middle.-ascii.-wide Pane:focus { border-top: none; border-left: ascii ansi_green; }
+    Prompt { height: 1; display: none; }
+    Prompt.-open { display: block; }
+    Prompt Static { width: auto; max-width: 60%; height: 1; }
+    Prompt Input { width: 1fr; height: 1; }
+    ModalScreen { align: center middle; }
+    HelpScreen Pane, #middle.-ascii HelpScreen Pane { width: 80%; height: 80%; border: solid ansi_bright_black; }
+    Picker Vertical { width: 90%; height: 80%; border: solid ansi_bright_black; }
+    Picker Input { height: 1; }
+    Sessions { height: 1fr; overflow-x: hidden; scrollbar-size: 1 1; }
+    """
+    BINDINGS: ClassVar = []
+    ENABLE_COMMAND_PALETTE = False
+    ALLOW_SELECT = False
+
+    def __init__(
+        self,
+        session: t.SessionInfo,
+        *,
+        where: Places | None,
+        signs: Signs,
+        now: Callable[[], float],
+        home: str = "",
+        filter: t.Filter = "default",
+        query: str | None = None,
+        first: t.TreeResult | None = None,
+        at: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.theme = "ansi-dark"
+        self.now = now
+        self.session = session
+        look = Look(signs)
+        self.view = TreeView(look, now)
+        self.pane = Pane()
+        self.prompt = Prompt()
+        self.matches = Matches()
+        self.contents = Contents(
+            Question(session.session_id, filter, query),
+            lambda: self.daemon,
+            self._changed,
+            self._refused,
+            self._say,
+        )
+        self.failure: Exception | None = None
+        """The defect that ended it, if one did."""
+        self._look = look
+        self._home = home
+        self._top, self._foot = Bar(look), Bar(look)
+        self._following = Following(where, session.session_id)
+        self._keys = Keys()
+        self._note: tuple[str, bool] = ("", False)
+        self._state = ""
+        self._is_attached = False
+        self._new = 0
+        self.wants_pane = True
+        self._answer: asyncio.Future[bool] | None = None
+        self._begin = (first, at)
+        self._turned: str | None = None
+        self._wish: Callable[[], None] | None = None
+        self._wanted: object = None
+        self._deeds: Deeds | None = None
+
+    # --- the screen --------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        yield self._top
+        with Container(id="middle", classes="" if self._look.signs.encoding == "utf-8" else "-ascii"):
+            yield self.view
+            yield self.pane
+        yield self.prompt
+        yield self._foot
+
+    def on_mount(self) -> None:
+        self._deeds = Deeds(self)
+        if not self.is_headless:  # or the terminal would be left as it is
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
+        first, at = self._begin
+        self.view.notice = "Loading …" if self._look.signs.encoding == "utf-8" else "Loading ..."
+        self.view.focus()
+        if first is not None:
+            self.contents.begin(first, self.session.seq)
+            self._show(at or self.contents.leaf_id)
+        else:
+            self.contents.ask(self.contents.question, at or self.session.leaf_id)
+        self.run_worker(self.contents.run())
+        self.run_worker(self._following.run(self))
+        self.set_interval(30, self.view.refresh)
+        self._lay_out()
+
+    def on_resize(self, _event: Resize) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        columns, lines = self.size
+        self.query_one("#middle").set_class(columns >= _WIDE, "-wide")
+        self.pane.display = self.wants_pane and columns >= _ROOM[0] and lines >= _ROOM[1]
+        self._say()
+        self._read_entry()
+
+    def toggle_pane(self) -> None:
+        self.wants_pane = not self.pane.display
+        if self.pane.has_focus:
+            self.view.focus()
+        self._lay_out()
+        if self.wants_pane and not self.pane.display:
+            self.complain("The screen is too small for it.")
+
+    # --- what is said ------------------------------------------------------------------------------------------
+
+    def tell(self, note: str) -> None:
+        """Say something at the foot of the screen, until the next key."""
+        self._note = note, False
+        self._say()
+
+    def complain(self, note: str) -> None:
+        """The same of something that went wrong."""
+        self._note = note, True
+        self._say()
+
+    def _say(self) -> None:
+        look, question, rows = self._look, self.contents.question, self.view.rows
+        title = self.session.title or self.session.first_prompt or "without a title"
+        self._top.say(
+            [Segment(look.safe(title), TITLE)],
+            [Segment(f"  {look.safe(human.folder(self.session.cwd, self._home))}", DIM)],
+        )
+        note, is_bad = self._note
+        if note:
+            self._foot.say([Segment(look.safe(note), ERROR if is_bad else NONE)], [])
+            return
+        left = [
+            Segment(self._state, ERROR),
+            Segment("  " if self._state else ""),
+            Segment(question.filter, LABEL),
+        ]
+        if question.query:
+            left.append(Segment(f"  only with: {look.safe(question.query)}", LABEL))
+        if self.matches.words:
+            at = self.matches.number(self.view.place)
+            asking = look.signs.ellipsis if self.matches.is_asking else ""
+            left.append(Segment(f"  /{look.safe(self.matches.words)} {at}/{len(self.matches)}{asking}"))
+        if self.contents.loading:
+            left.append(Segment(f"  reading: {self.contents.loading:,} of {max(rows.shown, 1):,}", DIM))
+        if self._new:
+            down = "↓" if look.signs.encoding == "utf-8" else "below"
+            left.append(Segment(f"  {self._new:,} new {down}", TITLE))
+        place = f"{self.view.place + 1 + rows.before:,}/{rows.shown:,}" if len(rows) else "0"
+        self._foot.say(left, [Segment(f"  {place}  ", DIM), Segment("? help", DIM)])
+
+    # --- what is shown -----------------------------------------------------------------------------------------
+
+    def ask(self, **changes: Any) -> None:
+        """Show other rows of this session."""
+        question = self.contents.question
+        wanted = {"filter": question.filter, "query": question.query, **changes}
+        self.contents.ask(Question(question.session_id, **wanted), self.view.current or self.contents.leaf_id)
+        self._say()
+
+    def turn_to(self, session: t.SessionInfo) -> None:
+        """Show another session."""
+        self.session = session
+        self._new = 0
+        self.matches.look_for("", self.view.rows)
+        self.view.folds.folded.clear()
+        self.contents.ask(Question(session.session_id, self.contents.question.filter), session.leaf_id)
+        self._turned = session.leaf_id
+        self.run_worker(self._following.turn_to(session.session_id))
+
+    def _changed(self, new: int) -> None:
+        """The contents have other rows now."""
+        rows, current = self.contents.rows, self.view.current
+        if self._turned is not None:
+            current, self._turned = self._turned, None
+        elif self.view.was_at_tip and rows.tip != NOWHERE and not self.contents.loading:
+            current = rows.ids[rows.tip]
+        else:
+            self._new = max(self._new + new, 0)
+        self.matches.look_again(rows)
+        self._show(current)
+        if self._wish is not None and rows.is_whole:
+            self._wish()
+
+    def once_whole(self, wish: Callable[[], None]) -> None:
+        """Go somewhere, and once more when all rows are here, unless another key was pressed meanwhile."""
+        wish()
+        self._wish = None if self.view.rows.is_whole else wish
+
+    def _show(self, current: str | None) -> None:
+        question = self.contents.question
+        self.view.notice = (
+            "Nothing here has all of these words." if question.query
+            else "Nothing was said yet." if question.filter == "default"
+            else f"The filter {question.filter} lets nothing through."
+        )  # fmt: skip
+        self.view.matches = self.matches.ids
+        self.view.show(self.contents.rows, current)
+
+    def on_tree_view_moved(self) -> None:
+        if self.view.was_at_tip:
+            self._new = 0
+        self._say()
+        self._read_entry()
+
+    # --- the entry under the cursor ----------------------------------------------------------------------------
+
+    async def entry(self) -> Entry:
+        """The entry under the cursor, with what lies in blobs put back. Raises `RpcError`, and what `AWAY` names."""
+        name = self.view.current
+        if name is None:
+            return {}
+        found = await self.daemon.entries(self._session_id, ids=[name], resolve_blobs=True)
+        return found.entries[0]
+
+    def _read_entry(self) -> None:
+        name = self.view.current
+        wanted = (self._session_id, name, self.view.rows.labels.get(name or ""), self.pane.columns)
+        if self.pane.display and wanted not in (self._wanted, self.pane.shows):
+            self._wanted = wanted
+            self.run_worker(self._fill_pane(wanted), group="pane", exclusive=True)
+
+    async def _fill_pane(self, wanted: tuple[str, str | None, str | None, int]) -> None:
+        session_id, name, label, _ = wanted
+        await asyncio.sleep(_SETTLED)
+        try:
+            entry: Entry = {}
+            if name is not None:
+                entry = (await self.daemon.entries(session_id, ids=[name])).entries[0]
+            # Loaded when it is needed: what draws Markdown takes a while to load.
+            from sessiond.tui.entry_text import drawn
+
+            columns = self.pane.columns
+            lines = (
+                []
+                if name is None
+                else await asyncio.to_thread(drawn, entry, label, self._look, columns, self.now())
+            )
+        except _WAITS as error:
+            lines, columns = [[Segment(self._look.safe(str(error)), ERROR)]], self.pane.columns
+            self._wanted = None
+        before = self.pane.shows
+        anew = not (isinstance(before, tuple) and before[:2] == wanted[:2])
+        self.pane.show((*wanted[:3], columns), lines, anew=anew)
+
+    # --- searching ---------------------------------------------------------------------------------------------
+
+    def look_for(self, words: str) -> None:
+        """Search for these words, beginning at the cursor."""
+        self.matches.look_for(words, self.view.rows)
+        self.matches.is_asking = bool(words.strip())
+        self.view.matches = self.matches.ids
+        self.run_worker(self._look_in_all(words.strip()), group="search", exclusive=True)
+        self._go_to_match()
+
+    def _go_to_match(self) -> None:
+        if (place := self.matches.from_here(self.view.place)) != NOWHERE:
+            self.view.go(place)
+        self.view.refresh()
+        self._say()
+
+    async def _look_in_all(self, words: str) -> None:
+        if not words:
+            return
+        await asyncio.sleep(_TYPED)
+        question, found, cursor = self.contents.question, set[str](), None
+        try:
+            while True:
+                page = await self.daemon.tree(
+                    question.session_id, filter=question.filter, query=" ".join(filter(None, (question.query, words))),
+                    cursor=cursor, limit=_MATCHES,
+                )  # fmt: skip
+                found.update(it.id for it in page.nodes)
+                if (cursor := page.next_cursor) is None:
+                    break
+        except _WAITS:
+            return  # what the rows show is found all the same
+        finally:
+            self.matches.is_asking = False
+        self.matches.found(found, self.view.rows)
+        self.view.matches = self.matches.ids
+        self._go_to_match()
+
+    # --- news --------------------------------------------------------------------------------------------------
+
+    @property
+    def daemon(self) -> Daemon:
+        """Raises `Disconnected` while it is away."""
+        return self._following.daemon
+
+    @property
+    def _session_id(self) -> str:
+        return self.contents.question.session_id
+
+    def attached(self, session: t.SessionInfo) -> None:
+        if session.session_id == self._session_id:
+            self.session, self._state, self._wanted = session, "", None
+            self._is_attached = True
+            self.contents.attached(session)
+            self._say()
+            self._read_entry()
+
+    def away(self) -> None:
+        self._state = "offline, waiting"
+        self._is_attached = False
+        self._say()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is attached, and shows all that it knows to be there."""
+        return self._is_attached and self.contents.is_settled
+
+    def refused(self, error: RpcError | VersionMismatch) -> None:
+        self._state = "not to be had"
+        self._refused(error)
+
+    def heard(self, note: Note) -> None:
+        if isinstance(note, Appended):
+            self.contents.appended(note)
+        elif isinstance(note, t.LeafMovedNote):
+            self.contents.moved(note)
+        elif isinstance(note, t.ChangedNote):
+            self.session = note.session
+            self._say()
+        elif isinstance(note, t.DeletedNote):
+            self._state = "deleted"
+            self.complain("The session is in the trash now; sessiond restore takes it back.")
+
+    def _refused(self, error: Exception) -> None:
+        self.complain(str(error))
+
+    async def start_daemon(self) -> None:
+        """Have the daemon back, and read everything anew."""
+        await self._following.start_daemon()
+        await self._following.turn_to(self._session_id)
+        self.contents.refresh()
+
+    # --- what a person does ------------------------------------------------------------------------------------
+
+    def on_key(self, event: Key) -> None:
+        if self.prompt.is_open:
+            if event.key == "ctrl+c":
+                self.prompt.give_up()
+            return
+        if len(self.screen_stack) > 1:
+            return
+        key = (
+            event.character if event.is_printable and event.character and event.key != "space" else event.key
+        )
+        event.stop()
+        event.prevent_default()
+        if self._answer is not None:
+            self._answered(key)
+            return
+        if self._note[0]:
+            self.tell("")
+        if self.pane.has_focus and key in (
+            "j",
+            "k",
+            "down",
+            "up",
+            "pagedown",
+            "pageup",
+            "home",
+            "end",
+            "escape",
+        ):
+            self._key_in_pane(key)
+        elif (name := self._keys.press(key)) is not None:
+            self._wish = None
+            self._do(getattr(self._deeds, name))
+
+    def _key_in_pane(self, key: str) -> None:
+        page = max(self.pane.size.height - 1, 1)
+        steps = {
+            "j": 1,
+            "down": 1,
+            "k": -1,
+            "up": -1,
+            "pagedown": page,
+            "pageup": -page,
+            "home": -1_000_000,
+            "end": 1_000_000,
+        }
+        if key == "escape":
+            self.view.focus()
+        else:
+            self.pane.step(steps[key])
+
+    def _do(self, deed: Callable[[], Awaitable[None] | None]) -> None:
+        async def run(doing: Awaitable[None]) -> None:
+            try:
+                await doing
+            except _WAITS as error:
+                self.complain(str(error))
+
+        if (doing := deed()) is not None:
+            self.run_worker(run(doing))
+
+    async def confirm(self, question: str) -> bool:
+        """Ask something that is answered with one key."""
+        if self._answer is not None:
+            return False
+        self._answer = asyncio.get_running_loop().create_future()
+        self.tell(f"{question} (y/n)")
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+            self.tell("")
+
+    def _answered(self, key: str) -> None:
+        if self._answer is None or self._answer.done():
+            return
+        if key in ("y", "Y", "enter"):
+            self._answer.set_result(True)
+        elif key in ("n", "N", "q", "escape", "ctrl+c"):
+            self._answer.set_result(False)
+
+    async def pick(self) -> str | None:
+        """Let a person choose a session; its id."""
+        from sessiond.tui.picker import Picker
+
+        async def listed(words: str) -> Sequence[t.ListedSession]:
+            try:
+                return (
+                    await self.daemon.list_sessions(all=True, query=words.strip() or None, limit=200)
+                ).sessions
+            except _WAITS:
+                return []
+
+        return await self.push_screen_wait(Picker(listed, self._look, self.now(), self._home))
+
+    def show_help(self) -> None:
+        from sessiond.tui.help_screen import HelpScreen
+
+        self.push_screen(HelpScreen())
+
+    # --- the end -----------------------------------------------------------------------------------------------
+
+    def _handle_exception(self, error: Exception) -> None:
+        self.failure = self.failure or error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        # Textual would print every local variable, and so the transcript; the caller raises `failure` instead.
+        self._close_messages_no_wait()

@@ -1,0 +1,33 @@
+"""A line of the screen that says something: the title above, the state below."""
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.strip import Strip
+from textual.widget import Widget
+
+from sessiond.tui.look import Look
+
+
+class Bar(Widget):
+    """Harmless pieces of text from the left and from the right; what has no room on the left is cut."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._left: list[Segment] = []
+        self._right: list[Segment] = []
+
+    def say(self, left: list[Segment], right: list[Segment]) -> None:
+        if (left, right) != (self._left, self._right):
+            self._left, self._right = left, right
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        columns = self.size.width
+        right = self._right if sum(cell_len(it.text) for it in self._right) < columns else []
+        room = columns - sum(cell_len(it.text) for it in right)
+        parts = []
+        for it in self._left:
+            parts.append(Segment(self._look.fit(it.text, room), it.style))
+            room -= cell_len(parts[-1].text)
+        return Strip([*parts, Segment(" " * max(room, 0)), *right]).adjust_cell_length(columns)

@@ -1,0 +1,111 @@
+"""From the command line to the browser: the first rows are asked for while what draws them is being loaded.
+
+Loading Textual takes longer than anything else before the first picture, so nothing of it is imported up here.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from sessiond.client.blocking import Daemon
+
+_FIRST = 400
+"""Rows around the leaf that are asked for before anything else is loaded."""
+
+
+class NoTerminal(Exception):
+    """There is no terminal to show the tree on: {why}."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"There is no terminal to show the tree on: {why}.")
+
+
+def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
+    """Raises `NoTerminal` where a whole screen cannot be drawn."""
+    for name, stream in (("input", sys.__stdin__), ("output", sys.__stdout__), ("error", sys.__stderr__)):
+        if stream is None or not stream.isatty():
+            raise NoTerminal(f"standard {name} is none")
+    if environ.get("TERM", "") in ("", "dumb"):
+        raise NoTerminal(f"TERM is {environ.get('TERM') or 'not set'}, so the cursor cannot be moved")
+
+
+def browse(
+    daemon: Daemon,
+    session_id: str,
+    *,
+    filter: str,
+    query: str | None,
+    at: str | None,
+    boxes: bool,
+    encoding: str,
+) -> int:
+    """Show the tree until somebody leaves it; the exit code of the command.
+
+    Raises `RpcError` when there is no such session or entry, before anything is drawn.
+    """
+    session = daemon.call("session/open", {"sessionId": session_id})["session"]
+    first = _Answer(daemon, _question(session, filter, query, at))
+    import msgspec
+
+    from sessiond.protocol import types as t
+    from sessiond.tui.app import Browser
+    from sessiond.tui.look import BOXES, plain
+
+    page = first.wait()
+    browser = Browser(
+        msgspec.convert(session, t.SessionInfo),
+        where=None,
+        signs=BOXES if boxes else plain(encoding),
+        now=time.time,
+        home=os.environ.get("HOME", ""),
+        filter=msgspec.convert(filter, t.Filter),
+        query=query,
+        first=msgspec.convert(page, t.TreeResult),
+        at=at,
+    )
+    daemon.close()
+    gc.enable()  # commands live too short for it
+    code = browser.run()
+    if browser.failure is not None:
+        raise browser.failure
+    return code or 0
+
+
+def _question(session: dict[str, Any], filter: str, query: str | None, at: str | None) -> dict[str, Any]:
+    params = {"sessionId": session["sessionId"], "filter": filter, "limit": _FIRST}
+    if query is not None:
+        params["query"] = query
+    if (around := at or session.get("leafId")) is not None:
+        params["around"] = around
+    return params
+
+
+class _Answer:
+    """The answer to a request, on its way in a thread."""
+
+    def __init__(self, daemon: Daemon, params: dict[str, Any]) -> None:
+        self._result: Any = None
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._ask, args=(daemon, params), daemon=True)
+        self._thread.start()
+
+    def wait(self) -> Any:
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def _ask(self, daemon: Daemon, params: dict[str, Any]) -> None:
+        try:
+            self._result = daemon.call("session/tree", params)
+        except Exception as error:  # noqa: BLE001 - raised again by whoever waits
+            self._error = error

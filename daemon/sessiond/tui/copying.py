@@ -1,0 +1,45 @@
+"""Into the clipboard, by a program that is there for it; the terminal is asked by Textual (OSC 52)."""
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import Mapping
+
+MOST = 70_000
+"""Bytes that terminals take by OSC 52: beyond, some drop it all."""
+
+_PATIENCE = 2.0
+
+
+def program(environ: Mapping[str, str]) -> list[str] | None:
+    """The command that takes a clipboard on standard input here, if there is one."""
+    candidates = [
+        ("WAYLAND_DISPLAY", ["wl-copy"]),
+        ("DISPLAY", ["xclip", "-selection", "clipboard"]),
+        ("DISPLAY", ["xsel", "--input", "--clipboard"]),
+        ("HOME", ["pbcopy"]),
+        ("TMUX", ["tmux", "load-buffer", "-"]),
+    ]
+    for variable, command in candidates:
+        if environ.get(variable) and shutil.which(command[0], path=environ.get("PATH")):
+            return command
+    return None
+
+
+async def hand_over(command: list[str], text: str) -> bool:
+    """Give a text to such a command; whether it took it."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            await process.communicate(text.encode("utf-8", "replace"))
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        return False
+    return process.returncode == 0

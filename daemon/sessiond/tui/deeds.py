@@ -1,0 +1,233 @@
+"""What the keys do, one method a deed. Those that wait are coroutines; whoever runs them shows what they raise."""
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sessiond.client.wire import RpcError
+from sessiond.tui import copying, outside
+from sessiond.tui.contents import FILTERS
+from sessiond.tui.entry_text import as_text
+
+if TYPE_CHECKING:
+    from sessiond.protocol import types as t
+    from sessiond.tui.app import Browser
+
+
+class Deeds:
+    """The deeds of one browser."""
+
+    def __init__(self, browser: "Browser") -> None:
+        self._browser = browser
+        self._tree = tree = browser.view
+        self._moves: list[tuple[str | None, str | None]] = []  # of the leaf, by us: from where, to where
+        self.down, self.up = partial(tree.step, 1), partial(tree.step, -1)
+        self.half_down, self.half_up = partial(tree.page, 0.5), partial(tree.page, -0.5)
+        self.page_down, self.page_up = partial(tree.page, 1), partial(tree.page, -1)
+        self.first, self.last = (
+            partial(browser.once_whole, tree.go_first),
+            partial(browser.once_whole, tree.go_last),
+        )
+        self.tip, self.parent = tree.go_tip, tree.go_parent
+        self.next_sibling, self.previous_sibling = partial(tree.go_sibling, 1), partial(tree.go_sibling, -1)
+        self.fold, self.unfold, self.toggle = tree.fold, tree.unfold, tree.toggle
+        self.fold_others, self.open_all = tree.fold_others, tree.open_all
+        self.pane_down, self.pane_up = partial(browser.pane.step, 3), partial(browser.pane.step, -3)
+
+    # --- going about -------------------------------------------------------------------------------------------
+
+    def next_branch(self) -> None:
+        self._tree.go_to(1, self._tree.rows.is_branch)
+
+    def previous_branch(self) -> None:
+        self._tree.go_to(-1, self._tree.rows.is_branch)
+
+    def next_user(self) -> None:
+        self._tree.go_to(1, self._tree.is_user)
+
+    def previous_user(self) -> None:
+        self._tree.go_to(-1, self._tree.is_user)
+
+    def next_label(self) -> None:
+        self._tree.go_to(1, self._tree.is_labelled)
+
+    def previous_label(self) -> None:
+        self._tree.go_to(-1, self._tree.is_labelled)
+
+    # --- finding -----------------------------------------------------------------------------------------------
+
+    async def search(self) -> None:
+        origin = self._tree.current
+        words = await self._browser.prompt.ask("/", heard=self._browser.look_for)
+        if words is None:
+            self._browser.look_for("")
+            if origin in self._tree.rows.places:
+                self._tree.go(self._tree.rows.places[origin])
+
+    def next_match(self) -> None:
+        self._tree.go(self._browser.matches.next(self._tree.place, 1))
+
+    def previous_match(self) -> None:
+        self._tree.go(self._browser.matches.next(self._tree.place, -1))
+
+    async def narrow(self) -> None:
+        words = await self._browser.prompt.ask("Only with: ", self._browser.contents.question.query or "")
+        if words is not None:
+            self._browser.ask(query=words.strip() or None)
+
+    def next_filter(self) -> None:
+        at = FILTERS.index(self._browser.contents.question.filter)
+        self._browser.ask(filter=FILTERS[(at + 1) % len(FILTERS)])
+
+    def filter_1(self) -> None:
+        self._browser.ask(filter=FILTERS[0])
+
+    def filter_2(self) -> None:
+        self._browser.ask(filter=FILTERS[1])
+
+    def filter_3(self) -> None:
+        self._browser.ask(filter=FILTERS[2])
+
+    def filter_4(self) -> None:
+        self._browser.ask(filter=FILTERS[3])
+
+    def filter_5(self) -> None:
+        self._browser.ask(filter=FILTERS[4])
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    def pane(self) -> None:
+        self._browser.toggle_pane()
+
+    def other_side(self) -> None:
+        if self._browser.pane.display:
+            (self._tree if self._browser.pane.has_focus else self._browser.pane).focus()
+
+    async def edit(self) -> None:
+        text = as_text(await self._browser.entry())
+        command = outside.program(os.environ)
+        with self._browser.suspend():
+            code = outside.show(text, command)
+        self._browser.refresh()
+        if code:
+            self._browser.complain(f"{command[0]} ended with {code}.")
+
+    async def copy_id(self) -> None:
+        if (name := self._tree.current) is not None:
+            await self._copy(name, f"Copied {name}.")
+
+    async def copy_text(self) -> None:
+        text = as_text(await self._browser.entry())
+        await self._copy(text, f"Copied {len(text):,} characters.")
+
+    def time(self) -> None:
+        self._tree.look.shows_time = not self._tree.look.shows_time
+        self._tree.refresh()
+
+    # --- doing -------------------------------------------------------------------------------------------------
+
+    async def branch(self) -> None:
+        if (name := self._target()) and await self._browser.confirm(
+            f"Move the leaf to {self._called(name)}?"
+        ):
+            self._moved(await self._browser.daemon.branch(self._session, name))
+
+    async def branch_summary(self) -> None:
+        if (name := self._target()) is None:
+            return
+        about = await self._browser.prompt.ask("Summarise what is left behind, with attention to: ")
+        if about is not None:
+            self._browser.tell("The summary is being written …")
+            leaf = self._browser.contents.leaf_id
+            self._moved(
+                await self._browser.daemon.branch(
+                    self._session,
+                    name,
+                    expected_leaf=leaf,
+                    summarize=True,
+                    instructions=about.strip() or None,
+                )
+            )
+
+    async def undo(self) -> None:
+        if not self._moves:
+            self._browser.complain("There is no move of the leaf to take back.")
+            return
+        came_from, went_to = self._moves[-1]
+        try:
+            await self._browser.daemon.branch(self._session, came_from, expected_leaf=went_to)
+        except RpcError as error:
+            if error.kind == "leafConflict":
+                self._moves.clear()
+                self._browser.complain("The leaf has moved on since then, so there is nothing to take back.")
+                return
+            raise
+        self._moves.pop()
+        self._browser.tell(f"The leaf is back at {came_from or 'the place before the first entry'}.")
+
+    async def fork(self) -> None:
+        if (name := self._tree.current) is None:
+            return
+        title = await self._browser.prompt.ask(f"Fork at {self._called(name)}; title of the new session: ")
+        if title is not None:
+            made = await self._browser.daemon.fork(self._session, leaf_id=name, title=title.strip() or None)
+            self._opened(made.session)
+
+    async def label(self) -> None:
+        if (name := self._tree.current) is None:
+            return
+        known = self._tree.rows.labels.get(name, "")
+        label = await self._browser.prompt.ask("Label (none: take it away): ", self._tree.look.safe(known))
+        if label is not None and (label := label.strip()) != known:
+            await self._browser.daemon.label(self._session, name, label or None)
+
+    async def open(self) -> None:
+        if (chosen := await self._browser.pick()) is not None:
+            self._opened((await self._browser.daemon.open(chosen)).session)
+
+    async def refresh(self) -> None:
+        await self._browser.start_daemon()
+
+    def help(self) -> None:
+        self._browser.show_help()
+
+    def quit(self) -> None:
+        self._browser.exit(0)
+
+    # --- inside ------------------------------------------------------------------------------------------------
+
+    @property
+    def _session(self) -> str:
+        return self._browser.contents.question.session_id
+
+    def _target(self) -> str | None:
+        """The entry that the leaf is to be moved to."""
+        name = self._tree.current
+        if name is not None and name == self._browser.contents.leaf_id:
+            self._browser.tell("The leaf is here already.")
+            return None
+        return name
+
+    def _called(self, name: str) -> str:
+        """What a question calls an entry."""
+        rows, look = self._tree.rows, self._tree.look
+        said = look.fit(look.safe(rows.previews[rows.places[name]]), 40)
+        return f"{look.safe(name)} ({said})" if said else look.safe(name)
+
+    def _moved(self, moved: "t.BranchResult") -> None:
+        self._moves.append((moved.previous_leaf_id, moved.leaf_id))
+        self._browser.tell("The leaf was moved; u takes that back.")
+
+    def _opened(self, session: "t.SessionInfo") -> None:
+        self._moves.clear()
+        self._browser.turn_to(session)
+
+    async def _copy(self, text: str, done: str) -> None:
+        command = copying.program(os.environ)
+        taken = command is not None and await copying.hand_over(command, text)
+        if len(text.encode("utf-8", "replace")) <= copying.MOST:
+            self._browser.copy_to_clipboard(text)
+        elif not taken:
+            self._browser.complain("That is more than terminals take; e opens it in an editor.")
+            return
+        self._browser.tell(done)

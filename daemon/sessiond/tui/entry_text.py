@@ -1,0 +1,157 @@
+"""An entry as it is read beside the tree: who, when and what about, then its parts, Markdown drawn as such.
+
+`drawn` makes every piece harmless after Markdown has been read, since Markdown can spell any character.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from rich.console import Console, Group, RenderableType
+from rich.markdown import Markdown
+from rich.segment import Segment
+from rich.text import Text
+
+from sessiond import human
+from sessiond.text import lines, one_line
+from sessiond.tui.look import DIM, LABEL, TITLE, Look, role, role_style
+
+MOST = 40_000
+"""Characters that are drawn of one entry; more would take longer than anybody reads."""
+
+_TITLES = (
+    "summary",
+    "text",
+    "name",
+    "title",
+    "label",
+    "model",
+    "modelId",
+    "thinkingLevel",
+    "mode",
+    "targetId",
+)
+
+
+def drawn(
+    entry: dict[str, Any], label: str | None, look: Look, columns: int, now: float
+) -> list[list[Segment]]:
+    """The lines of an entry, each so many columns wide at most."""
+    console = Console(
+        width=max(columns, 1), color_system="standard", force_terminal=True, legacy_windows=False,
+        emoji=False, markup=False, highlight=False, no_color=False, _environ={},
+    )  # fmt: skip
+    group = Group(*_parts(entry, label, now))
+    return [
+        [Segment(_harmless(it.text, look), it.style) for it in line if it.text and not it.control]
+        for line in console.render_lines(group, pad=False)
+    ]
+
+
+def as_text(entry: dict[str, Any]) -> str:
+    """All that an entry says, for a clipboard or an editor."""
+    return "\n\n".join(text for _, text in _said(entry) if text)
+
+
+def _harmless(text: str, look: Look) -> str:
+    clean = " ".join(lines(text))
+    if look.signs.encoding == "utf-8":
+        return clean
+    return clean.encode(look.signs.encoding, "replace").decode(look.signs.encoding)
+
+
+def _parts(entry: dict[str, Any], label: str | None, now: float) -> Iterator[RenderableType]:
+    message = _mapping(entry.get("message"))
+    name = str(message.get("role") or entry.get("type") or "entry")
+    yield Text.assemble(
+        (role(name).capitalize(), role_style(name) + TITLE), (f"  {one_line(str(entry.get('id')))}", DIM)
+    )
+    time = str(entry.get("timestamp") or "")
+    about = [f"{time[:19].replace('T', ' ')} ({human.ago(time, now)})" if time else ""]
+    about += [str(message.get(it) or "") for it in ("model", "toolName")]
+    if message.get("stopReason") not in (None, "stop", "toolUse"):
+        about.append(str(message["stopReason"]))
+    if message.get("isError") is True:
+        about.append("failed")
+    yield Text(" · ".join(one_line(it) for it in about if it), style=DIM)
+    if label:
+        yield Text(f"[{one_line(label)}]", style=LABEL)
+    left = MOST
+    for kind, text in _said(entry):
+        yield Text("")
+        shown, left = text[:left], left - len(text)
+        yield _part(kind, shown)
+        if left < 0:
+            yield Text(f"… {-left:,} characters more: e opens all of it.", style=DIM)
+            return
+
+
+def _part(kind: str, text: str) -> RenderableType:
+    safe = "\n".join(lines(text))
+    if kind == "markdown":
+        return Markdown(safe, hyperlinks=False, code_theme="ansi_dark", inline_code_theme=None)
+    return Text(safe, style=DIM if kind in ("thinking", "note") else "")
+
+
+def _said(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The parts of an entry: how each is drawn (markdown, plain, thinking, note), and its text."""
+    message = entry.get("message")
+    if isinstance(message, dict):
+        yield from _of_message(message)
+    elif entry.get("type") in ("compaction", "branch_summary", "branchSummary"):
+        yield "markdown", str(entry.get("summary") or "")
+    elif entry.get("content"):
+        yield from _content(entry["content"], "markdown")
+    elif found := next((entry[it] for it in _TITLES if isinstance(entry.get(it), str)), None):
+        yield "plain", found
+    else:
+        kept = ("type", "id", "parentId", "timestamp")
+        yield "plain", _json({name: value for name, value in entry.items() if name not in kept})
+
+
+def _of_message(message: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    match message.get("role"):
+        case "toolResult":
+            yield from _content(message.get("content"), "plain")
+        case "bashExecution":
+            yield "plain", f"$ {message.get('command') or ''}\n{message.get('output') or ''}"
+        case _:
+            yield from _content(message.get("content", message.get("summary")), "markdown")
+    if isinstance(message.get("errorMessage"), str):
+        yield "plain", message["errorMessage"]
+
+
+def _content(content: Any, kind: str) -> Iterator[tuple[str, str]]:
+    if isinstance(content, str):
+        yield kind, content
+        return
+    for part in content if isinstance(content, list) else ():
+        part = _mapping(part)
+        match part.get("type"):
+            case "text":
+                yield kind, str(part.get("text") or "")
+            case "thinking":
+                yield "note", "Thinking"
+                yield "thinking", str(part.get("thinking") or "(not shown by the model)")
+            case "toolCall":
+                yield "note", f"Calls the tool {part.get('name') or '?'}"
+                yield "plain", _json(part.get("arguments"))
+            case "image":
+                yield "note", f"[image: {part.get('mimeType') or 'unknown'}, {_size(part)}]"
+            case other:
+                yield "note", f"[{other or 'something'}]"
+
+
+def _size(image: dict[str, Any]) -> str:
+    data = image.get("data")
+    if isinstance(data, str) and not data.startswith("blob:"):
+        return human.size(len(data) * 3 // 4)
+    return "kept beside the session"
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode("utf-8", "replace")
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

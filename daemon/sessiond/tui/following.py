@@ -1,0 +1,123 @@
+"""The connection to the daemon: made again whenever it was lost, with the session open, so that news of it come."""
+
+import asyncio
+from typing import Protocol
+
+from sessiond.client import dial
+from sessiond.client.backoff import pauses
+from sessiond.client.daemon import Daemon, connect
+from sessiond.client.dial import CannotConnect, VersionMismatch
+from sessiond.client.notifications import Missed, Notifications
+from sessiond.client.receiver import Note
+from sessiond.client.results import Appended
+from sessiond.client.wire import BadReply, Disconnected, RpcError
+from sessiond.paths import Places, places
+from sessiond.protocol import methods as m, types as t
+
+AWAY = (CannotConnect, Disconnected, BadReply, TimeoutError)
+"""What a request raises when there is nobody to answer it."""
+
+_NEWS = (m.APPENDED.name, m.LEAF_MOVED.name, m.CHANGED.name, m.DELETED.name, m.LAGGED.name)
+
+
+class Follower(Protocol):
+    """Who hears of a session. None of these may wait or raise."""
+
+    def attached(self, session: t.SessionInfo) -> None:
+        """The session is open, and news come from now on; what was missed has to be read."""
+
+    def away(self) -> None:
+        """There is no daemon. It is waited for."""
+
+    def refused(self, error: RpcError | VersionMismatch) -> None:
+        """The daemon is there and does not give us the session."""
+
+    def heard(self, note: Note) -> None:
+        """Something happened in the session."""
+
+
+class Following:
+    """One connection at a time, for a browser that goes from session to session."""
+
+    def __init__(self, where: Places | None, session_id: str) -> None:
+        self._where = where or places()
+        self._session_id = session_id
+        self._daemon: Daemon | None = None
+        self._notes: Notifications | None = None
+        self._again = asyncio.Event()
+
+    @property
+    def daemon(self) -> Daemon:
+        """The daemon, to ask something of. Raises `Disconnected` while it is away."""
+        if self._daemon is None:
+            raise Disconnected
+        return self._daemon
+
+    async def turn_to(self, session_id: str) -> None:
+        """Follow this session from now on; if it is the same, open it again."""
+        if self._daemon is not None and session_id != self._session_id:
+            self._daemon.keep_open_no_more(self._session_id)
+        self._session_id = session_id
+        self._again.set()
+        if self._notes is not None:
+            await self._notes.aclose()
+
+    async def start_daemon(self) -> None:
+        """Have a daemon started if there is none. Raises `CannotConnect`."""
+        (await asyncio.to_thread(dial.connect, self._where, autostart=True)).close()
+
+    async def run(self, follower: Follower) -> None:
+        """Follow for ever."""
+        tries = pauses()
+        while True:
+            try:
+                # It is never started by itself: whoever stopped it may have had a reason.
+                async with connect(where=self._where, autostart=False, name="sessiond tree") as daemon:
+                    self._daemon = daemon
+                    tries = pauses()
+                    await self._stay(daemon, follower)
+            except VersionMismatch as error:
+                follower.refused(error)
+            except AWAY:
+                follower.away()
+            except RpcError as error:  # the greeting was
+                follower.refused(error)
+            finally:
+                self._daemon = None
+            await asyncio.sleep(next(tries))
+
+    async def _stay(self, daemon: Daemon, follower: Follower) -> None:
+        """Be attached until the connection ends, which the next request over it tells."""
+        while True:
+            self._again.clear()
+            session_id = self._session_id
+            self._notes = daemon.notifications(*_NEWS)
+            try:
+                session = (await daemon.open(session_id)).session
+                if session_id == self._session_id:
+                    daemon.keep_open(session_id)
+                    follower.attached(session)
+                    await self._hear(self._notes, session.session_id, follower)
+            except RpcError as error:
+                if session_id == self._session_id:
+                    follower.refused(error)
+                    await self._again.wait()
+            finally:
+                await self._notes.aclose()
+
+    async def _hear(self, notes: Notifications, session_id: str, follower: Follower) -> None:
+        """Pass on what happens until something was missed, or another session is wanted."""
+        try:
+            async for note in notes:
+                if isinstance(note, t.LaggedNote) and note.session_id == session_id:
+                    return
+                if _session_of(note) == session_id:
+                    follower.heard(note)
+        except Missed:
+            return
+
+
+def _session_of(note: Note) -> str | None:
+    if isinstance(note, Appended | t.LeafMovedNote | t.DeletedNote):
+        return note.session_id
+    return note.session.session_id if isinstance(note, t.ChangedNote) else None

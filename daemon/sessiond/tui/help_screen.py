@@ -1,0 +1,53 @@
+"""The keys, on a screen of their own over the tree."""
+
+from rich.segment import Segment
+from textual.app import ComposeResult
+from textual.events import Key
+from textual.screen import ModalScreen
+
+from sessiond.tui.keys import GROUPS
+from sessiond.tui.look import TITLE
+from sessiond.tui.pane import Pane
+
+_CLOSING = ("escape", "q", "question_mark", "enter", "ctrl+c")
+_STEPS = {
+    "j": 1,
+    "down": 1,
+    "k": -1,
+    "up": -1,
+    "space": 10,
+    "pagedown": 10,
+    "pageup": -10,
+    "home": -1000,
+    "end": 1000,
+}
+
+
+class HelpScreen(ModalScreen[None]):
+    """Closed by the keys that close anything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pane = Pane()
+
+    def compose(self) -> ComposeResult:
+        yield self._pane
+
+    def on_mount(self) -> None:
+        lines: list[list[Segment]] = []
+        for title, deeds in GROUPS:
+            lines += [
+                [Segment(title, TITLE)],
+                *([Segment(f"  {' '.join(it.keys):<16}{it.says}")] for it in deeds),
+                [],
+            ]
+        lines.append([Segment("Escape closes this. The mouse: click selects, on the sign or twice folds.")])
+        self._pane.show("help", lines, anew=True)
+
+    def on_key(self, event: Key) -> None:
+        event.stop()
+        event.prevent_default()
+        if event.key in _CLOSING:
+            self.dismiss()
+        elif event.key in _STEPS:
+            self._pane.step(_STEPS[event.key])

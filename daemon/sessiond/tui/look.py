@@ -1,0 +1,148 @@
+"""How a row looks: signs, colours, and the row as one line of segments.
+
+    ● user       Fix the flaky test                                                     2 h ago
+    ● assistant  The race is between the timer and the queue                            2 h ago
+    ├─○ user       [first try] Try it with a lock                                       1 h ago
+    └─◉ user       Try it without one                                          ◀ leaf  1 min ago
+
+What was said is made harmless here, whoever sent it.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+
+from sessiond import human
+from sessiond.text import one_line
+from sessiond.tui.folds import Folds
+
+
+@dataclass(frozen=True)
+class Signs:
+    """The characters of a drawing."""
+
+    on: str
+    off: str
+    leaf: str
+    folded: str
+    tip: str
+    deep: str
+    ellipsis: str
+    columns: dict[str, str]
+    encoding: str
+
+
+BOXES = Signs("●", "○", "◉", "▸", "◀ leaf", "…", "…", {"|": "│ ", " ": "  ", "+": "├─", "'": "└─"}, "utf-8")
+
+
+def plain(encoding: str = "ascii") -> Signs:
+    """Signs for a terminal without box characters, that takes text in this encoding."""
+    return Signs(
+        "*", "o", "@", "+", "<- leaf", "..", "...", {"|": "| ", " ": "  ", "+": "|-", "'": "`-"}, encoding
+    )
+
+
+_ROLES = {
+    "toolResult": "tool", "bashExecution": "shell", "compaction": "compacted", "branch_summary": "summary",
+    "custom_message": "custom",
+}  # fmt: skip
+_ROLE_CELLS = 9
+_WIDEST_ROLE = 14
+_TIME_CELLS = 10
+_NARROW = 60
+"""Below so many columns there is no room for times."""
+
+NONE = Style()
+DIM = Style(dim=True)
+PATH = Style(color="green")
+LEAF = Style(color="green", bold=True)
+LABEL = Style(color="yellow")
+MATCH = Style(color="yellow", bold=True, underline=True)
+ERROR = Style(color="red", bold=True)
+TITLE = Style(bold=True)
+_COLOURS = {
+    "user": Style(color="cyan"), "assistant": Style(color="green"), "tool": Style(color="blue"),
+    "shell": Style(color="blue"),
+}  # fmt: skip
+CURSOR = Style(reverse=True)
+
+
+@lru_cache(256)
+def role(name: str) -> str:
+    """What a row calls whoever speaks in it."""
+    return one_line(_ROLES.get(name, name))
+
+
+def role_style(name: str) -> Style:
+    return _COLOURS.get(role(name), DIM)
+
+
+class Look:
+    """Draws rows with these signs."""
+
+    def __init__(self, signs: Signs) -> None:
+        self.signs = signs
+        self.shows_time = True
+
+    def safe(self, text: str) -> str:
+        """One line of a transcript as this terminal may be given it."""
+        text = one_line(text)
+        if self.signs.encoding == "utf-8":
+            return text
+        return text.encode(self.signs.encoding, "replace").decode(self.signs.encoding)
+
+    def fit(self, text: str, columns: int) -> str:
+        """A harmless text, cut to so many columns with an ellipsis when it is longer."""
+        if cell_len(text) <= columns:
+            return text
+        room = columns - len(self.signs.ellipsis)
+        if room <= 0:
+            return set_cell_size(text, max(columns, 0))
+        return set_cell_size(text, room).rstrip() + self.signs.ellipsis
+
+    def mark_columns(self, gutter: str, columns: int) -> tuple[str, int]:
+        """The gutter as it is drawn, and the column of the sign behind it."""
+        most = max(columns // 4, 1)
+        deep = ""
+        if len(gutter) > most:
+            deep, gutter = self.signs.deep.ljust(2), gutter[-most:]
+        drawn = deep + "".join(self.signs.columns[it] for it in gutter)
+        return drawn, cell_len(drawn)
+
+    def row(
+        self, folds: Folds, place: int, columns: int, now: float, *, is_tip: bool, is_match: bool
+    ) -> list[Segment]:
+        """A row in so many columns; `now` is in seconds since 1970."""
+        rows, signs = folds.rows, self.signs
+        on_path = bool(rows.on_path[place])
+        hidden = folds.hides(place)
+        gutter, used = self.mark_columns(rows.gutters[place], columns)
+        sign = signs.folded if hidden else signs.leaf if is_tip else signs.on if on_path else signs.off
+        name = role(rows.roles[place])
+        said = NONE if on_path else DIM
+        label = self.safe(rows.labels.get(rows.ids[place], ""))
+        right = self._right(rows.times[place], now, columns, is_tip=is_tip)
+        parts = [
+            Segment(gutter, DIM),
+            Segment(f"{sign} ", LEAF if is_tip else PATH if on_path else DIM),
+            Segment(self.fit(name, _WIDEST_ROLE).ljust(_ROLE_CELLS) + "  ", role_style(rows.roles[place])),
+            Segment(f"[{self.fit(label, max(columns // 3, 8))}] " if label else "", LABEL),
+        ]
+        more = f"  ({hidden:,} more)" if hidden else ""
+        used = sum(cell_len(it.text) for it in parts)
+        room = columns - used - cell_len(more) - sum(cell_len(it.text) for it in right)
+        text = self.fit(self.safe(rows.previews[place]), max(room, 0))
+        parts += [Segment(text, MATCH if is_match else said), Segment(more, DIM)]
+        used += cell_len(text) + cell_len(more)
+        parts.append(Segment(" " * max(columns - used - sum(cell_len(it.text) for it in right), 0)))
+        return [it for it in [*parts, *right] if it.text]
+
+    def _right(self, time: str, now: float, columns: int, *, is_tip: bool) -> list[Segment]:
+        parts = [Segment(f"  {self.signs.tip}", LEAF)] if is_tip else []
+        if self.shows_time and columns >= _NARROW:
+            told = human.ago(time, now) if time else ""
+            parts.append(Segment(f"  {told.rjust(_TIME_CELLS)}", DIM))
+        return parts

@@ -1,0 +1,47 @@
+"""A text in the editor or the pager of a person, for as long as that runs."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+
+class NothingToOpenWith(Exception):
+    """There is nothing to open it with: set EDITOR or PAGER."""
+
+    def __init__(self) -> None:
+        super().__init__("There is nothing to open it with: set EDITOR or PAGER.")
+
+
+def program(environ: Mapping[str, str]) -> list[str]:
+    """The command of a person. Raises `NothingToOpenWith`."""
+    for variable in ("VISUAL", "EDITOR", "PAGER"):
+        try:
+            words = shlex.split(environ.get(variable, ""))
+        except ValueError:
+            continue
+        if words:
+            return words
+    if shutil.which("less"):
+        return ["less"]
+    raise NothingToOpenWith
+
+
+def show(text: str, command: list[str]) -> int:
+    """Run the command on a private copy of the text, which is gone afterwards; its exit code.
+
+    Raises `OSError` when it cannot be run.
+    """
+    with tempfile.TemporaryDirectory(prefix="sessiond-entry-") as folder:
+        path = Path(folder) / "entry.md"
+        with open(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600),
+            "w",
+            encoding="utf-8",
+            errors="replace",
+        ) as file:
+            file.write(text + "\n")
+        return subprocess.run([*command, str(path)], check=False).returncode

@@ -1,0 +1,38 @@
+"""The pane beside the tree or below it: what the entry under the cursor says, in full."""
+
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+
+class Pane(ScrollView, can_focus=True):
+    """Lines that were drawn for its width."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shows: object = None
+        """What the lines were drawn for."""
+        self._lines: list[Strip] = []
+
+    @property
+    def columns(self) -> int:
+        return self.scrollable_content_region.width
+
+    def show(self, what: object, lines: list[list[Segment]], *, anew: bool) -> None:
+        """Show other lines, from the first on unless it is the same entry."""
+        self.shows = what
+        self._lines = [Strip(line) for line in lines]
+        self.virtual_size = Size(self.columns, len(self._lines))
+        if anew:
+            self.scroll_to(y=0, animate=False, immediate=True)
+        self.refresh()
+
+    def step(self, lines: int) -> None:
+        self.scroll_to(y=self.scroll_offset.y + lines, animate=False, immediate=True)
+
+    def render_line(self, y: int) -> Strip:
+        line = y + self.scroll_offset.y
+        if line >= len(self._lines):
+            return Strip.blank(self.columns)
+        return self._lines[line].adjust_cell_length(self.columns)

@@ -1,0 +1,115 @@
+"""Another session, chosen from a list that a few words make shorter."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from rich.segment import Segment
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.events import Click, Key
+from textual.geometry import Size
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widgets import Input
+
+from sessiond import human
+from sessiond.protocol import types as t
+from sessiond.tui.look import CURSOR, DIM, Look
+
+_MOST = 200
+
+Listed = Callable[[str], Awaitable[Sequence[t.ListedSession]]]
+"""The sessions that have some words, newest first. Raises nothing: who cannot say has none."""
+
+
+class Sessions(ScrollView):
+    """The lines of the list."""
+
+    class Chosen(Message):
+        """One was clicked at."""
+
+    def __init__(self, look: Look, now: float, home: str) -> None:
+        super().__init__()
+        self.sessions: Sequence[t.ListedSession] = ()
+        self.at = 0
+        self._look, self._now, self._home = look, now, home
+
+    def show(self, sessions: Sequence[t.ListedSession]) -> None:
+        self.sessions, self.at = sessions, 0
+        self.virtual_size = Size(self.size.width, len(sessions))
+        self.step(0)
+
+    def step(self, lines: int) -> None:
+        self.at = min(max(self.at + lines, 0), max(len(self.sessions) - 1, 0))
+        seen = max(self.size.height, 1)
+        top = min(max(self.scroll_offset.y, self.at - seen + 1), self.at)
+        self.scroll_to(y=top, animate=False, immediate=True)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        columns = self.scrollable_content_region.width
+        line = y + self.scroll_offset.y
+        if line >= len(self.sessions):
+            return Strip(
+                [Segment("There is none." if y == 0 and not self.sessions else "")]
+            ).adjust_cell_length(columns)
+        session, look = self.sessions[line], self._look
+        told = human.ago(session.updated_at, self._now).rjust(10)
+        where = look.safe(human.folder(session.cwd, self._home))
+        title = look.safe(session.title or session.first_prompt or "without a title")
+        room = max(columns - 12, 0)
+        title = look.fit(title, max(room * 2 // 3, 1))
+        strip = Strip([Segment(f"{told}  ", DIM), Segment(title), Segment(f"  {where}", DIM)])
+        strip = strip.adjust_cell_length(columns)
+        return strip.apply_style(CURSOR) if line == self.at else strip
+
+    def on_click(self, event: Click) -> None:
+        line = event.y + self.scroll_offset.y
+        if line < len(self.sessions):
+            self.at = line
+            self.refresh()
+            self.post_message(self.Chosen())
+
+
+class Picker(ModalScreen[str | None]):
+    """The id of the chosen session, or None."""
+
+    def __init__(self, listed: Listed, look: Look, now: float, home: str) -> None:
+        super().__init__()
+        self._listed = listed
+        self._words = Input(placeholder="words of the session", compact=True)
+        self._sessions = Sessions(look, now, home)
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield self._words
+            yield self._sessions
+
+    def on_mount(self) -> None:
+        self._words.focus()
+        self._read("")
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self._read(event.value)
+
+    @on(Input.Submitted)
+    @on(Sessions.Chosen)
+    def _choose(self) -> None:
+        if self._sessions.sessions:
+            self.dismiss(self._sessions.sessions[self._sessions.at].session_id)
+
+    def on_key(self, event: Key) -> None:
+        steps = {"down": 1, "up": -1, "pagedown": 10, "pageup": -10, "ctrl+n": 1, "ctrl+p": -1}
+        if event.key in ("escape", "ctrl+c"):
+            event.stop()
+            self.dismiss(None)
+        elif event.key in steps:
+            event.stop()
+            self._sessions.step(steps[event.key])
+
+    @work(exclusive=True)
+    async def _read(self, words: str) -> None:
+        self._sessions.show((await self._listed(words))[:_MOST])

@@ -1,0 +1,69 @@
+"""A question at the foot of the screen, and the line to answer it in."""
+
+import asyncio
+from collections.abc import Callable
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.events import Key
+from textual.widgets import Input, Static
+
+
+class Prompt(Horizontal):
+    """Shown while something is asked. Enter answers, Escape gives up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._says = Static("", markup=False)
+        self._line = Input(compact=True, select_on_focus=False)
+        self._answer: asyncio.Future[str | None] | None = None
+        self._heard: Callable[[str], None] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self._says
+        yield self._line
+
+    @property
+    def is_open(self) -> bool:
+        return self._answer is not None
+
+    async def ask(self, says: str, value: str = "", heard: Callable[[str], None] | None = None) -> str | None:
+        """What was typed, or None when it was given up; `heard` is told of every change."""
+        if self._answer is not None:
+            return None
+        self._answer = asyncio.get_running_loop().create_future()
+        self._says.update(says)
+        self._line.value, self._heard = value, heard
+        self._line.cursor_position = len(value)
+        self.add_class("-open")
+        self._line.focus()
+        try:
+            return await self._answer
+        finally:
+            self._answer = self._heard = None
+            self.remove_class("-open")
+
+    def give_up(self) -> None:
+        self._resolve(None)
+
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._heard is not None:
+            self._heard(event.value)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._resolve(event.value)
+
+    def on_key(self, event: Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            event.prevent_default()
+            self._resolve(None)
+
+    def _resolve(self, answer: str | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(answer)

@@ -1,0 +1,184 @@
+"""The rows of a view in preorder, as columns: 100,000 of them are a few lists, and no object each.
+
+A row knows the columns of the drawing before it (`gutters`) and before its children (`belows`), one character for each:
+a bar `|`, a blank, a fork `+`, the last of a fork `'`. So a chain costs nothing, and a subtree can be put in its place
+alone. Which row hangs on which follows from the depths.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from sys import intern
+from typing import Any
+
+from sessiond.protocol import types as t
+
+NOWHERE = -1
+
+_DEEPEST = 120
+"""Columns of a gutter that are kept: more is never shown."""
+
+
+class Rows:
+    """The rows of one view. A place counts from 0; with `before`, so many more come before the first of them."""
+
+    def __init__(self, before: int = 0, bars: Sequence[bool] = ()) -> None:
+        self.before = before
+        self.shown = 0
+        """Rows of the whole view, here or not."""
+        self.total = 0
+        """Entries of the session, shown or not."""
+        self.ids: list[str] = []
+        self.places: dict[str, int] = {}
+        self.roles: list[str] = []
+        self.previews: list[str] = []
+        self.times: list[str] = []
+        self.labels: dict[str, str] = {}
+        self.depths = array("i")
+        self.children = array("i")
+        self.seqs = array("q")
+        self.gutters: list[str] = []
+        self.belows: list[str] = []
+        self.on_path = bytearray()
+        self.is_whole = False
+        self._bars = "".join("| "[not bar] for bar in bars)
+        self._roots_fork: bool | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def add(self, page: t.TreeResult) -> None:
+        """Add a page behind what is there."""
+        self.shown, self.total = page.shown, page.total
+        self._extend(page.nodes, 0)
+        self.is_whole = page.next_cursor is None and not self.before
+
+    def parent(self, place: int) -> int:
+        """The place of the row that a row hangs on; `NOWHERE` for a root, and where that row is not here."""
+        depth = self.depths[place]
+        if not depth:
+            return NOWHERE
+        at = place - 1
+        while at >= 0 and self.depths[at] >= depth:
+            at -= 1
+        return at
+
+    def last_below(self, place: int) -> int:
+        """The last place of what hangs on a row, itself included."""
+        depth, depths = self.depths[place], self.depths
+        last = place + 1
+        while last < len(depths) and depths[last] > depth:
+            last += 1
+        return last - 1
+
+    def is_branch(self, place: int) -> bool:
+        """Whether a branch begins here: the row is one of several on a fork, or one of several roots."""
+        return self.gutters[place][-1:] in ("+", "'")
+
+    def branch(self, place: int) -> int:
+        """The place where the branch that a row lies on begins; `NOWHERE` on the trunk."""
+        while place != NOWHERE and not self.is_branch(place):
+            place = self.parent(place)
+        return place
+
+    def find(self, place: int, step: int, holds: Callable[[int], bool]) -> int:
+        """The next place for which `holds`, going up or down (-1 or 1); `NOWHERE` when there is none."""
+        at = place + step
+        while 0 <= at < len(self.ids):
+            if holds(at):
+                return at
+            at += step
+        return NOWHERE
+
+    def replace(self, place: int, nodes: Sequence[t.TreeNode]) -> int:
+        """Put what the daemon says of a subtree in the place of what was known of it; how many rows that is more."""
+        last = self.last_below(place)
+        rest = slice(last + 1, len(self.ids))
+        columns: tuple[Any, ...] = (
+            self.ids, self.roles, self.previews, self.times, self.depths, self.children, self.seqs, self.gutters,
+            self.belows, self.on_path,
+        )  # fmt: skip
+        after = [column[rest] for column in columns]
+        root = self.depths[place], self.gutters[place], self.belows[place]
+        for name in self.ids[place : last + 1]:
+            del self.places[name]
+            self.labels.pop(name, None)
+        for column in columns:
+            del column[place:]
+        self._extend(nodes, root[0], root)
+        more = len(self.ids) - last - 1
+        for column, values in zip(columns, after, strict=True):
+            column.extend(values)
+        for at in range(last + 1 + more, len(self.ids)):
+            self.places[self.ids[at]] = at
+        self.shown += more
+        return more
+
+    def mark_path(self, tip: int) -> None:
+        """Let the path end at a place, or with `NOWHERE` be empty."""
+        self.on_path = bytearray(len(self.ids))
+        if tip == NOWHERE:
+            return
+        depths, marks = self.depths, self.on_path
+        wanted = depths[tip]
+        for at in range(tip, -1, -1):
+            if depths[at] == wanted:
+                marks[at] = 1
+                wanted -= 1
+                if wanted < 0:
+                    return
+
+    @property
+    def tip(self) -> int:
+        """The place where the path to the leaf ends, as far as it is shown."""
+        return self.on_path.rfind(1)
+
+    def _extend(
+        self, nodes: Sequence[t.TreeNode], depth: int, root: tuple[int, str, str] | None = None
+    ) -> None:
+        for node in nodes:
+            place = len(self.ids)
+            known = self.places.setdefault(node.id, place)
+            if known != place:
+                continue  # a session of another program with one id twice: the first stands for both
+            self.ids.append(node.id)
+            self.roles.append(intern(node.role or node.type))
+            self.previews.append(node.preview)
+            self.times.append(node.timestamp or "")
+            self.depths.append(node.depth + depth)
+            self.children.append(node.child_count)
+            self.seqs.append(node.seq)
+            self.on_path.append(node.on_path)
+            if node.label:
+                self.labels[node.id] = node.label
+            before, below = root[1:] if root else self._columns(node)
+            root = None
+            self.gutters.append(before)
+            self.belows.append(below)
+
+    def _columns(self, node: t.TreeNode) -> tuple[str, str]:
+        """The columns before a row that is about to be added, and before what hangs on it."""
+        above = self.places.get(node.parent_id, NOWHERE) if node.parent_id is not None else NOWHERE
+        if above != NOWHERE:
+            before, forks = self.belows[above], self.children[above] > 1
+        elif node.parent_id is None:
+            if self._roots_fork is None:
+                self._roots_fork = bool(self.before) or not node.last_sibling
+            before, forks = "", self._roots_fork
+        else:
+            return self._columns_without_parent(node)
+        return _forked(before, node) if forks else (before, before)
+
+    def _columns_without_parent(self, node: t.TreeNode) -> tuple[str, str]:
+        """The same of a row whose parent came before this page: it is the first one, or begins a branch of a fork."""
+        if self._roots_fork is None:
+            self._roots_fork = len(self._bars) > node.indent
+        column = node.indent + self._roots_fork - 1
+        if self.ids:
+            return _forked(self._bars[: max(column, 0)], node)
+        # Whether the first one begins a branch is not known: it is drawn as one of a chain until all is here.
+        return self._bars[-_DEEPEST:], self._bars[-_DEEPEST:]
+
+
+def _forked(before: str, node: t.TreeNode) -> tuple[str, str]:
+    sign, below = ("'", " ") if node.last_sibling else ("+", "|")
+    return before + sign, (before + below)[-_DEEPEST:]

@@ -1,0 +1,245 @@
+"""The rows on the screen, with a cursor that stays on its entry whatever comes and goes around it.
+
+Only the lines that are seen are drawn, each time they are, from the columns of the rows.
+"""
+
+from collections.abc import Callable
+
+from rich.segment import Segment
+from textual.events import Click, Resize
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from sessiond.tui.folds import Folds
+from sessiond.tui.look import CURSOR, DIM, Look
+from sessiond.tui.rows import NOWHERE, Rows
+
+_MARGIN = 2
+"""Lines that stay in sight above and below the cursor."""
+
+
+class TreeView(ScrollView, can_focus=True):
+    """The tree. `now` is the time of day, in seconds since 1970."""
+
+    class Moved(Message):
+        """The cursor is on another row, or the row is another one."""
+
+    def __init__(self, look: Look, now: Callable[[], float]) -> None:
+        super().__init__()
+        self.look = look
+        self.folds = Folds(Rows())
+        self.matches: set[str] = set()
+        self.notice = ""
+        """What is said where there are no rows."""
+        self.place = NOWHERE
+        self.current: str | None = None
+        """The id of the entry that the cursor is on."""
+        self.was_at_tip = False
+        """Whether the cursor was at the leaf when it was put where it is."""
+        self._now = now
+
+    # --- what is shown -----------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Rows:
+        return self.folds.rows
+
+    def show(self, rows: Rows, current: str | None) -> None:
+        """Show other rows, or the same ones after a change, with the cursor on an entry or as near as may be."""
+        on_screen = self._line - self.scroll_offset.y
+        self.place = self._nearest(rows, current)
+        self.folds.arrange(rows)
+        if self.place != NOWHERE:
+            self.place = self.folds.lines[self._line]
+        self._fill()
+        if self._seen:
+            self._scroll_to_line(self._line - min(max(on_screen, 0), max(self._seen - 1, 0)))
+            self._keep_in_sight()
+        self._moved()
+
+    def go(self, place: int) -> None:
+        """Put the cursor on a row; what hides it is opened."""
+        if not 0 <= place < len(self.rows):
+            return
+        if self.folds.lines[self.folds.line(place)] != place:
+            self.folds.reveal(place)
+            self._fill()
+        self.place = place
+        self._keep_in_sight()
+        self._moved()
+
+    # --- going about -------------------------------------------------------------------------------------------
+
+    def step(self, lines: int) -> None:
+        """So many lines down, or up when negative."""
+        if len(self.folds.lines):
+            line = min(max(self._line + lines, 0), len(self.folds.lines) - 1)
+            self.go(self.folds.lines[line])
+
+    def page(self, pages: float) -> None:
+        self.step(int(max(self._seen - 1, 1) * pages) or (1 if pages > 0 else -1))
+
+    def go_first(self) -> None:
+        self.step(-len(self.folds.lines))
+
+    def go_last(self) -> None:
+        self.step(len(self.folds.lines))
+
+    def go_tip(self) -> None:
+        """To the leaf, or where the path to it ends in this view."""
+        self.go(self.rows.tip)
+
+    def go_parent(self) -> None:
+        if self.place != NOWHERE:
+            self.go(self.rows.parent(self.place))
+
+    def go_sibling(self, step: int) -> None:
+        """To the next branch of the same fork, or the one before."""
+        rows = self.rows
+        start = rows.branch(self.place) if self.place != NOWHERE else NOWHERE
+        if start == NOWHERE:
+            return
+        depth = rows.depths[start]
+        at = start + step
+        while 0 <= at < len(rows) and rows.depths[at] > depth:
+            at += step
+        if 0 <= at < len(rows) and rows.depths[at] == depth:
+            self.go(at)
+
+    def go_to(self, step: int, holds: Callable[[int], bool]) -> None:
+        """To the next row for which something holds."""
+        if self.place != NOWHERE:
+            self.go(self.rows.find(self.place, step, holds))
+
+    def is_user(self, place: int) -> bool:
+        return self.rows.roles[place] == "user"
+
+    def is_labelled(self, place: int) -> bool:
+        return self.rows.ids[place] in self.rows.labels
+
+    # --- folding -----------------------------------------------------------------------------------------------
+
+    def toggle(self, place: int | None = None) -> None:
+        """Fold what hangs on a row, or open it."""
+        place = self.place if place is None else place
+        if place != NOWHERE:
+            self.folds.toggle(place)
+            self._rearranged()
+
+    def fold(self) -> None:
+        """Fold the branch that the cursor is on; where that is done, or on the trunk, go up instead."""
+        if self.place == NOWHERE:
+            return
+        start = self.rows.branch(self.place)
+        if start == NOWHERE or self.rows.ids[start] in self.folds.folded or not self.rows.children[start]:
+            above = self.rows.parent(self.place if start == NOWHERE else start)
+            if above != NOWHERE:
+                self.go(above)
+        elif start == self.place:
+            self.toggle(start)
+        else:
+            self.go(start)
+
+    def unfold(self) -> None:
+        """Open the branch under the cursor; where that is done, go into it."""
+        if self.place == NOWHERE:
+            return
+        if self.current in self.folds.folded:
+            self.toggle()
+        elif self.rows.children[self.place]:
+            self.go(self.place + 1)
+
+    def fold_others(self) -> None:
+        self.folds.fold_others()
+        self._rearranged()
+
+    def open_all(self) -> None:
+        self.folds.open_all()
+        self._rearranged()
+
+    # --- drawing -----------------------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        columns = self.scrollable_content_region.width
+        line = y + self.scroll_offset.y
+        if line >= len(self.folds.lines):
+            if y == 0 and not len(self.rows) and self.notice:
+                return Strip([Segment(self.look.fit(self.notice, columns), DIM)])
+            return Strip.blank(columns)
+        place = self.folds.lines[line]
+        segments = self.look.row(
+            self.folds, place, columns, self._now(),
+            is_tip=place == self.rows.tip, is_match=self.rows.ids[place] in self.matches,
+        )  # fmt: skip
+        strip = Strip(segments).adjust_cell_length(columns)
+        return strip.apply_style(CURSOR) if place == self.place else strip
+
+    def on_resize(self, _event: Resize) -> None:
+        self._fill()
+        self._keep_in_sight()
+
+    def on_click(self, event: Click) -> None:
+        line = event.y + self.scroll_offset.y
+        if not 0 <= line < len(self.folds.lines):
+            return
+        place = self.folds.lines[line]
+        self.go(place)
+        columns = self.scrollable_content_region.width
+        _, sign = self.look.mark_columns(self.rows.gutters[place], columns)
+        if event.chain == 2 or event.x == sign:
+            self.toggle(place)
+
+    # --- inside ------------------------------------------------------------------------------------------------
+
+    @property
+    def _line(self) -> int:
+        return self.folds.line(self.place) if self.place != NOWHERE else 0
+
+    @property
+    def _seen(self) -> int:
+        """Lines that are seen at once."""
+        return self.scrollable_content_region.height
+
+    def _fill(self) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self.folds.lines))
+
+    def _rearranged(self) -> None:
+        if self.place != NOWHERE:
+            self.place = self.folds.lines[self._line]  # what hides the row now, if anything does
+        self._fill()
+        self._keep_in_sight()
+        self._moved()
+
+    def _moved(self) -> None:
+        self.current = self.rows.ids[self.place] if self.place != NOWHERE else None
+        self.was_at_tip = self.place != NOWHERE and self.place == self.rows.tip
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def _keep_in_sight(self) -> None:
+        if not self._seen:
+            return
+        margin = min(_MARGIN, (self._seen - 1) // 2)
+        top = self.scroll_offset.y
+        lowest, highest = self._line - self._seen + 1 + margin, self._line - margin
+        self._scroll_to_line(min(max(top, lowest), highest))
+
+    def _scroll_to_line(self, top: int) -> None:
+        most = max(len(self.folds.lines) - self._seen, 0)
+        self.scroll_to(y=min(max(top, 0), most), animate=False, immediate=True)
+
+    def _nearest(self, rows: Rows, current: str | None) -> int:
+        """The place of an entry among other rows; where it is not shown, of the nearest one above it that is."""
+        if not len(rows):
+            return NOWHERE
+        if current is not None and current in rows.places:
+            return rows.places[current]
+        if self.rows is not rows:
+            for place in range(min(self.place, len(self.rows) - 1), -1, -1):
+                if (found := rows.places.get(self.rows.ids[place])) is not None:
+                    return found
+        if self.place == NOWHERE or self.rows is not rows:
+            return max(rows.tip, 0)
+        return min(self.place, len(rows) - 1)
