@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 from rich.segment import Segment
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.containers import Container
 from textual.events import Key, Resize
+from textual.geometry import Size
 
 from sessiond import human
 from sessiond.client.daemon import Daemon
-from sessiond.client.dial import CannotConnect, VersionMismatch
+from sessiond.client.dial import VersionMismatch
 from sessiond.client.receiver import Note
 from sessiond.client.results import Appended, Entry
 from sessiond.client.wire import RpcError
@@ -33,14 +34,23 @@ from sessiond.tui.tree_view import TreeView
 
 _WIDE = 110
 """From so many columns on the entry is shown beside the tree, not below it."""
-_ROOM = (30, 10)
+_LEAST = (30, 10)
 """Columns and lines that a screen has at least when the entry is shown at all."""
 _SETTLED = 0.05
 """Seconds that the cursor rests before the entry under it is read."""
 _TYPED = 0.15
 """Seconds after a key in which nothing is typed, until the daemon is asked for what is looked for."""
 _MATCHES = 5_000
-_WAITS = (*AWAY, RpcError, CannotConnect, NothingToOpenWith, OSError)
+
+
+class NoEntry(Exception):
+    """There is no entry here."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no entry here.")
+
+
+_TOLD = (*AWAY, RpcError, NoEntry, NothingToOpenWith, SuspendNotSupported, OSError)
 """What a deed may run into that is told in a sentence."""
 
 
@@ -118,6 +128,7 @@ class Browser(App[int]):
         self.wants_pane = True
         self._answer: asyncio.Future[bool] | None = None
         self._begin = (first, at)
+        self._room = Size(80, 24)
         self._turned: str | None = None
         self._wish: Callable[[], None] | None = None
         self._wanted: object = None
@@ -135,6 +146,7 @@ class Browser(App[int]):
 
     def on_mount(self) -> None:
         self._deeds = Deeds(self)
+        self._room = self.size
         if not self.is_headless:  # or the terminal would be left as it is
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
@@ -151,13 +163,14 @@ class Browser(App[int]):
         self.set_interval(30, self.view.refresh)
         self._lay_out()
 
-    def on_resize(self, _event: Resize) -> None:
+    def on_resize(self, event: Resize) -> None:
+        self._room = event.size  # `size` still has what was before
         self._lay_out()
 
     def _lay_out(self) -> None:
-        columns, lines = self.size
+        columns, lines = self._room
         self.query_one("#middle").set_class(columns >= _WIDE, "-wide")
-        self.pane.display = self.wants_pane and columns >= _ROOM[0] and lines >= _ROOM[1]
+        self.pane.display = self.wants_pane and columns >= _LEAST[0] and lines >= _LEAST[1]
         self._say()
         self._read_entry()
 
@@ -271,7 +284,7 @@ class Browser(App[int]):
         """The entry under the cursor, with what lies in blobs put back. Raises `RpcError`, and what `AWAY` names."""
         name = self.view.current
         if name is None:
-            return {}
+            raise NoEntry
         found = await self.daemon.entries(self._session_id, ids=[name], resolve_blobs=True)
         return found.entries[0]
 
@@ -285,24 +298,21 @@ class Browser(App[int]):
     async def _fill_pane(self, wanted: tuple[str, str | None, str | None, int]) -> None:
         session_id, name, label, _ = wanted
         await asyncio.sleep(_SETTLED)
-        try:
-            entry: Entry = {}
-            if name is not None:
-                entry = (await self.daemon.entries(session_id, ids=[name])).entries[0]
-            # Loaded when it is needed: what draws Markdown takes a while to load.
-            from sessiond.tui.entry_text import drawn
-
-            columns = self.pane.columns
-            lines = (
-                []
-                if name is None
-                else await asyncio.to_thread(drawn, entry, label, self._look, columns, self.now())
-            )
-        except _WAITS as error:
-            lines, columns = [[Segment(self._look.safe(str(error)), ERROR)]], self.pane.columns
-            self._wanted = None
-        before = self.pane.shows
+        before, columns = self.pane.shows, self.pane.columns
         anew = not (isinstance(before, tuple) and before[:2] == wanted[:2])
+        if name is None:
+            self.pane.show(wanted, [], anew=True)
+            return
+        try:
+            entry = (await self.daemon.entries(session_id, ids=[name])).entries[0]
+        except _TOLD as error:
+            self._wanted = None  # it is read again when the cursor moves, or somebody is attached
+            self.pane.show(None, [[Segment(self._look.safe(str(error)), ERROR)]], anew=True)
+            return
+        # Loaded when it is needed: what draws Markdown takes a while to load.
+        from sessiond.tui.entry_text import drawn
+
+        lines = await asyncio.to_thread(drawn, entry, label, self._look, columns, self.now())
         self.pane.show((*wanted[:3], columns), lines, anew=anew)
 
     # --- searching ---------------------------------------------------------------------------------------------
@@ -335,7 +345,7 @@ class Browser(App[int]):
                 found.update(it.id for it in page.nodes)
                 if (cursor := page.next_cursor) is None:
                     break
-        except _WAITS:
+        except _TOLD:
             return  # what the rows show is found all the same
         finally:
             self.matches.is_asking = False
@@ -453,7 +463,7 @@ class Browser(App[int]):
         async def run(doing: Awaitable[None]) -> None:
             try:
                 await doing
-            except _WAITS as error:
+            except _TOLD as error:
                 self.complain(str(error))
 
         if (doing := deed()) is not None:
@@ -488,7 +498,7 @@ class Browser(App[int]):
                 return (
                     await self.daemon.list_sessions(all=True, query=words.strip() or None, limit=200)
                 ).sessions
-            except _WAITS:
+            except _TOLD:
                 return []
 
         return await self.push_screen_wait(Picker(listed, self._look, self.now(), self._home))

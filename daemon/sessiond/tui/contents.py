@@ -115,7 +115,9 @@ class Contents:
                 case "label":
                     self._labelled(entry.get("targetId"), entry.get("label"))
             parent = entry.get("parentId")
-            if parent in self.rows.places:
+            if parent is None:
+                self._all_stale = True  # another root
+            elif parent in self.rows.places:
                 self._stale.add(str(parent))
             elif parent == before and (tip := self.rows.tip) != NOWHERE:
                 self._stale.add(self.rows.ids[tip])
@@ -254,10 +256,13 @@ class Contents:
         self, question: Question, *, around: str | None = None, root_id: str | None = None, cursor: str | None = None,
         limit: int,
     ) -> t.TreeResult:  # fmt: skip
-        return await self._daemon().tree(
+        page = await self._daemon().tree(
             question.session_id, filter=question.filter, query=question.query, around=around, root_id=root_id,
             cursor=cursor, limit=limit,
         )  # fmt: skip
+        if question == self.question:
+            self.leaf_id = page.leaf_id  # news and answers come in the order in which things happened
+        return page
 
     def _labelled(self, target: object, label: object) -> None:
         if self.question.filter == "labeled-only" or self.question.query:

@@ -21,7 +21,7 @@ class Folds:
 
     def arrange(self, rows: Rows | None = None) -> None:
         """Count the lines anew, of other rows if there are any."""
-        self.rows = rows or self.rows
+        self.rows = self.rows if rows is None else rows  # rows that are none are false
         places = sorted(place for it in self.folded if (place := self.rows.places.get(it)) is not None)
         if not places:
             self.lines = range(len(self.rows))

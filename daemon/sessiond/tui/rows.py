@@ -173,7 +173,7 @@ class Rows:
         if self._roots_fork is None:
             self._roots_fork = len(self._bars) > node.indent
         column = node.indent + self._roots_fork - 1
-        if self.ids:
+        if self.gutters:
             return _forked(self._bars[: max(column, 0)], node)
         # Whether the first one begins a branch is not known: it is drawn as one of a chain until all is here.
         return self._bars[-_DEEPEST:], self._bars[-_DEEPEST:]

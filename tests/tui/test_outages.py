@@ -1,0 +1,53 @@
+"""A daemon that goes away and comes back, and what is pressed meanwhile."""
+
+import asyncio
+from pathlib import Path
+
+from sessiond.tui.app import Browser
+from sessiond.tui.look import BOXES
+from support.browsing import NOON, SESSION, STORY, Desk, Screen, said
+from support.daemons import Peer, joined, spawn, user
+from support.homes import a_home
+from support.waiting import until
+
+
+async def test_a_daemon_that_is_killed_is_waited_for_and_what_was_missed_is_read() -> None:
+    with a_home() as where:
+        home = Path(str(where.home))
+        process = await spawn(home)
+        peer = await joined(home).attach()
+        await peer.call("session/create", id=SESSION, cwd="/home/ada/atlas", title="The last line")
+        await peer.append(SESSION, *STORY)
+        browser = Browser(await Desk(where, peer).session(), where=where, signs=BOXES, now=lambda: NOON)
+        async with browser.run_test(size=(80, 24)) as pilot:
+            screen = Screen(browser, pilot)
+            await until(lambda: browser.is_settled)
+            await screen.keys("k", "k")
+            process.kill()
+            await process.wait()
+            await screen.see("offline, waiting")
+            await screen.keys("L", "x", "enter")
+            await screen.see("connection ended")
+            await screen.keys("k")
+            assert screen.current == "q2"
+            process = await spawn(home)
+            peer = await joined(home).attach()
+            await peer.append(SESSION, said("q4", 7, user("Are you there?")))
+            await screen.see("◉ user       Are you there")
+            await screen.see_not("offline")
+            await screen.see("User  q2")  # the entry, which could not be read meanwhile
+            await screen.at("q2")
+            process.terminate()
+            await process.wait()
+            await screen.see("offline, waiting")
+            await screen.keys("R")
+            await until(lambda: browser.is_settled)
+            await screen.see_not("offline")
+        await _stopped(home)
+
+
+async def _stopped(home: Path) -> None:
+    peer: Peer = await joined(home).attach()
+    await peer.call("server/stop")
+    async with asyncio.timeout(60):
+        await peer.is_closed.wait()

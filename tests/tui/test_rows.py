@@ -1,0 +1,105 @@
+"""The columns of a view: where each row hangs, and a subtree put in its place."""
+
+from typing import Any
+
+from hypothesis import given, strategies as st
+
+from sessiond.protocol import types as t
+from sessiond.session import steps
+from sessiond.session.views import Outline, tree_rows
+from sessiond.tui.folds import Folds
+from sessiond.tui.rows import NOWHERE, Rows
+from support.logs import Line, Loaded, header, loaded, user
+
+
+def page_of(session: Loaded, **asked: Any) -> t.TreeResult:
+    """What the daemon would answer."""
+    import msgspec
+
+    page = steps.run(tree_rows(session.tree, Outline(), session.read, filter="all", **asked))
+    return t.TreeResult(
+        nodes=[msgspec.convert(node, t.TreeNode, from_attributes=True) for node in page.nodes],
+        leaf_id=session.tree.leaf_id, total=page.total, shown=page.shown, before=page.before, bars=list(page.bars),
+        next_cursor=None if page.resume == -1 else str(page.resume),
+    )  # fmt: skip
+
+
+def rows_of(page: t.TreeResult) -> Rows:
+    rows = Rows(page.before, page.bars)
+    rows.add(page)
+    return rows
+
+
+@st.composite
+def trees(draw: st.DrawFn, roots: bool = True) -> list[Line]:
+    """Entries, each of which hangs on one before it, or on none."""
+    lines = [user("q") | {"parentId": None}]
+    for number in range(1, draw(st.integers(1, 16))):
+        above = draw(st.integers(0 if roots else 1, number))
+        lines.append(user("q") | {"parentId": f"e{above}" if above else None})
+    return lines
+
+
+@given(trees())
+def test_every_row_knows_what_it_hangs_on_and_what_hangs_on_it(lines: list[Line]) -> None:
+    page = page_of(loaded(header(), *lines))
+    rows = rows_of(page)
+    for place, node in enumerate(page.nodes):
+        above = rows.parent(place)
+        assert (rows.ids[above] if above != NOWHERE else None) == node.parent_id
+        below = [at for at in range(len(rows)) if place in _above(rows, at)]
+        assert rows.last_below(place) == max([place, *below])
+    assert rows.ids[rows.tip] == page.leaf_id
+
+
+@given(trees(), st.data())
+def test_a_page_from_the_middle_is_drawn_as_in_the_whole(lines: list[Line], data: st.DataObject) -> None:
+    session = loaded(header(), *lines)
+    whole = rows_of(page_of(session))
+    around = data.draw(st.integers(1, len(lines)))
+    part = rows_of(page_of(session, around_row=around, limit=data.draw(st.integers(1, 8))))
+    # The first row is drawn as one of a chain: whether it begins a branch is not known yet.
+    first = part.before + 1
+    assert part.gutters[1:] == whole.gutters[first : part.before + len(part)]
+    assert part.ids == whole.ids[part.before : part.before + len(part)]
+
+
+@given(trees(roots=False), st.data())
+def test_a_subtree_that_is_read_anew_makes_the_same_rows(lines: list[Line], data: st.DataObject) -> None:
+    before = loaded(header(), *lines)
+    rows = rows_of(page_of(before))
+    target = data.draw(st.integers(1, len(lines)))
+    after = loaded(
+        header(), *lines, *[user("new") | {"parentId": f"e{target}"}] * data.draw(st.integers(1, 3))
+    )
+    more = rows.replace(rows.places[f"e{target}"], page_of(after, root_row=after.row(f"e{target}")).nodes)
+    whole = rows_of(page_of(after))
+    rows.mark_path(rows.places[str(after.tree.leaf_id)])
+    assert more == len(after.tree) - len(before.tree)
+    for column in ("ids", "places", "depths", "children", "gutters", "belows", "on_path", "shown"):
+        assert getattr(rows, column) == getattr(whole, column), column
+
+
+@given(trees(), st.data())
+def test_what_is_folded_has_no_line(lines: list[Line], data: st.DataObject) -> None:
+    folds = Folds(rows_of(page_of(loaded(header(), *lines))))
+    rows = folds.rows
+    for place in data.draw(st.sets(st.integers(0, len(rows) - 1))):
+        folds.toggle(place)
+    folded = {rows.places[it] for it in folds.folded}
+    seen = [at for at in range(len(rows)) if not folded & set(_above(rows, at))]
+    assert list(folds.lines) == seen
+    for place in range(len(rows)):
+        line = folds.lines[folds.line(place)]
+        assert line == max(it for it in seen if it <= place)
+    hidden = [at for at in range(len(rows)) if at not in seen]
+    for place in hidden:
+        folds.reveal(place)
+    assert list(folds.lines) == list(range(len(rows))) or not hidden
+
+
+def _above(rows: Rows, place: int) -> list[int]:
+    found = []
+    while (place := rows.parent(place)) != NOWHERE:
+        found.append(place)
+    return found
