@@ -24,7 +24,7 @@ LEAF = "@"
 SHORTEST = 3
 """Characters of an id that may stand for all of it."""
 
-_FIELDS = ("leafId", "leftId", "rightId", "targetId", "parentId", "expectedLeaf", "rootId", "ids")
+_FIELDS = ("leafId", "leftId", "rightId", "targetId", "parentId", "expectedLeaf", "rootId", "around", "ids")
 """Where params name entries."""
 _LONGEST = 64  # characters of an id; a label may have more
 _PAGE = 5_000

@@ -75,6 +75,7 @@ def _interactive(given: Given) -> int:
             filter=given.text("filter") or "default",
             query=given.text("query"),
             at=given.text("at"),
+            named=lambda entry: daemon.meant.get(entry, entry),
             boxes=style.boxes,
             encoding=sys.stdout.encoding,
         )

@@ -13,7 +13,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from sessiond.client.blocking import Daemon
@@ -45,11 +45,13 @@ def browse(
     filter: str,
     query: str | None,
     at: str | None,
+    named: Callable[[str], str],
     boxes: bool,
     encoding: str,
 ) -> int:
     """Show the tree until somebody leaves it; the exit code of the command.
 
+    `named` is asked for the id of the entry `at`, once the daemon has answered.
     Raises `RpcError` when there is no such session or entry, before anything is drawn.
     """
     session = daemon.call("session/open", {"sessionId": session_id})["session"]
@@ -61,6 +63,8 @@ def browse(
     from sessiond.tui.look import BOXES, plain
 
     page = first.wait()
+    if at is not None:
+        at = named(at)
     browser = Browser(
         msgspec.convert(session, t.SessionInfo),
         where=None,
