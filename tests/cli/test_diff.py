@@ -53,3 +53,14 @@ def test_what_the_daemon_said_is_there_for_scripts(shell: Shell) -> None:
 
 def test_an_entry_on_the_way_of_the_other_has_nothing_of_its_own(shell: Shell) -> None:
     assert "- q  nothing of its own" in shell("diff", "atlas-one", "q", "b0").out
+
+
+def test_the_numbers_and_files_can_be_had_without_the_entries(shell: Shell) -> None:
+    call = '[{"type":"toolCall","id":"c","name":"Write","arguments":{"file_path":"src/x.py"}}]'
+    entry = f'{{"type":"message","id":"c0","message":{{"role":"assistant","content":{call}}}}}'
+    shell("append", "atlas-one", "--parent", "q", "--stay", "--json-entry", entry)
+    lines = shell("diff", "--stat", "atlas-one", "a19", "c0").lines
+    assert [line.split()[:2] for line in lines if line] == [
+        ["they", "part"], ["-", "a19"], ["+", "c0"], ["modified", "src/x.py"],
+    ]  # fmt: skip
+    assert shell.run("diff", "--stat", "--all", "atlas-one", "a19", "c0").code == 2

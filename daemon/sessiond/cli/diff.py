@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from sessiond import human
+from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id
 from sessiond.cli.columns import aligned, behind
 from sessiond.cli.naming import connect
@@ -28,6 +29,8 @@ _FILES = 20
 
 def diff(given: Given) -> int:
     """Send `session/compare`."""
+    if given.flag("all") and given.flag("stat"):
+        raise Usage("--all and --stat cannot both be given")
     params: dict[str, Any] = {"leftId": given.needed("A"), "rightId": given.needed("B")}
     with connect() as daemon:
         params["sessionId"] = session_id(daemon, given)
@@ -35,7 +38,7 @@ def diff(given: Given) -> int:
             print(daemon.call_text("session/compare", params))
             return 0
         found = daemon.call("session/compare", params)
-        shown = 1_000_000 if given.flag("all") else _SHOWN
+        shown = 1_000_000 if given.flag("all") else 0 if given.flag("stat") else _SHOWN
         said = _said(daemon, params["sessionId"], [*_ends(found, shown), found["ancestorId"]])
     for line in _drawn(found, said, shown, style_for(sys.stdout)):
         print(line)
@@ -49,7 +52,7 @@ def _ends(found: dict[str, Any], shown: int) -> Iterator[str]:
 
 def _some(ids: list[str], shown: int) -> list[str]:
     """The first of some entries, and the last."""
-    return ids if len(ids) <= shown else [*ids[: shown - 1], ids[-1]]
+    return ids if len(ids) <= shown else [*ids[: shown - 1], ids[-1]] if shown else []
 
 
 def _said(daemon: Daemon, session: str, ids: list[str | None]) -> dict[str, dict[str, Any]]:
@@ -68,12 +71,12 @@ def _drawn(found: dict[str, Any], said: dict[str, Any], shown: int, style: Style
         yield "The branches have no entry in common."
     else:
         yield from aligned(
-            [["they part at", ancestor, *_words(said.get(ancestor))]], style, ("dim", "bold", "")
+            [["they part at", one_line(ancestor), *_words(said.get(ancestor))]], style, ("dim", "bold", "")
         )
     left, right = found["left"], found["right"]
     for side, colour, sign in ((left, "red", "-"), (right, "green", "+")):
         yield ""
-        yield style(f"{sign} {side['leafId']}  {_summary(side)}", colour, "bold")
+        yield style(f"{sign} {one_line(side['leafId'] or 'nothing')}  {_summary(side)}", colour, "bold")
         yield from _entries(side["entryIds"], said, shown, colour, sign, style)
         for name, what in (("modified", "modifiedFiles"), ("read", "readFiles")):
             yield from _files(name, side[what], style)
@@ -97,7 +100,7 @@ def _entries(
 ) -> Iterator[str]:
     some = _some(ids, shown)
     left_out = len(ids) - len(some)
-    rows = [[it, *_words(said.get(it))] for it in some]
+    rows = [[one_line(it), *_words(said.get(it))] for it in some]
     for number, line in enumerate(behind([style(sign, colour)] * len(some), 1, rows, style, (colour,))):
         if left_out and number == len(some) - 1:
             yield style(f"  {human.count(left_out, 'entry', 'entries')} more (--all shows them)", "dim")

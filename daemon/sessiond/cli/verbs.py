@@ -200,8 +200,13 @@ VERBS: dict[str, Verb] = {
         "Compare two branches of a session: where they part, what each did, its files and tokens",
         "diff:diff",
         ("[ID]", "A", "B"),
-        (Option("all", "", "every entry of both, however many", short="a"), JSON),
-        "A and B are entries at the ends of the branches.",
+        (
+            Option("all", "", "every entry of both, however many", short="a"),
+            Option("stat", "", "only the numbers and the files, no entries"),
+            JSON,
+        ),
+        "A and B are entries at the ends of the branches: ids or their beginnings, labels, or @ for the leaf.",
+        ("sessiond diff 'first try' @", "sessiond diff --stat 1e55f0b7 8c1d22e3"),
         paged=True,
     ),
     "completion": Verb(

@@ -1,13 +1,18 @@
 """Comparing two branches: where they part, and what each has from there on."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from sessiond.session import statistics
+from sessiond.session.agent_message import read_message
 from sessiond.session.branching import above_leaf_lines, left_behind, said_by
 from sessiond.session.files import FileOperations
 from sessiond.session.statistics import Tally
 from sessiond.session.steps import Read, Steps
+from sessiond.session.touching import touched
 from sessiond.session.tree import LEAF, NONE, Tree
+
+_AT_ONCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,17 @@ def compare(tree: Tree, left_row: int, right_row: int, read: Read) -> Steps[Comp
 
 def _side(tree: Tree, rows: list[int], read: Read) -> Steps[Side]:
     shown = [row for row in rows if tree.kind(row) != LEAF]
-    said, files = yield from said_by(tree, shown, read)
+    said, known = yield from said_by(tree, shown, read)
+    named: list[FileOperations] = [known]
+    for start in range(0, len(said), _AT_ONCE):
+        named.append(touched(read_message(one.body) for one in said[start : start + _AT_ONCE]))
+        yield
     tally = Tally()
     yield from statistics.tally_rows(tally, tree, shown, read)
-    return Side(shown, sum(one.tokens for one in said), tally, files)
+    return Side(shown, sum(one.tokens for one in said), tally, _together(named))
+
+
+def _together(named: list[FileOperations]) -> FileOperations:
+    modified = {path for files in named for path in files.modified}
+    read = {path for files in named for path in files.read} - modified
+    return FileOperations(tuple(sorted(read)), tuple(sorted(modified)))

@@ -1,0 +1,127 @@
+"""Every exit code that is documented, brought about for real; README has the same table."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sessiond.cli import exits
+from sessiond.cli.exits import MEANINGS
+from support.commands import Shell, a_shell
+from support.homes import sessiond
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with a_shell(tmp_path) as shell:
+        yield shell
+
+
+def test_help_readme_and_table_say_the_same() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", readme, re.MULTILINE)
+    assert {int(code): meaning for code, meaning in rows} == MEANINGS
+    named = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    assert named == MEANINGS.keys()
+
+
+@pytest.mark.slow
+def test_done_refused_and_misused(shell: Shell) -> None:
+    assert shell.run("list").code == exits.DONE
+    assert shell.run("show", "no-such-session").code == exits.REFUSED
+    assert shell.run("import", "/no/such/file").code == exits.REFUSED
+    assert shell.run("show", "--no-such-option").code == exits.USAGE
+    assert shell.run("no-such-command").code == exits.USAGE
+
+
+@pytest.mark.slow
+def test_without_a_daemon(shell: Shell) -> None:
+    assert shell.run("status").code == exits.UNAVAILABLE
+    assert shell.run("list", SESSIOND_NO_AUTOSTART="1").code == exits.UNAVAILABLE
+
+
+@pytest.mark.slow
+def test_with_a_configuration_that_cannot_be_used(shell: Shell) -> None:
+    folder = Path(shell.where.config)
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text("no = 'such key'\n", encoding="utf-8")
+    assert shell.run("serve").code == exits.BAD_SETTINGS
+    assert shell.run("list").code == exits.UNAVAILABLE
+
+
+@pytest.mark.slow
+def test_with_a_folder_that_is_a_file(shell: Shell) -> None:
+    Path(shell.where.state).write_text("", encoding="utf-8")
+    assert shell.run("serve").code == exits.NO_FOLDER
+
+
+@pytest.mark.slow
+def test_with_a_lock_that_is_a_folder(shell: Shell) -> None:
+    Path(shell.where.daemon_lock).mkdir(parents=True)
+    Path(shell.where.state).chmod(0o700)
+    assert shell.run("serve").code == exits.NOT_THE_SYSTEM
+
+
+@pytest.mark.slow
+def test_with_a_daemon_that_runs_already(shell: Shell) -> None:
+    shell("list")
+    assert shell.run("serve").code == exits.TRY_AGAIN
+
+
+@pytest.mark.slow
+def test_with_an_answer_that_makes_no_sense(shell: Shell) -> None:
+    Path(shell.where.runtime).mkdir(mode=0o700, parents=True)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(shell.where.socket)
+        listening.listen()
+        listening.settimeout(60)
+        with shell.start("list") as command:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(1)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                assert command.wait(60) == exits.NONSENSE
+
+
+@pytest.mark.slow
+def test_ended_by_ctrl_c_or_by_its_reader(shell: Shell) -> None:
+    session = shell("new").lines[0]
+    with shell.start("watch", session) as watcher:
+        assert watcher.stderr is not None
+        try:
+            assert watcher.stderr.readline()
+            watcher.send_signal(signal.SIGINT)
+            assert watcher.wait(60) == exits.INTERRUPTED
+        finally:
+            watcher.kill()
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            sessiond("schema"), stdout=writing, env=shell.environment(), timeout=60, check=False
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == exits.PIPE_CLOSED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [("show", "nope"), ("tree", "nope"), ("lst",), ("show", "--jsn"), ("append", "--user", "x"), ("status",), ("tag",),
+     ("purge",), ("cleanup",), ("help", "tre"), ("restore", "nope"), ("state", "--because", "x"), ("append",)],
+)  # fmt: skip
+def test_a_failure_is_one_sentence_and_what_to_do_next(shell: Shell, words: tuple[str, ...]) -> None:
+    ran = shell.run(*words)
+    assert ran.code in MEANINGS
+    assert ran.out == ""
+    first = ran.err.splitlines()[0]
+    assert first.startswith("sessiond: ")
+    assert "sessiond " in ran.err.removeprefix("sessiond: ") or re.search(r"--\w+|Did you mean", ran.err)
