@@ -153,6 +153,16 @@ async def test_the_mouse_selects_and_folds() -> None:
         await screen.see(r"Fix it\.  \(1 more\)")
 
 
+async def test_a_click_beside_a_question_does_not_take_its_keys_away() -> None:
+    async with a_desk(*STORY) as desk, a_screen_of(desk) as screen:
+        await screen.keys("L")
+        await screen.pilot.click(offset=(30, 3))
+        await screen.type("bqx")
+        await screen.see("^Label .*bqx")
+        await screen.keys("escape", "k")
+        assert screen.current == "a1"
+
+
 async def test_the_help_lists_every_key_and_goes_away() -> None:
     async with a_desk(*STORY) as desk, a_screen_of(desk, (100, 60)) as screen:
         await screen.keys("question_mark")

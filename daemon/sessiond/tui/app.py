@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rich.segment import Segment
 from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.containers import Container
-from textual.events import Key, Resize
+from textual.events import Event, Key, Resize
 from textual.geometry import Size
 
 from sessiond import human
@@ -98,7 +98,7 @@ class Browser(App[int]):
         first: t.TreeResult | None = None,
         at: str | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True)  # the colours of the terminal, or none with NO_COLOR
         self.theme = "ansi-dark"
         self.now = now
         self.session = session
@@ -133,6 +133,7 @@ class Browser(App[int]):
         self._wish: Callable[[], None] | None = None
         self._wanted: object = None
         self._deeds: Deeds | None = None
+        self._doing: set[asyncio.Task[None]] = set()
 
     # --- the screen --------------------------------------------------------------------------------------------
 
@@ -162,6 +163,11 @@ class Browser(App[int]):
         self.run_worker(self._following.run(self))
         self.set_interval(30, self.view.refresh)
         self._lay_out()
+
+    async def on_unmount(self) -> None:
+        for task in self._doing:
+            task.cancel()
+        await asyncio.gather(*self._doing, return_exceptions=True)
 
     def on_resize(self, event: Resize) -> None:
         self._room = event.size  # `size` still has what was before
@@ -409,18 +415,22 @@ class Browser(App[int]):
 
     # --- what a person does ------------------------------------------------------------------------------------
 
-    def on_key(self, event: Key) -> None:
-        if self.prompt.is_open:
+    async def on_event(self, event: Event) -> None:
+        """Keys are taken here, one after the other: a question is open before the key after that which asked it."""
+        if isinstance(event, Key) and len(self.screen_stack) == 1 and not event.is_forwarded:
+            if not self.prompt.is_open:
+                await self._press(event)
+                return
             if event.key == "ctrl+c":
                 self.prompt.give_up()
-            return
-        if len(self.screen_stack) > 1:
-            return
+                return
+            self.prompt.take_focus()  # a click may have taken it elsewhere
+        await super().on_event(event)
+
+    async def _press(self, event: Key) -> None:
         key = (
             event.character if event.is_printable and event.character and event.key != "space" else event.key
         )
-        event.stop()
-        event.prevent_default()
         if self._answer is not None:
             self._answered(key)
             return
@@ -440,7 +450,7 @@ class Browser(App[int]):
             self._key_in_pane(key)
         elif (name := self._keys.press(key)) is not None:
             self._wish = None
-            self._do(getattr(self._deeds, name))
+            await self._do(getattr(self._deeds, name))
 
     def _key_in_pane(self, key: str) -> None:
         page = max(self.pane.size.height - 1, 1)
@@ -459,15 +469,20 @@ class Browser(App[int]):
         else:
             self.pane.step(steps[key])
 
-    def _do(self, deed: Callable[[], Awaitable[None] | None]) -> None:
+    async def _do(self, deed: Callable[[], Awaitable[None] | None]) -> None:
         async def run(doing: Awaitable[None]) -> None:
             try:
                 await doing
             except _TOLD as error:
                 self.complain(str(error))
+            except Exception as error:  # noqa: BLE001 - a defect ends the browser, and is raised by whoever ran it
+                self._handle_exception(error)
 
         if (doing := deed()) is not None:
-            self.run_worker(run(doing))
+            task = asyncio.create_task(run(doing))
+            self._doing.add(task)
+            task.add_done_callback(self._doing.discard)
+            await asyncio.sleep(0)  # it has begun then, so that what it asks is open
 
     async def confirm(self, question: str) -> bool:
         """Ask something that is answered with one key."""
@@ -501,7 +516,9 @@ class Browser(App[int]):
             except _TOLD:
                 return []
 
-        return await self.push_screen_wait(Picker(listed, self._look, self.now(), self._home))
+        chosen: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.push_screen(Picker(listed, self._look, self.now(), self._home), chosen.set_result)
+        return await chosen
 
     def show_help(self) -> None:
         from sessiond.tui.help_screen import HelpScreen

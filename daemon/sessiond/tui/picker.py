@@ -109,6 +109,8 @@ class Picker(ModalScreen[str | None]):
         elif event.key in steps:
             event.stop()
             self._sessions.step(steps[event.key])
+        elif event.is_printable and event.character and not self._words.has_focus:
+            self._words.insert_text_at_cursor(event.character)
 
     @work(exclusive=True)
     async def _read(self, words: str) -> None:

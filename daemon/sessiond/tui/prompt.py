@@ -36,13 +36,19 @@ class Prompt(Horizontal):
         self._says.update(says)
         self._line.value, self._heard = value, heard
         self._line.cursor_position = len(value)
+        before = self.screen.focused
         self.add_class("-open")
-        self._line.focus()
+        self.take_focus()
         try:
             return await self._answer
         finally:
             self._answer = self._heard = None
             self.remove_class("-open")
+            self.screen.set_focus(before)
+
+    def take_focus(self) -> None:
+        """At once: the next key is for it."""
+        self.screen.set_focus(self._line)
 
     def give_up(self) -> None:
         self._resolve(None)
