@@ -148,6 +148,9 @@ export class AttachedDaemon implements Daemon {
     if (attached === undefined) {
       throw new DaemonError("notAttached", `sessiond is not attached (${this.state.kind}).`);
     }
+    if (token?.isCancellationRequested) {
+      throw new DaemonError("cancelled", "It was given up before it was asked.");
+    }
     const progress = this.#progressOf(attached.client, params);
     let fail: (error: DaemonError) => void = () => undefined;
     const lost = new Promise<never>((_, reject) => {

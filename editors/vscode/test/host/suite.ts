@@ -4,6 +4,7 @@
 // tried goes into the folder, as report.txt.
 import * as fs from "node:fs";
 import * as path from "node:path";
+import { connection } from "./connection.ts";
 import { folder, readDesk } from "./desk.ts";
 import { language } from "./language.ts";
 import { offers } from "./offers.ts";
@@ -15,7 +16,7 @@ export type Cases = Record<string, () => Promise<void>>;
 export async function run(): Promise<void> {
   const desk = readDesk();
   // The states come last: they take the daemon away.
-  const cases: Cases = { ...offers(), ...language(desk), ...states(desk) };
+  const cases: Cases = { ...offers(), ...language(desk), ...connection(desk), ...states(desk) };
   const report: string[] = [];
   let failed = 0;
   for (const [name, attempt] of Object.entries(cases)) {
