@@ -69,7 +69,7 @@ test("a daemon that was killed is started again", async (t) => {
   const home = aHome(t);
   const watched = aLoop(t, home);
   const first = await watched.loop.want();
-  home.kill();
+  home.signal("SIGKILL");
   await until("it is attached again", () => watched.kinds().filter((kind) => kind === "attached").length === 2);
   const second = watched.loop.state;
   assert.ok(first.kind === "attached" && second.kind === "attached" && first.epoch !== second.epoch);
@@ -87,7 +87,7 @@ test("a daemon that was killed is left alone where it is not to be started", asy
     },
   });
   await watched.loop.want();
-  home.kill();
+  home.signal("SIGKILL");
   const before = looks;
   await until("it was looked for again", () => watched.loop.state.kind === "offline" && looks >= before + 3);
   assert.equal(watched.starts, 1);
@@ -137,9 +137,11 @@ test("what waits for an answer when the connection ends fails as disconnected", 
   const { loop } = aLoop(t, home);
   await loop.want();
   const attached = loop.attachment as Awaited<ReturnType<typeof greet>>;
-  home.kill();
-  // Whether the daemon still took it makes no difference.
-  await assert.rejects(attached.request("server/status", {}), { name: "DaemonError", kind: "disconnected" });
+  home.signal("SIGSTOP");
+  const waiting = attached.request("server/status", {});
+  await attached.sent();
+  home.signal("SIGKILL");
+  await assert.rejects(waiting, { name: "DaemonError", kind: "disconnected" });
 });
 
 test("restarts that come together are one, and end in one connection", async (t) => {

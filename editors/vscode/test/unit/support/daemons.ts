@@ -39,9 +39,9 @@ export class Home {
     return (await promisify(execFile)(SESSIOND, words, options)).stdout;
   }
 
-  kill(): void {
+  signal(name: NodeJS.Signals): void {
     if (this.pid !== undefined) {
-      process.kill(this.pid, "SIGKILL");
+      process.kill(this.pid, name);
     }
   }
 }
@@ -61,7 +61,7 @@ export async function greet(
   socket: net.Socket,
   signal: AbortSignal,
   versions?: number[],
-): Promise<Attachment & { request(method: string, params: object): Promise<unknown> }> {
+): Promise<Attachment & { request(method: string, params: object): Promise<unknown>; sent(): Promise<void> }> {
   const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
   const ended = new Promise<void>((resolve) => connection.onClose(() => resolve()));
   const givenUp = () => socket.destroy();
@@ -87,6 +87,8 @@ export async function greet(
         socket.destroy();
         await ended;
       },
+      // Messages are written in their order.
+      sent: () => connection.sendNotification("$/setTrace", { value: "off" }),
       request: async (method, params) => {
         try {
           return await connection.sendRequest(method, params);
