@@ -11,6 +11,7 @@ from typing import get_args
 import pytest
 
 from sessiond.cli.completion import CHOICES, FILES, candidates
+from sessiond.cli.manual import COMMON, TOPICS
 from sessiond.cli.verbs import VERBS
 from sessiond.protocol import types as t
 from support import logs
@@ -26,7 +27,7 @@ def test_the_first_word_is_a_command_and_is_explained() -> None:
 
 
 def test_a_dash_begins_an_option_of_the_command() -> None:
-    assert words("tree", "--") == [f"--{it.name}" for it in VERBS["tree"].options]
+    assert words("tree", "--") == [f"--{it.name}" for it in (*VERBS["tree"].options, *COMMON)]
 
 
 def test_a_value_is_one_of_its_few_words() -> None:
@@ -57,6 +58,7 @@ def test_the_few_words_are_those_of_the_protocol() -> None:
         alias = {"Filter": t.Filter, "Format": t.Format}.get(said)
         known = set(get_args(alias)) if alias else set(get_args(params.__annotations__[field]))
         assert known == set(CHOICES[name]), name
+    assert set(get_args(t.Dialect)) == set(CHOICES["import --format"])
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +78,37 @@ def test_sessions_and_entries_are_offered_by_the_daemon_that_runs(shell: Shell) 
 
 
 @pytest.mark.slow
+def test_labels_tags_and_the_leaf_are_offered_where_they_can_be_given(shell: Shell) -> None:
+    def offered(*line: str) -> list[str]:
+        return [it.split("\t")[0] for it in shell("completion", "bash", "--", "sessiond", *line).lines]
+
+    question = shell("show", "atlas-one", "--json").json["session"]["leafId"]
+    shell("label", "atlas-one", question, "the-cause")
+    shell("tag", "atlas-one", "--add", "ci")
+    assert {"the-cause", "@", question} <= set(offered("diff", "atlas-one", ""))
+    assert offered("diff", "atlas-one", question, "the-") == ["the-cause"]
+    assert offered("search", "--label", "", "") == []
+    assert offered("list", "--tag", "") == ["ci"]
+    assert offered("search", "--session", "atl") == ["atlas-one", FILES]
+    shell("continue")  # now it is this terminal's, so that it need not be named
+    assert "the-cause" in offered("branch", "the")
+    shell("delete", shell("new", "--id", "atlas-two").lines[0])
+    assert "atlas-two" in offered("restore", "")
+
+
+def test_help_and_methods_are_completed_too() -> None:
+    assert set(TOPICS) | set(VERBS) == set(words("help", ""))
+    assert "session/append" in words("rpc", "")
+
+
+@pytest.mark.slow
 def test_an_id_that_a_shell_would_obey_is_not_offered(shell: Shell) -> None:
     path = shell.folder / "foreign.jsonl"
     ids = ("plain-1", "x;touch y", "$(touch y)", "two\nlines", "--json", "`y`")
     path.write_bytes(logs.log(logs.header(), *[logs.user("Why?", id=it, parent=None) for it in ids]))
     session = shell("show", str(path), "--json").json["session"]["sessionId"]
     offered = shell("completion", "bash", "--", "sessiond", "label", session, "").lines
-    assert offered == ["plain-1\tWhy?"]
+    assert offered == ["plain-1\tWhy?", "@\tthe leaf"]
 
 
 @pytest.mark.slow

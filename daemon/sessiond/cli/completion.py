@@ -6,7 +6,11 @@ that runs, and starts none.
 
 from __future__ import annotations
 
+import os
+
 from sessiond.cli.arguments import Usage
+from sessiond.cli.manual import COMMON, TOPICS
+from sessiond.cli.naming import LEAF
 from sessiond.cli.verbs import ALIASES, VERBS
 from sessiond.text import one_line
 
@@ -25,6 +29,14 @@ _MOST = 200
 _ABOUT = 60
 _FILE_VALUES = ("FILE", "DIR", "PATH", "FOLDER")
 
+_KINDS = {
+    "diff A": "ENTRY", "diff B": "ENTRY",
+    "restore ID…": "TRASHED", "purge [ID…]": "TRASHED", "search --session": "ID", "new --parent": "ID",
+    "list --tag": "TAG", "search --tag": "TAG", "cleanup --tag": "TAG", "tag --add": "TAG", "tag --remove": "TAG",
+    "new --tag": "TAG", "tag --set": "TAG", "search --label": "LABEL",
+}  # fmt: skip
+"""What completes an option or place, where its name alone does not tell."""
+
 CHOICES: dict[str, tuple[str, ...]] = {
     "tree --filter": ("default", "no-tools", "user-only", "labeled-only", "all"),
     "list --sort": ("updated", "created", "title"),
@@ -32,6 +44,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "export --format": ("markdown", "html", "jsonl", "operator", "go", "nova"),
     "context --format": ("agent", "openai", "anthropic", "google"),
     "append --format": ("openai", "anthropic", "google"),
+    "import --format": ("pi", "pi4", "operator", "go", "nova", "claude-code", "codex"),
+    "configure --auto-compact": ("on", "off", "default"),
+    "blobs [collect]": ("collect",),
     "completion SHELL": ("bash", "zsh", "fish"),
 }
 """Options and places that take one of a few words."""
@@ -99,6 +114,10 @@ def candidates(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     if len(words) <= 2:
         yield from ((name, verb.about) for name, verb in VERBS.items())
         return
+    if words[1] == "help":
+        yield from ((name, verb.about) for name, verb in VERBS.items())
+        yield from TOPICS.items()
+        return
     name, last, before = ALIASES.get(words[1], words[1]), words[-1], words[2:-1]
     verb = VERBS.get(name)
     if verb is None:
@@ -110,7 +129,7 @@ def candidates(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     if wanted is not None and wanted.value:
         yield from _values(f"{name} --{wanted.name}", wanted.value, _named(before, options))
     elif last.startswith("-"):
-        yield from ((f"--{it.name}", it.about) for it in verb.options)
+        yield from ((f"--{it.name}", it.about) for it in (*verb.options, *COMMON))
     else:
         yield from _places(name, verb, _named(before, options))
 
@@ -140,32 +159,64 @@ def _places(name: str, verb: Verb, filled: list[str]) -> Iterator[tuple[str, str
 def _values(what: str, kind: str, filled: list[str]) -> Iterable[tuple[str, str]]:
     if what in CHOICES:
         return [(it, "") for it in CHOICES[what]]
-    if kind in _FILE_VALUES:
-        return [(FILES, "")]
-    if kind == "ID":
-        return [*_asked("session/list", {"all": True, "limit": _MOST}, _session), (FILES, "")]
-    if kind == "ENTRY":
-        return _entries(filled)
+    match _KINDS.get(what, kind):
+        case "ID":
+            return [*_plain(map(_session, _sessions())), (FILES, "")]
+        case "TRASHED":
+            return _plain(map(_session, _rows("trash/list", {"limit": _MOST})))
+        case "ENTRY":
+            return _entries(filled)
+        case "TAG":
+            return _plain((word, "") for word in sorted({word for it in _sessions() for word in it["tags"]}))
+        case "LABEL":
+            return _labels(filled)
+        case "METHOD":
+            return _methods()
+        case file if file in _FILE_VALUES:
+            return [(FILES, "")]
     return []
 
 
 def _entries(filled: list[str]) -> Iterable[tuple[str, str]]:
-    session = filled[0] if filled else None
-    if session is None:
-        return []
-    return _asked("session/tree", {"sessionId": session, "filter": "all", "limit": _MOST}, _node)
+    """Every entry of the session that is named, or of this terminal's, by id; by label, too, and the leaf."""
+    rows = _tree(filled, "all")
+    ids = _plain((it["id"], it["preview"] or it["type"]) for it in rows)
+    return [*ids, *_labels(filled), (LEAF, "the leaf")] if rows else []
+
+
+def _labels(filled: list[str]) -> list[tuple[str, str]]:
+    return _plain((it["label"], it["preview"] or it["type"]) for it in _tree(filled, "labeled-only"))
+
+
+def _tree(filled: list[str], filter: str) -> list[dict[str, Any]]:
+    """Rows of the session that is named first, else (what is first may be an entry) of the one that is meant."""
+    from sessiond.cli.prompt import last_here
+
+    here = last_here(os.getcwd())  # noqa: PTH109 - pathlib would cost a key press 5 ms
+    for session in (*filled[:1], here):
+        if session is not None and (
+            rows := _rows("session/tree", {"sessionId": session, "filter": filter, "limit": _MOST})
+        ):
+            return rows
+    return []
+
+
+def _methods() -> list[tuple[str, str]]:
+    from sessiond.protocol.methods import METHODS
+
+    return [(name, "") for name in METHODS]
+
+
+def _sessions() -> list[dict[str, Any]]:
+    return _rows("session/list", {"all": True, "limit": _MOST})
 
 
 def _session(found: dict[str, Any]) -> tuple[str, str]:
-    return found["sessionId"], found["title"] or found["firstPrompt"] or found["cwd"]
+    return found["sessionId"], found["title"] or found.get("firstPrompt") or found["cwd"] or ""
 
 
-def _node(found: dict[str, Any]) -> tuple[str, str]:
-    return found["id"], found["preview"] or found["type"]
-
-
-def _asked(method: str, params: dict[str, Any], candidate: Any) -> list[tuple[str, str]]:
-    """The candidates of an answer; none when there is no daemon, or it does not know the session."""
+def _rows(method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
+    """What an answer lists; nothing when there is no daemon, or it does not know the session."""
     from sessiond.client.blocking import connect
     from sessiond.client.dial import CannotConnect
     from sessiond.client.wire import Disconnected, RpcError
@@ -175,10 +226,14 @@ def _asked(method: str, params: dict[str, Any], candidate: Any) -> list[tuple[st
             answer = daemon.call(method, params)
     except (CannotConnect, Disconnected, RpcError):
         return []
-    found = (candidate(it) for it in answer.get("sessions", answer.get("nodes", [])))
-    return [(word, about) for word, about in found if _is_plain(word)]
+    rows: list[dict[str, Any]] = answer.get("sessions", answer.get("nodes", []))
+    return rows
 
 
-def _is_plain(word: str) -> bool:
+def _plain(candidates: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(word, about) for word, about in candidates if _is_plain(word)]
+
+
+def _is_plain(word: str | None) -> bool:
     """Whether a word means nothing to a shell, nor to us as an option: ids of other programs may hold anything."""
-    return not word.startswith("-") and _PLAIN.issuperset(word)
+    return word is not None and word != "" and not word.startswith("-") and _PLAIN.issuperset(word)

@@ -32,13 +32,18 @@ _OBEYED = dict.fromkeys(map(ord, "%$`\\!"))
 
 def words(cwd: str) -> str:
     """The beginning of the session's id and its title, on one line; empty when this terminal has none here."""
-    here = terminal.here()
     where = places()
-    session = None if here is None else _left_behind(where, str(here["id"]), cwd)
+    session = last_here(cwd)
     if session is None or not _may_run(where):
         return ""
     listed = _asked(where, session)
     return "" if listed is None else _told(listed)
+
+
+def last_here(cwd: str) -> str | None:
+    """The id of the session that this terminal had last in a folder."""
+    here = terminal.here()
+    return None if here is None else _left_behind(places(), str(here["id"]), cwd)
 
 
 def _left_behind(where: Places, terminal_id: str, cwd: str) -> str | None:
