@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from sessiond.paths import Places
 from sessiond.protocol import types as t
@@ -76,8 +77,12 @@ class Screen:
     @property
     def lines(self) -> list[str]:
         """The screen as text; what overlaps it, where something does."""
-        strips = self.browser.screen._compositor.render_strips()
-        return [strip.text.rstrip() for strip in strips]
+        return [strip.text.rstrip() for strip in self.strips]
+
+    @property
+    def strips(self) -> list[Strip]:
+        """The lines of the screen, with their colours."""
+        return self.browser.screen._compositor.render_strips()
 
     @property
     def text(self) -> str:

@@ -3,6 +3,7 @@
 from sessiond.tui.look import plain
 from support.browsing import SESSION, STORY, a_desk, a_screen_of, said
 from support.daemons import assistant, user
+from support.waiting import until
 
 
 async def test_a_tree_opens_at_its_leaf() -> None:
@@ -27,6 +28,14 @@ async def test_a_terminal_without_box_characters_gets_plain_ones() -> None:
         await screen.see(r"\|-o user")
         await screen.see(r"na\?ve \? .*<- leaf")
         assert screen.text.isascii()
+        for size in [(60, 12), (120, 8)]:
+            await screen.pilot.resize_terminal(*size)
+            await screen.keys("p", "g", "g")
+            await until(lambda: screen.text.isascii())
+            await screen.keys("question_mark")
+            await screen.see("a line down")
+            assert screen.text.isascii()
+            await screen.keys("escape")
 
 
 async def test_the_keys_go_where_they_say() -> None:

@@ -62,24 +62,23 @@ class Browser(App[int]):
     Bar { height: 1; width: 1fr; }
     #middle { height: 1fr; layout: vertical; }
     #middle.-wide { layout: horizontal; }
-    TreeView { height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
-    Pane { height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden; border-top: solid ansi_bright_black; }
+    TreeView, Pane, Sessions { height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
+    Pane { border-top: solid ansi_bright_black; }
+    Pane:focus { border-top: solid ansi_green; }
     #middle.-wide Pane { border-top: none; border-left: solid ansi_bright_black; padding-left: 1; }
-    #middle.-ascii Pane { border-top: ascii ansi_bright_black; }
-    #middle.-ascii.-wide Pane { border-left: ascii ansi_bright_black; border-top: none; }
-    #middle Pane:focus { border-top: solid ansi_green; }
-    #middle.-wide Pane:focus { border-top: none; border-left: solid ansi_green; }
-    #middle.-ascii Pane:focus { border-top: ascii ansi_green; }
-    #middle.-ascii.-wide Pane:focus { border-top: none; border-left: ascii ansi_green; }
+    #middle.-wide Pane:focus { border-left: solid ansi_green; }
     Prompt { height: 1; display: none; }
     Prompt.-open { display: block; }
     Prompt Static { width: auto; max-width: 60%; height: 1; }
     Prompt Input { width: 1fr; height: 1; }
     ModalScreen { align: center middle; }
-    HelpScreen Pane, #middle.-ascii HelpScreen Pane { width: 80%; height: 80%; border: solid ansi_bright_black; }
+    HelpScreen Pane { width: 80%; height: 80%; border: solid ansi_bright_black; }
     Picker Vertical { width: 90%; height: 80%; border: solid ansi_bright_black; }
     Picker Input { height: 1; }
-    Sessions { height: 1fr; overflow-x: hidden; scrollbar-size: 1 1; }
+    .-ascii TreeView, .-ascii Pane, .-ascii Sessions { scrollbar-size: 0 0; }
+    .-ascii Pane { border-top: ascii ansi_bright_black; }
+    .-ascii #middle.-wide Pane { border-top: none; border-left: ascii ansi_bright_black; }
+    .-ascii HelpScreen Pane, .-ascii Picker Vertical { border: ascii ansi_bright_black; }
     """
     BINDINGS: ClassVar = []
     ENABLE_COMMAND_PALETTE = False
@@ -139,7 +138,7 @@ class Browser(App[int]):
 
     def compose(self) -> ComposeResult:
         yield self._top
-        with Container(id="middle", classes="" if self._look.signs.encoding == "utf-8" else "-ascii"):
+        with Container(id="middle"):
             yield self.view
             yield self.pane
         yield self.prompt
@@ -147,6 +146,7 @@ class Browser(App[int]):
 
     def on_mount(self) -> None:
         self._deeds = Deeds(self)
+        self.set_class(self._look.signs.encoding != "utf-8", "-ascii")
         self._room = self.size
         if not self.is_headless:  # or the terminal would be left as it is
             for number in (signal.SIGTERM, signal.SIGHUP):
@@ -237,6 +237,8 @@ class Browser(App[int]):
         question = self.contents.question
         wanted = {"filter": question.filter, "query": question.query, **changes}
         self.contents.ask(Question(question.session_id, **wanted), self.view.current or self.contents.leaf_id)
+        if self.matches.words:
+            self.run_worker(self._look_in_all(self.matches.words, go=False), group="search", exclusive=True)
         self._say()
 
     def turn_to(self, session: t.SessionInfo) -> None:
@@ -337,7 +339,7 @@ class Browser(App[int]):
         self.view.refresh()
         self._say()
 
-    async def _look_in_all(self, words: str) -> None:
+    async def _look_in_all(self, words: str, *, go: bool = True) -> None:
         if not words:
             return
         await asyncio.sleep(_TYPED)
@@ -357,7 +359,10 @@ class Browser(App[int]):
             self.matches.is_asking = False
         self.matches.found(found, self.view.rows)
         self.view.matches = self.matches.ids
-        self._go_to_match()
+        if go:
+            self._go_to_match()
+        self.view.refresh()
+        self._say()
 
     # --- news --------------------------------------------------------------------------------------------------
 

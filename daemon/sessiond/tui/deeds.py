@@ -191,6 +191,9 @@ class Deeds:
     def help(self) -> None:
         self._browser.show_help()
 
+    def suspend(self) -> None:
+        self._browser.action_suspend_process()
+
     def quit(self) -> None:
         self._browser.exit(0)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 from rich.console import Console, Group, RenderableType
-from rich.markdown import Markdown
 from rich.segment import Segment
 from rich.text import Text
 
@@ -89,6 +88,8 @@ def _parts(entry: dict[str, Any], label: str | None, now: float) -> Iterator[Ren
 def _part(kind: str, text: str) -> RenderableType:
     safe = "\n".join(lines(text))
     if kind == "markdown":
+        from rich.markdown import Markdown  # takes a while to load, so not before the first picture
+
         return Markdown(safe, hyperlinks=False, code_theme="ansi_dark", inline_code_theme=None)
     return Text(safe, style=DIM if kind in ("thinking", "note") else "")
 

@@ -86,6 +86,7 @@ GROUPS: Final[tuple[tuple[str, tuple[Deed, ...]], ...]] = (
             Deed(("o",), "open", "open another session"),
             Deed(("R",), "refresh", "read everything anew; start a daemon that is away"),
             Deed(("?",), "help", "show this help"),
+            Deed(("ctrl+z",), "suspend", "back to the shell, until fg"),
             Deed(("q", "ctrl+c"), "quit", "leave"),
         ),
     ),

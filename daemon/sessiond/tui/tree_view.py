@@ -173,8 +173,9 @@ class TreeView(ScrollView, can_focus=True):
             self.folds, place, columns, self._now(),
             is_tip=place == self.rows.tip, is_match=self.rows.ids[place] in self.matches,
         )  # fmt: skip
-        strip = Strip(segments).adjust_cell_length(columns)
-        return strip.apply_style(CURSOR) if place == self.place else strip
+        if place == self.place:
+            segments = [Segment("".join(it.text for it in segments), CURSOR)]
+        return Strip(segments).adjust_cell_length(columns)
 
     def on_resize(self, _event: Resize) -> None:
         self._fill()
