@@ -60,8 +60,7 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
       }
       case "compare": {
         const { leftId, rightId } = address;
-        const compared = await this.#daemon.request("session/compare", { sessionId, leftId, rightId }, token);
-        return comparedDocument(`${leftId} and ${rightId}`, compared);
+        return comparedDocument(await this.#daemon.request("session/compare", { sessionId, leftId, rightId }, token));
       }
     }
   }

@@ -1,19 +1,19 @@
 // A comparison of two branches as a Markdown document.
 import type { Branch, CompareResult } from "../protocol.ts";
-import { count, markdown, oneLine } from "./text.ts";
+import { code, count, oneLine } from "./text.ts";
 
-export function comparedDocument(title: string, compared: CompareResult): string {
+export function comparedDocument(compared: CompareResult): string {
   const { left, right, ancestorId } = compared;
   const row = (name: string, of: (branch: Branch) => string | number): string =>
     `| ${name} | ${of(left)} | ${of(right)} |`;
   return [
-    `# ${markdown(oneLine(title))}`,
+    `# ${code(name(left))} and ${code(name(right))}`,
     "",
     ancestorId === null
       ? "The two paths begin apart."
-      : `The two paths part at ${markdown(oneLine(ancestorId))}. From there on:`,
+      : `The two paths part at ${code(ancestorId)}. From there on:`,
     "",
-    `| | ${name(left)} | ${name(right)} |`,
+    `| | ${code(name(left))} | ${code(name(right))} |`,
     "|---|---|---|",
     row("Entries", ({ stats }) => stats.entries),
     row("Messages", ({ stats }) => summed(stats.messages)),
@@ -22,7 +22,7 @@ export function comparedDocument(title: string, compared: CompareResult): string
     row("Tokens in a context (estimated)", ({ tokens }) => tokens),
     row("Tokens used", ({ stats }) => stats.tokens.total),
     row("Cost", ({ stats }) => stats.cost.total.toFixed(4)),
-    row("Models", ({ stats }) => stats.models.map(({ model }) => markdown(oneLine(model) || "?")).join(", ")),
+    row("Models", ({ stats }) => stats.models.map(({ model }) => code(model ?? "?")).join(", ")),
     "",
     ...files(left),
     ...files(right),
@@ -46,6 +46,6 @@ function summed(amounts: Readonly<Record<string, number>>): number {
 
 function files(branch: Branch): string[] {
   const list = (verb: string, paths: readonly string[]): string[] =>
-    paths.length === 0 ? [] : [`## ${verb} by ${name(branch)}`, "", ...paths.map((path) => `- ${markdown(oneLine(path))}`), ""];
+    paths.length === 0 ? [] : [`## ${verb} by ${code(name(branch))}`, "", ...paths.map((path) => `- ${code(path)}`), ""];
   return [...list("Changed", branch.modifiedFiles), ...list("Read", branch.readFiles)];
 }

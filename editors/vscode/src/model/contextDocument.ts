@@ -1,12 +1,12 @@
 // What a model would see, and would not, as a Markdown document.
 import type { ContextResult } from "../protocol.ts";
-import { fenced, markdown, oneLine } from "./text.ts";
+import { code, fenced } from "./text.ts";
 
 export function contextDocument(context: ContextResult): string {
   const explanation = context.explanation ?? [];
   const out = explanation.filter(({ fate }) => fate === "out");
   const reasons = new Map(explanation.map((each) => [each.entryId, each]));
-  const told = (text: unknown): string => markdown(oneLine(String(text)));
+  const told = (text: unknown): string => code(String(text));
   const lines = [
     "# Context",
     "",

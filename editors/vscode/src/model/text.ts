@@ -36,6 +36,15 @@ export function markdown(text: string): string {
   return text.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
+/** The text as a code span of a Markdown document that people also read as it is; it may stand in a table. */
+export function code(text: string): string {
+  const line = oneLine(text).replace(/\|/g, "\u00a6"); // a table would end its cell there, even in code
+  const longest = Math.max(0, ...Array.from(line.matchAll(/`+/g), ([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  const space = line === "" || longest > 0 ? " " : "";
+  return `${fence}${space}${line}${space}${fence}`;
+}
+
 /** The text between fences that it cannot end. */
 export function fenced(text: string): string {
   const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length));

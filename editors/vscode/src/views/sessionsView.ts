@@ -26,7 +26,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
   #groups: readonly Group[] = [];
   #timer: NodeJS.Timeout | undefined;
   #shown: string | undefined;
-  #asked = false;
+  readonly #grew = new Set<string>();
 
   constructor(daemon: Daemon, current: Current) {
     this.#daemon = daemon;
@@ -203,12 +203,12 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
 
   /** Lines came to a session that this window watches: its times and counts are others now. */
   #grown(sessionId: string): void {
-    if (this.#asked) {
+    if (this.#grew.has(sessionId)) {
       return;
     }
-    this.#asked = true;
+    this.#grew.add(sessionId);
     setTimeout(() => {
-      this.#asked = false;
+      this.#grew.delete(sessionId);
       this.#daemon.request("session/info", { sessionId }).then(
         ({ session }) => this.#model.changed(session),
         () => undefined, // gone; that is told, too

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { comparedDocument, comparedSentence } from "../../src/model/compared.ts";
+import { contextDocument, wordsOf } from "../../src/model/contextDocument.ts";
+import { difference, Rows, snapshot, type Row } from "../../src/model/rows.ts";
+import { rowWords } from "../../src/model/words.ts";
+import type { Branch, ContextResult, TreeNode } from "../../src/protocol.ts";
+
+const NOW = Date.parse("2026-01-01T01:00:00.000Z");
+
+function row(more: Partial<Row> = {}): Row {
+  return {
+    id: "e1", parentId: null, seq: 1, type: "message", role: "user", timestamp: "2026-01-01T00:00:00.000Z",
+    preview: "Fix it.", label: null, onPath: true, childCount: 1, ...more,
+  };
+}
+
+test("a row says its text, and to those who do not see it all that it is", () => {
+  const words = rowWords(row({ label: "the cause", childCount: 2 }), false, NOW);
+  assert.equal(words.label, "[the cause] Fix it.");
+  assert.equal(words.labelled, "[the cause]".length);
+  assert.equal(words.description, "2 branches · 1h");
+  assert.equal(words.spoken, "user, Fix it., labelled the cause, 2 branches, on the path, 1h ago");
+  assert.equal(words.context, "entry+message+user+labelled+path");
+});
+
+test("the leaf and what is off the path look different", () => {
+  assert.deepEqual(rowWords(row(), true, NOW).icon, { id: "account", color: "charts.green" });
+  assert.deepEqual(rowWords(row({ onPath: false }), false, NOW).icon, { id: "account", color: "disabledForeground" });
+  assert.match(rowWords(row(), true, NOW).context, /\+leaf/);
+  assert.match(rowWords(row(), true, NOW).description, /◀ leaf/);
+});
+
+test("roles that nobody knows and texts that are none do no harm", () => {
+  const words = rowWords(row({ role: "constructor", preview: "", timestamp: "?" }), false, NOW);
+  assert.equal(words.label, "(constructor)");
+  assert.equal(words.icon.id, "circle-outline");
+  assert.equal(rowWords(row({ role: null, type: "branch_summary", preview: "" }), false, NOW).label, "(summary)");
+});
+
+function node(id: string, parentId: string | null, more: Partial<TreeNode> = {}): TreeNode {
+  return { ...row({ id, parentId }), depth: 0, indent: 0, lastSibling: true, childCount: 0, ...more };
+}
+
+test("only what looks different is drawn anew", () => {
+  const nodes = [node("a", null, { childCount: 2 }), node("b", "a", { childCount: 1, lastSibling: false }), node("c", "b"), node("d", "a")];
+  const rows = new Rows({ nodes, nextCursor: null });
+  const before = snapshot(rows);
+  const top = rows.children(null);
+  assert.deepEqual(difference(before, rows, top), []);
+  rows.setLabel("c", "mark");
+  assert.deepEqual(difference(before, rows, top), ["c"]);
+  rows.graft("e", [node("e", null)], "c");
+  assert.deepEqual(difference(before, rows, top), ["b", "c"]);
+  rows.graft("f", [node("f", null)], "c");
+  assert.deepEqual(difference(before, rows, top), ["c"], "what came hangs on it now, for it forks");
+});
+
+test("a row that is drawn elsewhere makes everything new, for VS Code may not meet it twice", () => {
+  const rows = new Rows({ nodes: [node("a", null, { childCount: 1 }), node("b", "a", { childCount: 1 }), node("c", "b")], nextCursor: null });
+  const before = snapshot(rows);
+  const top = rows.children(null);
+  rows.graft("d", [node("d", null)], "a");
+  assert.equal(difference(before, rows, top), "all");
+});
+
+function branch(leafId: string): Branch {
+  const totals = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0, total: 3 };
+  return {
+    leafId, entryIds: [leafId], tokens: 7, readFiles: ["r|.md"], modifiedFiles: ["<m>.py"],
+    stats: {
+      entries: 1, messages: { user: 1 }, toolCalls: 0, toolErrors: 0, tools: {}, compactions: 0, branchSummaries: 0,
+      tokens: totals, cost: totals, models: [], firstAt: null, lastAt: null,
+    },
+  };
+}
+
+test("a comparison is a table and lists of files, in a sentence the sum of it", () => {
+  const compared = { ancestorId: "a", left: branch("l"), right: branch("r") };
+  const text = comparedDocument(compared);
+  assert.match(text, /\| Entries \| 1 \| 1 \|/);
+  assert.match(text, /- `<m>.py`/);
+  assert.match(text, /- `r¦.md`/);
+  assert.equal(
+    comparedSentence(compared),
+    "Since they parted, l has 1 entry and about 7 tokens; r has 1 entry and about 7 tokens.",
+  );
+});
+
+test("what a model would see stands in fences that it cannot end, what it would not is told", () => {
+  const context = {
+    messages: [{ role: "user", content: "```\n# no heading" }, { role: "assistant", content: [{ type: "text", text: "yes" }, { type: "toolCall", name: "ls" }] }],
+    entryIds: ["e1", "e2"], models: { default: "a/b" }, thinkingLevel: "off", leafId: "e2", tokens: 5, tokensEstimated: true,
+    explanation: [{ entryId: "e0", type: "message", role: "user", fate: "out", reason: "compactedAway", because: "It was compacted away.", tokens: 0, message: null }],
+  } as unknown as ContextResult;
+  const text = contextDocument(context);
+  assert.match(text, /````text\n```\n# no heading\n````/);
+  assert.match(text, /"toolCall"/);
+  assert.match(text, /## Left out\n\n- `e0`: `It was compacted away\.`/);
+});
+
+test("the words of an entry are its text, whatever it is", () => {
+  assert.equal(wordsOf({ message: { content: "a" } }), "a");
+  assert.equal(wordsOf({ message: { content: [{ text: "a" }, null, { type: "image" }, { text: "b" }] } }), "a\nb");
+  assert.equal(wordsOf({ summary: "s" }), "s");
+  assert.deepEqual([wordsOf({}), wordsOf({ message: 5 }), wordsOf({ content: 7 })], ["", "", ""]);
+});
