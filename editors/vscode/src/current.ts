@@ -11,7 +11,7 @@ export type Shown =
   | { readonly kind: "none" }
   | { readonly kind: "session"; readonly session: SessionInfo }
   /** It went away while it was shown, or could not be opened. */
-  | { readonly kind: "gone"; readonly sessionId: string; readonly why: string; readonly trashed: boolean };
+  | { readonly kind: "gone"; readonly sessionId: string; readonly name: string; readonly trashed: boolean };
 
 const KEPT = "sessiond.session";
 
@@ -39,7 +39,7 @@ export class Current implements vscode.Disposable {
       daemon.onNotification("session/created", ({ session }) => this.#update(session)),
       daemon.onNotification("session/deleted", ({ sessionId, trashed }) => {
         if (this.sessionId === sessionId) {
-          this.#gone(sessionId, `${this.#name()} was moved to the trash.`, trashed !== null);
+          this.#gone(sessionId, trashed !== null);
         }
       }),
       daemon.onNotification("session/restored", ({ session }) => {
@@ -112,8 +112,9 @@ export class Current implements vscode.Disposable {
 
   /** Hear no more of a session. A draft is not closed: without anybody who has it open it would go to the trash. */
   #leave(session: SessionInfo): void {
-    if (session.sessionId === this.sessionId || this.#daemon.state.kind !== "attached") {
-      return;
+    const isShown = session.sessionId === this.sessionId;
+    if (isShown || this.#daemon.state.kind !== "attached" || transcriptsAreOpen()) {
+      return; // this window has one subscription to a session, and a transcript may live on it
     }
     const { sessionId } = session;
     const method = session.draft ? "session/unsubscribe" : "session/close";
@@ -130,9 +131,9 @@ export class Current implements vscode.Disposable {
         return;
       }
       if (error.kind === "sessionTrashed") {
-        this.#gone(wanted.session.sessionId, `${this.#name()} is in the trash.`, true);
+        this.#gone(wanted.session.sessionId, true);
       } else if (error.kind === "sessionNotFound") {
-        this.#gone(wanted.session.sessionId, `${this.#name()} is not there any more.`, false);
+        this.#gone(wanted.session.sessionId, false);
       }
       // Anything else, such as a daemon that has gone again, comes back here when it is attached.
     }
@@ -177,13 +178,16 @@ export class Current implements vscode.Disposable {
     }
   }
 
-  #gone(sessionId: string, why: string, trashed: boolean): void {
+  #gone(sessionId: string, trashed: boolean): void {
     this.#opening += 1;
-    this.#shown = { kind: "gone", sessionId, why, trashed };
+    const name = this.session === undefined ? sessionId : titleOf(this.session);
+    this.#shown = { kind: "gone", sessionId, name, trashed };
     this.#changed.fire();
   }
+}
 
-  #name(): string {
-    return this.session === undefined ? "The session" : `“${titleOf(this.session)}”`;
-  }
+function transcriptsAreOpen(): boolean {
+  return vscode.window.tabGroups.all.some(({ tabs }) =>
+    tabs.some(({ input }) => input instanceof vscode.TabInputWebview && input.viewType.includes("sessiond")),
+  );
 }

@@ -4,13 +4,14 @@ import * as vscode from "vscode";
 /** Milliseconds that a line which was just written may take to come into the editor. */
 const PATIENCE = 2000;
 
-/** Show the line of an entry. `seq` says where it should be; a line that names another entry is not taken for it. */
-export async function showLine(path: string, seq: number, entryId: string): Promise<void> {
+/** Show the line of an entry; `preserveFocus` leaves the keyboard where it is. `seq` says where it should be; a line that names another entry is not taken for it. */
+export async function showLine(path: string, seq: number, entryId: string, preserveFocus: boolean): Promise<void> {
   const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path));
   const line = lineOf(document, seq, entryId) ?? (await laterLine(document, seq, entryId)) ?? 0;
   const at = new vscode.Position(line, 0);
   const editor = await vscode.window.showTextDocument(document, {
     preview: true,
+    preserveFocus,
     selection: new vscode.Range(at, at),
   });
   editor.revealRange(new vscode.Range(at, at), vscode.TextEditorRevealType.InCenterIfOutsideViewport);

@@ -3,11 +3,12 @@ import * as vscode from "vscode";
 import { comparedSentence } from "../model/compared.ts";
 import { openDocument, uriOf } from "../preview.ts";
 import { murmur, say } from "../tell.ts";
-import { type Command, type EntryTarget, onEntry, type Views } from "./target.ts";
+import type { NamedEntry } from "../views/elements.ts";
+import { type Command, onEntry, type Views } from "./target.ts";
 
 export function comparingCommands(views: Views): Record<string, Command> {
-  let selected: EntryTarget | undefined;
-  const select = async (target: EntryTarget): Promise<void> => {
+  let selected: NamedEntry | undefined;
+  const select = async (target: NamedEntry): Promise<void> => {
     selected = target;
     await vscode.commands.executeCommand("setContext", "sessiond.compare", true);
     murmur(`${target.entryId} is compared with the entry that you choose next.`);
@@ -32,7 +33,7 @@ export function comparingCommands(views: Views): Record<string, Command> {
   };
 }
 
-async function compare({ daemon }: Views, { sessionId, entryId: leftId }: EntryTarget, rightId: string): Promise<void> {
+async function compare({ daemon }: Views, { sessionId, entryId: leftId }: NamedEntry, rightId: string): Promise<void> {
   const compared = await daemon.request("session/compare", { sessionId, leftId, rightId });
   const path = (entryId: string): vscode.Uri => uriOf({ kind: "path", sessionId, entryId });
   await vscode.commands.executeCommand("vscode.diff", path(leftId), path(rightId), `${leftId} ↔ ${rightId}`, {

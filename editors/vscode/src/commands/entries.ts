@@ -2,22 +2,24 @@
 import * as vscode from "vscode";
 import { showLine } from "../lines.ts";
 import { wordsOf } from "../model/contextDocument.ts";
-import { oneLine } from "../model/text.ts";
-import { titleOf } from "../model/words.ts";
+import type { Address } from "../model/addresses.ts";
+import { fit, oneLine } from "../model/text.ts";
+import { textOf, titleOf } from "../model/words.ts";
 import { openDocument } from "../preview.ts";
 import { murmur, say } from "../tell.ts";
 import { branchWithSummary } from "./summary.ts";
-import { type Command, type EntryTarget, onEntry, sessionOf, type Views } from "./target.ts";
+import type { NamedEntry } from "../views/elements.ts";
+import { type Command, onEntry, sessionOf, type Views } from "./target.ts";
 
 const LONGEST_LABEL = 1000;
 
 export function entryCommands(views: Views): Record<string, Command> {
-  const about = (run: (views: Views, target: EntryTarget) => Promise<unknown>): Command =>
+  const about = (run: (views: Views, target: NamedEntry) => Promise<unknown>): Command =>
     onEntry(views, (target) => run(views, target));
   return {
     "sessiond.revealEntry": about(revealEntry),
-    "sessiond.previewEntry": about((_, target) => openDocument({ kind: "entry", ...target })),
-    "sessiond.showContext": about((_, target) => openDocument({ kind: "context", ...target })),
+    "sessiond.previewEntry": about((_, target) => openDocument(documentOf("entry", target))),
+    "sessiond.showContext": about((_, target) => openDocument(documentOf("context", target))),
     "sessiond.showInTree": about(showInTree),
     "sessiond.branchHere": about(branchHere),
     "sessiond.branchWithSummary": about(branchWithSummary),
@@ -31,29 +33,33 @@ export function entryCommands(views: Views): Record<string, Command> {
   };
 }
 
-async function revealEntry(views: Views, target: EntryTarget): Promise<void> {
+function documentOf(kind: "entry" | "context", { sessionId, entryId }: NamedEntry): Address {
+  return { kind, sessionId, entryId };
+}
+
+async function revealEntry(views: Views, target: NamedEntry): Promise<void> {
   const { path } = await sessionOf(views, target.sessionId);
   if (path === null) {
-    await openDocument({ kind: "entry", ...target }); // it lives in memory only
+    await openDocument(documentOf("entry", target)); // it lives in memory only
     return;
   }
   const row = views.tree.model?.sessionId === target.sessionId ? views.tree.model.rows.get(target.entryId) : undefined;
   const seq = row?.seq ?? (await seqOf(views, target));
   try {
-    await showLine(path, seq, target.entryId);
+    await showLine(path, seq, target.entryId, target.staysHere ?? false);
   } catch {
     // The file is too large for an editor, or not where it was.
-    await openDocument({ kind: "entry", ...target });
+    await openDocument(documentOf("entry", target));
   }
 }
 
-async function seqOf({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<number> {
+async function seqOf({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<number> {
   const { seqs } = await daemon.request("session/entries", { sessionId, ids: [entryId] });
   return seqs[0] ?? 0;
 }
 
 /** Bring an entry into sight in the Tree, and its line in the file. */
-export async function showInTree(views: Views, target: EntryTarget): Promise<void> {
+export async function showInTree(views: Views, target: NamedEntry): Promise<void> {
   if (views.current.sessionId !== target.sessionId) {
     await views.current.open({ sessionId: target.sessionId });
   }
@@ -62,7 +68,7 @@ export async function showInTree(views: Views, target: EntryTarget): Promise<voi
   await revealEntry(views, target);
 }
 
-async function branchHere({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {
+async function branchHere({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
   const { leafId, previousLeafId } = await daemon.request("session/branch", { sessionId, targetId: entryId });
   if (leafId === previousLeafId) {
     murmur("The leaf is there already.");
@@ -75,7 +81,7 @@ async function branchHere({ daemon }: Views, { sessionId, entryId }: EntryTarget
 
 async function fork(
   { daemon, current }: Views,
-  { sessionId, entryId }: EntryTarget,
+  { sessionId, entryId }: NamedEntry,
   position: "at" | "before",
 ): Promise<void> {
   const { session } = await daemon.request("session/fork", { sessionId, leafId: entryId, position });
@@ -85,13 +91,13 @@ async function fork(
   });
 }
 
-async function setLabel(views: Views, target: EntryTarget): Promise<void> {
+async function setLabel(views: Views, target: NamedEntry): Promise<void> {
   const { model } = views.tree;
-  const present = model?.sessionId === target.sessionId ? (model.rows.get(target.entryId)?.label ?? "") : "";
+  const row = model?.sessionId === target.sessionId ? model.rows.get(target.entryId) : undefined;
   const chosen = await vscode.window.showInputBox({
     title: "Set Label",
-    prompt: "A bookmark on this entry; empty: none.",
-    value: oneLine(present),
+    prompt: `A bookmark on ${row === undefined ? target.entryId : `“${fit(textOf(row), 60)}”`}; empty: none.`,
+    value: oneLine(row?.label),
     validateInput: (value) => (value.length > LONGEST_LABEL ? `At most ${LONGEST_LABEL} characters.` : undefined),
   });
   if (chosen !== undefined) {
@@ -99,7 +105,7 @@ async function setLabel(views: Views, target: EntryTarget): Promise<void> {
   }
 }
 
-async function label({ daemon }: Views, { sessionId, entryId }: EntryTarget, text: string): Promise<void> {
+async function label({ daemon }: Views, { sessionId, entryId }: NamedEntry, text: string): Promise<void> {
   await daemon.request("session/label", { sessionId, targetId: entryId, label: text });
   murmur(text === "" ? `${entryId} has no label now.` : `${entryId} is labelled [${text}].`);
 }
@@ -109,13 +115,13 @@ async function copy(text: string, told: string): Promise<void> {
   murmur(told);
 }
 
-async function copyText({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {
+async function copyText({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
   const { entries } = await daemon.request("session/entries", { sessionId, ids: [entryId], resolveBlobs: true });
   const text = wordsOf((entries[0] ?? {}) as Readonly<Record<string, unknown>>);
   await copy(text, `Copied ${Array.from(text).length} characters.`);
 }
 
-async function copyPath({ daemon }: Views, { sessionId, entryId }: EntryTarget): Promise<void> {
+async function copyPath({ daemon }: Views, { sessionId, entryId }: NamedEntry): Promise<void> {
   const path = await daemon.request("session/export", { sessionId, leafId: entryId, format: "markdown" });
   const secrets = path.redacted.reduce((sum, { count }) => sum + count, 0);
   const told = secrets === 0 ? "" : ` ${secrets} secrets were left out.`;

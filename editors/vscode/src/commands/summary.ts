@@ -4,13 +4,14 @@ import * as vscode from "vscode";
 import { count, oneLine } from "../model/text.ts";
 import type { BranchParams, PrepareBranchResult } from "../protocol.ts";
 import { murmur, say } from "../tell.ts";
-import type { EntryTarget, Views } from "./target.ts";
+import type { NamedEntry } from "../views/elements.ts";
+import type { Views } from "./target.ts";
 
 interface Way extends vscode.QuickPickItem {
   run: () => Promise<void>;
 }
 
-export async function branchWithSummary(views: Views, target: EntryTarget): Promise<void> {
+export async function branchWithSummary(views: Views, target: NamedEntry): Promise<void> {
   const { sessionId, entryId } = target;
   const plan = await views.daemon.request("session/prepareBranch", { sessionId, targetId: entryId });
   const branch = (summary: Partial<BranchParams>): BranchParams => ({

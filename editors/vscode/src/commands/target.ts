@@ -4,7 +4,7 @@ import type { Daemon } from "../daemon/daemon.ts";
 import type { Shown } from "../model/words.ts";
 import type { TreeView } from "../views/treeView.ts";
 import type { SessionsView } from "../views/sessionsView.ts";
-import { entryIn, sessionIn } from "../views/elements.ts";
+import { entryIn, type NamedEntry, sessionIn } from "../views/elements.ts";
 
 export interface Views {
   readonly daemon: Daemon;
@@ -13,15 +13,10 @@ export interface Views {
   readonly sessions: SessionsView;
 }
 
-export interface EntryTarget {
-  readonly sessionId: string;
-  readonly entryId: string;
-}
-
 export type Command = (argument?: unknown) => Promise<unknown>;
 
 /** A command about an entry. Without one, as from the palette before anything is shown, it does nothing. */
-export function onEntry(views: Views, run: (target: EntryTarget) => Promise<unknown>): Command {
+export function onEntry(views: Views, run: (target: NamedEntry) => Promise<unknown>): Command {
   return async (argument) => {
     const target = entryIn(argument) ?? views.tree.chosen;
     return target && run(target);

@@ -49,10 +49,19 @@ function fields(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
+export interface NamedEntry {
+  readonly sessionId: string;
+  readonly entryId: string;
+  /** What is opened leaves the keyboard where it is, so that one can walk on. */
+  readonly staysHere?: boolean;
+}
+
 /** The entry that a command was given, by a view, a key binding or another extension. */
-export function entryIn(argument: unknown): { sessionId: string; entryId: string } | undefined {
-  const { sessionId, entryId } = fields(argument);
-  return typeof sessionId === "string" && typeof entryId === "string" ? { sessionId, entryId } : undefined;
+export function entryIn(argument: unknown): NamedEntry | undefined {
+  const { sessionId, entryId, staysHere } = fields(argument);
+  return typeof sessionId === "string" && typeof entryId === "string"
+    ? { sessionId, entryId, staysHere: staysHere === true }
+    : undefined;
 }
 
 /** The session that a command was given. */

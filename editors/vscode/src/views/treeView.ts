@@ -177,7 +177,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     );
     item.contextValue = words.context;
     item.accessibilityInformation = { label: words.spoken };
-    item.command = { command: "sessiond.revealEntry", title: "Go to Line", arguments: [element] };
+    item.command = { command: "sessiond.revealEntry", title: "Go to Line", arguments: [{ ...element, staysHere: true }] };
     return item;
   }
 
@@ -290,7 +290,9 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     }
     this.#view.description =
       shown.kind !== "session"
-        ? ""
+        ? shown.kind === "gone"
+          ? shown.name
+          : ""
         : [
             fit(titleOf(shown.session), 60),
             model === undefined || model.filter === "default" ? "" : model.filter,
@@ -308,9 +310,6 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
 
   #message(): string {
     const { shown } = this.#current;
-    if (shown.kind === "gone") {
-      return shown.why;
-    }
     if (shown.kind === "session" && this.#daemon.state.kind !== "attached") {
       return "sessiond is away: this is how it was.";
     }
@@ -320,10 +319,13 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     return (shown.kind === "session" && shown.session.refuses?.message) || "";
   }
 
-  #shows(): "none" | "gone" | "loading" | "nothing" | "filtered" | "entries" {
+  #shows(): "none" | "trashed" | "lost" | "loading" | "nothing" | "filtered" | "entries" {
     const { shown } = this.#current;
-    if (shown.kind !== "session") {
-      return shown.kind;
+    if (shown.kind === "gone") {
+      return shown.trashed ? "trashed" : "lost";
+    }
+    if (shown.kind === "none") {
+      return "none";
     }
     const model = this.#model;
     if (model === undefined || model.state.kind === "loading") {
