@@ -203,3 +203,16 @@ async def test_a_file_where_the_pictures_go_is_left_alone(memory: Running, cwd: 
     assert (await refusal(call)).kind == "invalidParams"
     assert [it.name for it in out.iterdir()] == ["x.pictures"]
     assert taken.read_text(encoding="utf-8") == "mine"
+
+
+async def test_progress_is_told_and_ends_before_the_answer(memory: Running, cwd: str) -> None:
+    peer, session, _ = await told(memory, cwd)
+    await peer.call("session/export", sessionId=session, format="markdown", workDoneToken="t-1")
+    steps = [it["value"] for it in peer.told("$/progress") if it["token"] == "t-1"]
+    assert [steps[0]["kind"], steps[-1]["kind"]] == ["begin", "end"]
+    shares = [it["percentage"] for it in steps if it["kind"] == "report"]
+    assert shares == sorted(shares)
+    assert shares[-1] == 50
+    assert peer.order.index("reply", peer.order.index("$/progress")) > max(
+        at for at, it in enumerate(peer.order) if it == "$/progress"
+    )

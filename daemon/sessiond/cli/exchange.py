@@ -40,7 +40,13 @@ def import_(given: Given) -> int:
             text = daemon.call_text("session/import", params)
             print(text)
             return DONE if json.loads(text)["sessions"] else REFUSED
-        result = progress.call(daemon, "session/import", params)
+        try:
+            result = progress.call(daemon, "session/import", params)
+        except KeyboardInterrupt:
+            print(
+                "What was imported until then stays; the same command goes on with the rest.", file=sys.stderr
+            )
+            raise
     sessions = result["sessions"]
     for session in sessions:
         if session["status"] != "unchanged":
@@ -68,7 +74,7 @@ def export(given: Given) -> int:
         if given.flag("json"):
             print(daemon.call_text("session/export", params))
             return 0
-        result = daemon.call("session/export", params)
+        result = progress.call(daemon, "session/export", params)
     if result["path"] is None:
         # A terminal would obey what stands in a transcript; a pipe gets it to the letter.
         sys.stdout.write("\n".join(lines(result["text"])) if sys.stdout.isatty() else result["text"])

@@ -40,11 +40,12 @@ class Exchange:
         return await imports.run(params, reporting)
 
     async def export(
-        self, live: LiveSession, params: t.ExportParams, state: t.WorkingState | None
-    ) -> t.ExportResult:
+        self, live: LiveSession, params: t.ExportParams, state: t.WorkingState | None,
+        tell: Callable[[str, int], None],
+    ) -> t.ExportResult:  # fmt: skip
         """See `exporting.Exports.run`."""
         _, exports = await self._loaded()
-        return await exports.run(live, params, state)
+        return await exports.run(live, params, state, tell)
 
     async def _loaded(self) -> "tuple[Imports, Exports]":
         if self._both is None:

@@ -7,7 +7,7 @@ import asyncio
 import errno
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -36,6 +36,11 @@ from sessiond.store.files.syscalls import Syscalls
 MAX_INLINE: Final = 16 * 1024 * 1024
 """Bytes of a text in an answer; a larger export needs a path."""
 _ROWS_A_STEP: Final = 64
+_READ: Final = 50
+"""Parts of a hundred that are done when everything is read."""
+
+Tell = Callable[[str, int], None]
+"""Hears what is being done, and how many of a hundred parts are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class Exports:
         self._files = files
 
     async def run(
-        self, live: LiveSession, params: t.ExportParams, state: t.WorkingState | None
+        self, live: LiveSession, params: t.ExportParams, state: t.WorkingState | None, tell: Tell
     ) -> t.ExportResult:
         """Write a session as `params` say; `state` is the working state at the leaf, for NOVA.
 
@@ -64,7 +69,7 @@ class Exports:
         target = _target(params, self._files)
         about = _about(live)
         if params.leaf_id is None:
-            found, leaf = await live.drive(_all_lines(live)), live.tree.leaf_id
+            found, leaf = await live.drive(_all_lines(live, tell)), live.tree.leaf_id
         else:
             row = live.row(params.leaf_id)
             path = fork.fork_lines(
@@ -73,6 +78,7 @@ class Exports:
             found, leaf = (await live.drive(path))[1:], None
             name = f"{about.session_id[:100]}-{fields.digest(about.session_id, params.leaf_id)[:8]}"
             about = replace(about, session_id=name, parent_session=about.session_id)
+        tell(f"Writing {len(found):,} entries", _READ)
         return await asyncio.to_thread(_written, about, found, leaf, params, live.blobs, target, state)
 
 
@@ -96,12 +102,13 @@ def _target(params: t.ExportParams, files: Store) -> Path | None:
     return target
 
 
-def _all_lines(live: LiveSession) -> Steps[list[bytes]]:
+def _all_lines(live: LiveSession, tell: Tell) -> Steps[list[bytes]]:
     tree = live.tree
     rows = [row for row in range(1, tree.committed) if tree.is_entry(row)]
     found: list[bytes] = []
     for start in range(0, len(rows), _ROWS_A_STEP):
         found += live.read_rows(rows[start : start + _ROWS_A_STEP])
+        tell(f"Reading {len(rows):,} entries", _READ * len(found) // len(rows))
         yield
     return found
 

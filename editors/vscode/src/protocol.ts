@@ -1055,6 +1055,8 @@ export interface ExportParams {
   overwrite?: boolean;
   /** Default `true`. */
   redact?: boolean;
+  /** 1 to 128 characters. */
+  workDoneToken?: string | number | null;
 }
 
 /** What was written. `carried` counts entries that went along where their program does not look for them. */

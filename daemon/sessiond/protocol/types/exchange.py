@@ -90,6 +90,7 @@ class ExportParams(Wire, frozen=True):
     path: Path | None = None
     overwrite: bool = False
     redact: bool = True
+    work_done_token: ProgressToken | None = None
 
 
 class Redaction(Wire, frozen=True):

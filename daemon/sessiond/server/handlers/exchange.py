@@ -5,7 +5,7 @@ from sessiond.hub.exchange import Reporting
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
-from sessiond.server.progress import progress
+from sessiond.server.progress import progress, progress_in_percent
 
 
 async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
@@ -22,4 +22,5 @@ async def export(client: Client, live: LiveSession, params: t.ExportParams) -> t
     if params.format == "nova":
         row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
         state = await working.working_state(client.hub, live, await kept.state_at(live, row))
-    return await client.hub.exchange.export(live, params, state)
+    with progress_in_percent(client, params.work_done_token, "Exporting the session") as tell:
+        return await client.hub.exchange.export(live, params, state, tell)

@@ -748,6 +748,7 @@
 ---@field path? string 1 to 4096 characters.
 ---@field overwrite? boolean Default `false`.
 ---@field redact? boolean Default `true`.
+---@field workDoneToken? string|integer 1 to 128 characters.
 
 ---What was written. `carried` counts entries that went along where their program does not look for them.
 ---@class (exact) sessiond.ExportResult
