@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Render man/sessiond.1 from the table of verbs and from `cli/manual.py`; `--check` only compares."""
+"""Render daemon/man/sessiond.1 from the table of verbs and from `cli/manual.py`; `--check` only compares."""
 
 import argparse
 import re
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "man/sessiond.1"
+PAGE = ROOT / "daemon/man/sessiond.1"
 sys.path.insert(0, str(ROOT / "daemon"))
 
 from sessiond import __version__  # noqa: E402

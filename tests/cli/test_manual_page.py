@@ -14,7 +14,7 @@ from sessiond.cli.exits import MEANINGS
 from sessiond.cli.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "man/sessiond.1"
+PAGE = ROOT / "daemon/man/sessiond.1"
 
 
 def test_the_manual_page_is_as_the_commands_are() -> None:
