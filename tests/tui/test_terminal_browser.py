@@ -1,6 +1,7 @@
 """The browser as a person has it: the command on a terminal (tmux), with a daemon process and other clients."""
 
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -94,9 +95,25 @@ def test_a_person_reads_an_entry_in_an_editor_and_is_back(shell: Shell, story: S
         screen.type("e")
         screen.until("^It fails, as it should")
         screen.press("Enter")
-        screen.until("◉ assistant +It fails")
+        screen.until(r"(?s)\AThe last line .*◉ assistant +It fails.*^default .* 6/6 +\? help$")
         screen.type("q")
         screen.until("ended with 0")
+
+
+def test_a_browser_can_be_put_aside_and_taken_up_again(shell: Shell, story: Story) -> None:
+    whole = r"(?s)\AThe last line .*◉ assistant +It fails.*^default .* 6/6 +\? help$"
+    shell_with_jobs = ["bash", "--norc", "-i"]
+    with a_screen(shell_with_jobs, shell.environment(**PLACES), shell.folder, shell.folder) as screen:
+        screen.type(shlex.join(sessiond("tree", "-i", story.id)))
+        screen.press("Enter")
+        screen.until(whole)
+        screen.press("C-z")
+        screen.until("Stopped")
+        screen.type("fg")
+        screen.press("Enter")
+        screen.until(whole)
+        screen.type("q")
+        screen.until("Stopped")
 
 
 def test_without_colours_there_are_none(shell: Shell, story: Story) -> None:

@@ -151,6 +151,7 @@ class Browser(App[int]):
         if not self.is_headless:  # or the terminal would be left as it is
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
+        self.app_resume_signal.subscribe(self, lambda _: self._draw_all())
         first, at = self._begin
         self.view.notice = "Loading …" if self._look.signs.encoding == "utf-8" else "Loading ..."
         self.view.focus()
@@ -163,6 +164,12 @@ class Browser(App[int]):
         self.run_worker(self._following.run(self))
         self.set_interval(30, self.view.refresh)
         self._lay_out()
+
+    def _draw_all(self) -> None:
+        """After another program had the terminal, nothing of what was drawn is there any more."""
+        for widget in (self._top, self.view, self.pane, self._foot):
+            widget.refresh()
+        self.screen.refresh(layout=True)
 
     async def on_unmount(self) -> None:
         for task in self._doing:

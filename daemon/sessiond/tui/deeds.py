@@ -108,7 +108,6 @@ class Deeds:
         command = outside.program(os.environ)
         with self._browser.suspend():
             code = outside.show(text, command)
-        self._browser.refresh()
         if code:
             self._browser.complain(f"{command[0]} ended with {code}.")
 
