@@ -60,6 +60,11 @@ def test_it_shows_the_path_that_it_is_sent(webview: Webview) -> None:
     expect(webview.shown.locator("#title")).to_have_text("Flaky checkout")
 
 
+def test_which_session_it_is_is_remembered_at_once(webview: Webview) -> None:
+    state = webview.frame.wait_for_function("JSON.parse(sessionStorage.getItem('state'))").json_value()
+    assert state == {"sessionId": told().whole().session_id, "leafId": None, "targetId": None}
+
+
 def test_parts_make_up_the_whole_and_what_comes_twice_is_there_once(opened: Callable[..., Webview]) -> None:
     webview, story = opened(), told()
     for start, end in ((0, 3), (0, 3), (2, 5), (5, 7)):

@@ -23,18 +23,20 @@ if (parent === window) {
   window.said = [];
   window.refused = [];
   addEventListener("message", event => said.push(event.data));
-} else {
+} else if (window.name === "webview") {
+  const around = parent;
+  window.parent = window.top = window;  // as VS Code does
   let asked = false;
   window.acquireVsCodeApi = () => {
     if (asked) throw new Error("it may be asked once");
     asked = true;
     return {
-      postMessage: message => parent.postMessage(message, origin),
+      postMessage: message => around.postMessage(message, origin),
       getState: () => JSON.parse(sessionStorage.getItem("state") ?? "null") ?? undefined,
       setState: state => sessionStorage.setItem("state", JSON.stringify(state)),
     };
   };
-  addEventListener("securitypolicyviolation", event => parent.refused.push(event.violatedDirective));
+  addEventListener("securitypolicyviolation", event => around.refused.push(event.violatedDirective));
 }
 """
 

@@ -89,7 +89,7 @@ def _result(message: dict[str, Any]) -> Body:
     content = message.get("content")
     first = preview.one_line(preview.text_of_content(content), _SUMMARY)
     inside = "".join(_result_part(it) for it in _blocks(content))
-    html = _folded("result failed" if failed else "result", escape(first or "Nothing"), inside)
+    html = _folded("result failed" if failed else "result", _output(first), inside)
     return Body(f"Result of {tool}", html, ["failed"] if failed else [])
 
 
@@ -107,9 +107,13 @@ def _execution(message: dict[str, Any], language: str) -> Body:
     output = preview.one_line(fields.as_text(message.get("output")), _SUMMARY)
     return Body(
         "Command",
-        markup.code(words, language) + _folded("result", escape(output or "Nothing"), inside),
+        markup.code(words, language) + _folded("result", _output(output), inside),
         facts,
     )
+
+
+def _output(first: str) -> str:
+    return f"<code>{escape(first)}</code>" if first else "Nothing"
 
 
 def _summary(value: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ const host = {
     new MutationObserver(() => this.dress()).observe(document.body, {attributeFilter: ["class"]});
     addEventListener("message", event => {
       // The editor speaks through the window around this one, which has the same origin. Nobody else is listened to.
-      if (event.source === parent && event.origin === origin) this.hear(event.data);
+      if (event.origin === origin && holdsUs(event.source)) this.hear(event.data);
     });
     this.ask();
   },
@@ -44,7 +44,10 @@ const host = {
     if (this.loading && message.through >= message.seq) {
       this.loading = false;
       page.arrive();
-      if (!this.asked().targetId) transcript.toEnd();
+      if (!this.asked().targetId) {
+        transcript.toEnd();
+        this.remember(-1);   // which session it is, for a window that is loaded anew
+      }
       transcript.main.addEventListener("scroll", () => this.settle(), {passive: true});
     }
     if (this.wanted !== null) this.reveal(this.wanted);
@@ -91,3 +94,9 @@ const host = {
     if (entry) this.api.postMessage({kind: "act", act: button.dataset.act, entryId: entry.id});
   },
 };
+
+// Whether a window is the one that this frame stands in. VS Code hides it: there `parent` is this window itself.
+function holdsUs(other) {
+  for (let frame = 0; frame < (other?.length ?? 0); frame++) if (other[frame] === window) return true;
+  return false;
+}

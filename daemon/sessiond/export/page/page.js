@@ -25,7 +25,7 @@ const page = {
     const data = JSON.parse($("session").textContent);
     sidebar.begin(row => this.goTo(row));
     transcript.begin();
-    this.menu(innerWidth > 800);
+    this.menu(innerWidth > (data.hosted ? 1000 : 800));
     this.listen();
     if (data.hosted) {
       this.where = host;
@@ -113,6 +113,7 @@ const page = {
   },
 
   turn() {
+    if (this.where === host) return;   // there the editor says
     const dark = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     const next = dark === "dark" ? "light" : "dark";
     this.theme(next);

@@ -25,7 +25,7 @@ const sidebar = {
       const place = Math.floor((event.clientY - this.box.getBoundingClientRect().top) / ROW);
       if (place >= this.rows.length) return;
       this.at = place;
-      if (event.target.closest(".fold")) this.toggle();
+      if (event.target.closest(".fold") && this.rows[place].foldable) this.toggle();
       else this.go();
     });
   },
@@ -61,14 +61,15 @@ const sidebar = {
     const entry = model.rows[row];
     const open = !this.folded.has(row);
     const marks = [
-      "row", entry.role ?? entry.type, this.onPath.has(row) ? "on" : "off", row === model.leaf ? "leaf" : "",
+      "row", this.onPath.has(row) ? "on" : "off", row === model.leaf ? "leaf" : "",
       place === this.at ? "at" : "", siblings > 1 ? "branch" : "",
-    ].map(escaped).join(" ");
+    ].join(" ");
     const expanded = foldable ? ` aria-expanded="${open}"` : "";
     const label = entry.label ? `<span class="label">${escaped(entry.label)}</span>` : "";
-    const fold = foldable ? `<span class="fold" title="Fold or unfold">${open ? "▾" : "▸"}</span>` : "";
+    const fold = `<span class="fold"${foldable ? ` title="Fold or unfold">${open ? "▾" : "▸"}` : ">"}</span>`;
     const spoken = [entry.heading, entry.label && `label ${entry.label}`, entry.preview, row === model.leaf && "leaf"];
-    return `<div class="${marks}" role="treeitem" id="t-${row}" data-place="${place}" data-indent="${indent}"` +
+    return `<div class="${marks}" role="treeitem" id="t-${row}" data-kind="${escaped(entry.role ?? entry.type)}"` +
+      ` data-place="${place}" data-indent="${indent}"` +
       ` aria-level="${indent + 1}" aria-selected="${place === this.at}"${expanded}` +
       ` aria-label="${escaped(spoken.filter(Boolean).join(", "))}">` +
       `${fold}${label}<span class="who">${escaped(short(entry))}</span> <span class="say" dir="auto">${escaped(entry.preview)}</span></div>`;

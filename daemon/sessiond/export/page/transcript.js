@@ -15,7 +15,17 @@ const transcript = {
     this.near = new IntersectionObserver(seen => this.saw(seen), {root: this.main, rootMargin: "1500px 0px"});
     // Whoever unfolded something wants it to stay so.
     this.box.addEventListener("toggle", event => this.keep(event.target), true);
-    addEventListener("beforeprint", () => this.stretches().forEach(it => this.fill(it)));
+    // On paper stands the whole path, dark on light.
+    let theme;
+    addEventListener("beforeprint", () => {
+      this.stretches().forEach(it => this.fill(it));
+      theme = document.documentElement.dataset.theme;
+      document.documentElement.dataset.theme = "light";
+    });
+    addEventListener("afterprint", () => {
+      if (theme === undefined) delete document.documentElement.dataset.theme;
+      else document.documentElement.dataset.theme = theme;
+    });
   },
 
   stretches() {
@@ -26,7 +36,7 @@ const transcript = {
     this.rows = model.path(leaf).filter(row => model.rows[row].shown);
     this.place = new Map(this.rows.map((row, at) => [row, at]));
     this.near.disconnect();
-    this.box.textContent = "";
+    this.box.textContent = this.rows.length || host.loading ? "" : "Nothing has been said here so far.";
     this.extend(0);
   },
 
@@ -47,7 +57,7 @@ const transcript = {
   // The path has grown at its end: true when it could simply be made longer.
   grow(leaf) {
     const rows = model.path(leaf).filter(row => model.rows[row].shown);
-    if (rows.length < this.rows.length || this.rows.some((row, at) => rows[at] !== row)) return false;
+    if (!this.rows.length || rows.length < this.rows.length || this.rows.some((row, at) => rows[at] !== row)) return false;
     const from = this.rows.length;
     this.rows = rows;
     rows.slice(from).forEach((row, at) => this.place.set(row, from + at));
@@ -109,7 +119,7 @@ const transcript = {
     const body = entry.body ? `<div class="body" dir="auto">${entry.body}</div>` : "";
     const ways = page.where === host ? `<span class="acts">${host.acts(row)}</span>`
       : `<a class="link" href="${escaped(address(row))}" data-copy="1" title="Copy a link to this entry" aria-label="Copy a link to this entry">#</a>`;
-    return `<article id="e-${row}" data-row="${row}" class="${kind}${entry.body ? "" : " slim"}" tabindex="-1"` +
+    return `<article id="e-${row}" data-row="${row}" data-kind="${kind}" class="${entry.body ? "" : "slim"}" tabindex="-1"` +
       ` aria-label="${escaped(entry.heading)}"><header><h2>${escaped(entry.heading)}</h2>${says}${label}` +
       `<span class="facts">${facts}${time}</span>${branches(row)}${ways}</header>${body}</article>`;
   },
