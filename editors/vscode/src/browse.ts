@@ -10,11 +10,12 @@ import { Current } from "./current.ts";
 import type { Daemon } from "./daemon/daemon.ts";
 import { Preview } from "./preview.ts";
 import { attempt } from "./tell.ts";
+import { registerTranscripts } from "./transcript/transcripts.ts";
 import { LabelsView } from "./views/labelsView.ts";
 import { SessionsView } from "./views/sessionsView.ts";
 import { TreeView } from "./views/treeView.ts";
 
-export function registerViews(daemon: Daemon, memory: vscode.Memento): vscode.Disposable {
+export function registerViews(daemon: Daemon, memory: vscode.Memento, extension: vscode.Uri): vscode.Disposable {
   const current = new Current(daemon, memory);
   const tree = new TreeView(daemon, current);
   const sessions = new SessionsView(daemon, current);
@@ -29,5 +30,13 @@ export function registerViews(daemon: Daemon, memory: vscode.Memento): vscode.Di
   const registered = Object.entries(commands).map(([name, run]) =>
     vscode.commands.registerCommand(name, (argument?: unknown) => attempt(() => run(argument))),
   );
-  return vscode.Disposable.from(current, tree, sessions, new LabelsView(daemon, current), new Preview(daemon), ...registered);
+  return vscode.Disposable.from(
+    current,
+    tree,
+    sessions,
+    new LabelsView(daemon, current),
+    new Preview(daemon),
+    registerTranscripts(daemon, current, extension),
+    ...registered,
+  );
 }

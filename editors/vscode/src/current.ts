@@ -25,6 +25,7 @@ export class Current implements vscode.Disposable {
   /** The session was opened, for the first time or again: what is known of its tree may be old. */
   readonly onDidOpen = this.#opened.event;
   readonly #subscriptions: vscode.Disposable[];
+  readonly #held = new Set<string>();
   #shown: Shown = { kind: "none" };
   #opening = 0;
 
@@ -95,6 +96,17 @@ export class Current implements vscode.Disposable {
     this.#show(session);
   }
 
+  /** Keep a session open, and go on hearing of it, also while another one is shown; until disposed. */
+  hold(sessionId: string): vscode.Disposable {
+    this.#held.add(sessionId);
+    return new vscode.Disposable(() => {
+      if (this.#held.delete(sessionId) && this.sessionId !== sessionId && this.#daemon.state.kind === "attached") {
+        // Subscribing is all that was done for it: whoever else has it open keeps it.
+        this.#daemon.request("session/unsubscribe", { sessionId }).catch(() => undefined);
+      }
+    });
+  }
+
   dispose(): void {
     vscode.Disposable.from(...this.#subscriptions).dispose();
   }
@@ -113,7 +125,7 @@ export class Current implements vscode.Disposable {
   /** Hear no more of a session. A draft is not closed: without anybody who has it open it would go to the trash. */
   #leave(session: SessionInfo): void {
     const isShown = session.sessionId === this.sessionId;
-    if (isShown || this.#daemon.state.kind !== "attached" || transcriptsAreOpen()) {
+    if (isShown || this.#held.has(session.sessionId) || this.#daemon.state.kind !== "attached") {
       return; // this window has one subscription to a session, and a transcript may live on it
     }
     const { sessionId } = session;
@@ -184,10 +196,4 @@ export class Current implements vscode.Disposable {
     this.#shown = { kind: "gone", sessionId, name, trashed };
     this.#changed.fire();
   }
-}
-
-function transcriptsAreOpen(): boolean {
-  return vscode.window.tabGroups.all.some(({ tabs }) =>
-    tabs.some(({ input }) => input instanceof vscode.TabInputWebview && input.viewType.includes("sessiond")),
-  );
 }

@@ -34,7 +34,7 @@ export function activate(context: vscode.ExtensionContext): Exports {
     createStatus(attached, commandTitles(context.extension)),
     onReconnectingChange(reconsider),
     vscode.workspace.onDidGrantWorkspaceTrust(reconsider),
-    registerViews(attached, context.workspaceState),
+    registerViews(attached, context.workspaceState, context.extensionUri),
     startWhenWanted(attached),
   );
   return { daemon: attached };

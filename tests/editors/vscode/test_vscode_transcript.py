@@ -1,0 +1,81 @@
+"""The transcript of a session in a tab of the real VS Code."""
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.browsers import expect
+from support.commands import Shell
+from support.daemons import user
+from support.stories import Story, Teller
+from support.workbench import Window
+
+if TYPE_CHECKING:
+    from playwright.sync_api import FrameLocator
+
+pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
+
+TITLE = "The last line"
+
+
+def the_page(window: Window) -> "FrameLocator":
+    """The inside of the transcript, once it follows the session."""
+    expect(window.tab(re.compile(TITLE))).to_be_visible()
+    expect(window.webview().locator("#live")).to_have_text("live")
+    return window.webview()
+
+
+def shown(window: Window) -> "FrameLocator":
+    """The transcript of the story, opened as a person opens it."""
+    window.sessions.row(TITLE).click()
+    expect(window.tree.row("It fails, as it should.")).to_be_visible()
+    window.command("sessiond: Show Transcript")
+    return the_page(window)
+
+
+def test_a_transcript_shows_a_session_and_what_comes_to_it(
+    window: Window, story: Story, teller: Teller
+) -> None:
+    page = shown(window)
+    expect(page.locator("#path")).to_contain_text("It fails, as it should.")
+    expect(page.locator("#path")).not_to_contain_text("Done: it counts.")
+    teller.append(story.id, user("And now **mend** it."))
+    expect(page.locator("#path article").last).to_contain_text("And now mend it.")
+    teller.label(story.id, story.tested, "the test")
+    expect(page.locator("#path .label").filter(has_text="the test")).to_have_count(1)
+    expect(window.toasts).to_have_count(0)
+
+
+def test_its_buttons_do_what_the_views_do(window: Window, story: Story, teller: Teller) -> None:
+    page = shown(window)
+    article = page.locator("article").filter(has_text="Write a failing test first.")
+    article.hover()
+    article.get_by_role("button", name="Label").click()
+    window.answer("begin here")
+    expect(article.locator(".label")).to_have_text("begin here")
+    article.hover()
+    article.get_by_role("button", name="Fork").click()
+    expect(window.tree.row("Write a failing test first.")).to_be_visible()
+    # The views show the fork now; the transcript goes on with its own session.
+    teller.append(story.id, user("Still here?"))
+    expect(page.locator("#path article").last).to_contain_text("Still here?")
+
+
+def test_a_transcript_goes_on_when_the_daemon_was_away(
+    window: Window, shell: Shell, story: Story, teller: Teller
+) -> None:
+    page = shown(window)
+    shell("stop")
+    expect(page.locator("#live")).to_have_text("away")
+    expect(page.locator("#path")).to_contain_text("It fails, as it should.")
+    teller.append(story.id, user("Are you back?"))
+    expect(page.locator("#path article").last).to_contain_text("Are you back?")
+    expect(page.locator("#live")).to_have_text("live")
+
+
+def test_a_transcript_is_there_again_after_the_window_was_loaded_anew(window: Window) -> None:
+    expect(shown(window).locator("#path")).to_contain_text("It fails, as it should.")
+    with window.page.expect_navigation():
+        window.command("Developer: Reload Window")
+    expect(the_page(window).locator("#path")).to_contain_text("It fails, as it should.")
