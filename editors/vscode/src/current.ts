@@ -139,8 +139,8 @@ export class Current implements vscode.Disposable {
       await this.open(which);
     } catch (thrown) {
       const error = daemonError(thrown);
-      if (this.#shown !== wanted || wanted.kind !== "session") {
-        return;
+      if (this.#shown !== wanted || wanted.kind !== "session" || which.sessionId !== wanted.session.sessionId) {
+        return; // another one could not be opened, such as that of an editor: this one stays
       }
       if (error.kind === "sessionTrashed") {
         this.#gone(wanted.session.sessionId, true);

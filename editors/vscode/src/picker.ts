@@ -26,7 +26,7 @@ interface ItemButton extends vscode.QuickInputButton {
 }
 
 const BUTTONS: readonly ItemButton[] = [
-  { command: "sessiond.openSessionFile", iconPath: new vscode.ThemeIcon("file-code"), tooltip: "Open Session File", ends: true },
+  { command: "sessiond.openSessionFile", iconPath: new vscode.ThemeIcon("file-code"), tooltip: "Show Session File", ends: true },
   { command: "sessiond.forkSession", iconPath: new vscode.ThemeIcon("repo-forked"), tooltip: "Fork Session", ends: true },
   { command: "sessiond.deleteSession", iconPath: new vscode.ThemeIcon("trash"), tooltip: "Delete Session", ends: false },
 ];

@@ -14,7 +14,7 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
   readonly #changed = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.#changed.event;
   readonly #subscriptions: vscode.Disposable[];
-  readonly #stale = new Set<string>();
+  #stale: ((address: Address) => boolean)[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(daemon: Daemon) {
@@ -25,11 +25,17 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
       new vscode.Disposable(() => clearTimeout(this.#timer)),
       daemon.onDidChangeState(({ kind }) => {
         if (kind === "attached") {
-          ours().forEach(({ sessionId }) => this.#soon(sessionId));
+          this.#soon(() => true);
         }
       }),
-      daemon.onNotification("session/appended", ({ sessionId }) => this.#soon(sessionId)),
-      daemon.onNotification("session/restored", ({ session }) => this.#soon(session.sessionId)),
+      daemon.onNotification("session/appended", ({ sessionId, entries }) => {
+        // A path and what is made of it stay as they are, but for labels; an entry also gets children.
+        const labels = entries.some(({ type }) => type === "label");
+        this.#soon((address) => address.sessionId === sessionId && (labels || address.kind === "entry"));
+      }),
+      daemon.onNotification("session/restored", ({ session }) =>
+        this.#soon((address) => address.sessionId === session.sessionId),
+      ),
     ];
   }
 
@@ -65,26 +71,21 @@ export class Preview implements vscode.TextDocumentContentProvider, vscode.Dispo
     }
   }
 
-  #soon(sessionId: string): void {
-    this.#stale.add(sessionId);
+  /** Read anew the open documents of which that holds. */
+  #soon(isStale: (address: Address) => boolean): void {
+    this.#stale.push(isStale);
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      for (const document of vscode.workspace.textDocuments) {
-        const address = document.uri.scheme === SCHEME ? addressOf(document.uri.path) : undefined;
-        if (address !== undefined && this.#stale.has(address.sessionId)) {
-          this.#changed.fire(document.uri);
+      const stale = this.#stale;
+      this.#stale = [];
+      for (const { uri } of vscode.workspace.textDocuments) {
+        const address = uri.scheme === SCHEME ? addressOf(uri.path) : undefined;
+        if (address !== undefined && stale.some((each) => each(address))) {
+          this.#changed.fire(uri);
         }
       }
-      this.#stale.clear();
     }, GATHERING);
   }
-}
-
-function ours(): Address[] {
-  return vscode.workspace.textDocuments
-    .filter(({ uri }) => uri.scheme === SCHEME)
-    .map(({ uri }) => addressOf(uri.path))
-    .filter((address) => address !== undefined);
 }
 
 export function uriOf(address: Address): vscode.Uri {
