@@ -1,4 +1,6 @@
-"""Every snippet of README.md does what the page says, one after the other, in a home and a folder of its own.
+"""Every snippet of README.md and of the guide does what the page says, in a home and a folder of their own.
+
+The guide goes on where README.md ends, so both are read as one.
 
 `console` blocks are typed into a shell and their output compared, apart from ids, sizes and folders. `python`
 blocks are run; a `text` block right behind one is its output. `sh` blocks set up a machine: scripts/check and
@@ -19,6 +21,7 @@ import pytest
 from sessiond import config
 
 ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "daemon/GUIDE.md")  # in this order
 ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b")
 
 DIFFERS = (  # in this order
@@ -33,11 +36,11 @@ DIFFERS = (  # in this order
 
 @dataclass(frozen=True)
 class Snippet:
-    """A fenced block of the page."""
+    """A fenced block of a page; `place` says where it begins."""
 
     language: str
     text: str
-    line: int
+    place: str
 
 
 @dataclass
@@ -83,24 +86,34 @@ def test_every_snippet_does_what_the_page_says(tmp_path: Path, home: Path) -> No
     }
     page = Page(folder, environment)
     try:
-        for snippet, output in _with_outputs(list(snippets(ROOT / "README.md"))):
-            _run(snippet, output, page)
+        for name in PAGES:
+            for snippet, output in _with_outputs(list(snippets(ROOT / name))):
+                _run(snippet, output, page)
     finally:
         page.finished(["sessiond", "stop"])
 
 
 def test_every_file_that_an_installation_names_is_there() -> None:
-    for snippet in snippets(ROOT / "README.md"):
-        if snippet.language == "sh":
-            for name in re.findall(r"scripts/[\w-]+", snippet.text):
-                assert os.access(ROOT / name, os.X_OK), name
+    for page in PAGES:
+        for snippet in snippets(ROOT / page):
+            if snippet.language == "sh":
+                for name in re.findall(r"scripts/[\w-]+", snippet.text):
+                    assert os.access(ROOT / name, os.X_OK), name
 
 
 def test_every_link_leads_to_a_file() -> None:
-    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "daemon/ARCHITECTURE.md"):
+    for page in (*PAGES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "daemon/ARCHITECTURE.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
-            assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+        for target, heading in re.findall(r"\]\((?!https?:)([^)#]+)#?([^)]*)\)", text):
+            there = (ROOT / page).parent / target
+            assert there.exists(), f"{page}: {target}"
+            assert not heading or heading in _headings(there), f"{page}: {target}#{heading}"
+
+
+def _headings(page: Path) -> set[str]:
+    """What the headings of a page are called in links to them."""
+    found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 def snippets(page: Path) -> Iterator[Snippet]:
@@ -112,7 +125,7 @@ def snippets(page: Path) -> Iterator[Snippet]:
             if language is None:
                 language, kept, start = line[3:], [], number + 1
             else:
-                yield Snippet(language, "\n".join(kept), start)
+                yield Snippet(language, "\n".join(kept), f"{page.relative_to(ROOT)} line {start}")
                 language = None
         elif language is not None:
             kept.append(line)
@@ -131,19 +144,19 @@ def _run(snippet: Snippet, output: str | None, page: Page) -> None:
             _check_shell(snippet, page)
         case "python":
             done = page.finished([sys.executable, "-c", snippet.text])
-            assert done.returncode == 0, f"README.md line {snippet.line}:\n{done.stdout}"
+            assert done.returncode == 0, f"{snippet.place}:\n{done.stdout}"
             if output is not None:
-                assert _steady(done.stdout.rstrip("\n")) == _steady(output), f"README.md line {snippet.line}"
+                assert _steady(done.stdout.rstrip("\n")) == _steady(output), f"{snippet.place}"
         case "toml":
             written = page.folder / "config.toml"
             written.write_text(snippet.text, encoding="utf-8")
-            assert config.read(str(written)) == config.Config(), f"README.md line {snippet.line}"
+            assert config.read(str(written)) == config.Config(), f"{snippet.place}"
         case "sh" | "text" | "json":
             pass
         case "fish":
             pass  # tests/cli/test_prompt.py has fish read it
         case other:
-            raise AssertionError(f"README.md line {snippet.line}: nobody checks snippets of kind {other!r}")
+            raise AssertionError(f"{snippet.place}: nobody checks snippets of kind {other!r}")
 
 
 def _check_shell(snippet: Snippet, page: Page) -> None:
@@ -151,10 +164,8 @@ def _check_shell(snippet: Snippet, page: Page) -> None:
     for command, shown in _typed(snippet.text):
         typed = ID.sub(lambda found: page.ids.get(found[0], found[0]), command)
         done = page.finished(["bash", "--noprofile", "--norc", "-c", typed])
-        assert done.returncode == 0, f"README.md line {snippet.line}: {command}\n{done.stdout}"
-        assert _steady(done.stdout.rstrip("\n")) == _steady(shown), (
-            f"README.md line {snippet.line}: {command}"
-        )
+        assert done.returncode == 0, f"{snippet.place}: {command}\n{done.stdout}"
+        assert _steady(done.stdout.rstrip("\n")) == _steady(shown), f"{snippet.place}: {command}"
         page.ids.update(zip(ID.findall(shown), ID.findall(done.stdout), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Every exit code that is documented, brought about for real; README has the same table."""
+"""Every exit code that is documented, brought about for real; the guide has the same table."""
 
 import os
 import re
@@ -24,9 +24,9 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
         yield shell
 
 
-def test_help_readme_and_table_say_the_same() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d+) \| (.+) \|$", readme, re.MULTILINE)
+def test_help_guide_and_table_say_the_same() -> None:
+    guide = (ROOT / "daemon/GUIDE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", guide, re.MULTILINE)
     assert {int(code): meaning for code, meaning in rows} == MEANINGS
     named = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
     assert named == MEANINGS.keys()

@@ -82,7 +82,7 @@ def test_what_readme_tells_fish_shows_it(shell: Shell) -> None:
     fish = shutil.which("fish")
     if fish is None:
         pytest.skip("there is no fish: apt-get install fish")
-    (snippet,) = [it.text for it in snippets(ROOT / "README.md") if it.language == "fish"]
+    (snippet,) = [it.text for it in snippets(ROOT / "daemon/GUIDE.md") if it.language == "fish"]
     done = subprocess.run(
         [fish, "--no-config", "-c", f"{snippet}\nfish_right_prompt"],
         env=shell.environment(PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}", HOME=str(shell.folder)),
