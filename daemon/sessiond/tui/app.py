@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 from rich.segment import Segment
-from textual.app import App, ComposeResult, SuspendNotSupported
+from textual.app import App, ComposeResult
 from textual.containers import Container
 from textual.events import Event, Key, Resize
 from textual.geometry import Size
@@ -22,14 +22,15 @@ from sessiond.protocol import types as t
 from sessiond.tui.bar import Bar
 from sessiond.tui.contents import Contents, Question
 from sessiond.tui.deeds import Deeds
-from sessiond.tui.following import AWAY, Following
+from sessiond.tui.following import Following
 from sessiond.tui.keys import Keys
+from sessiond.tui.layout import CSS
 from sessiond.tui.look import DIM, ERROR, LABEL, NONE, TITLE, Look, Signs
-from sessiond.tui.matches import Matches
-from sessiond.tui.outside import NothingToOpenWith
 from sessiond.tui.pane import Pane
 from sessiond.tui.prompt import Prompt
 from sessiond.tui.rows import NOWHERE
+from sessiond.tui.search import Search
+from sessiond.tui.told import TOLD, NoEntry
 from sessiond.tui.tree_view import TreeView
 
 _WIDE = 110
@@ -38,48 +39,12 @@ _LEAST = (30, 10)
 """Columns and lines that a screen has at least when the entry is shown at all."""
 _SETTLED = 0.05
 """Seconds that the cursor rests before the entry under it is read."""
-_TYPED = 0.15
-"""Seconds after a key in which nothing is typed, until the daemon is asked for what is looked for."""
-_MATCHES = 5_000
-
-
-class NoEntry(Exception):
-    """There is no entry here."""
-
-    def __init__(self) -> None:
-        super().__init__("There is no entry here.")
-
-
-_TOLD = (*AWAY, RpcError, NoEntry, NothingToOpenWith, SuspendNotSupported, OSError)
-"""What a deed may run into that is told in a sentence."""
 
 
 class Browser(App[int]):
     """The tree of one session after the other. `exit` gets the exit code of the command."""
 
-    CSS = """
-    Screen { layout: vertical; }
-    Bar { height: 1; width: 1fr; }
-    #middle { height: 1fr; layout: vertical; }
-    #middle.-wide { layout: horizontal; }
-    TreeView, Pane, Sessions { height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
-    Pane { border-top: solid ansi_bright_black; }
-    Pane:focus { border-top: solid ansi_green; }
-    #middle.-wide Pane { border-top: none; border-left: solid ansi_bright_black; padding-left: 1; }
-    #middle.-wide Pane:focus { border-left: solid ansi_green; }
-    Prompt { height: 1; display: none; }
-    Prompt.-open { display: block; }
-    Prompt Static { width: auto; max-width: 60%; height: 1; }
-    Prompt Input { width: 1fr; height: 1; }
-    ModalScreen { align: center middle; }
-    HelpScreen Pane { width: 80%; height: 80%; border: solid ansi_bright_black; }
-    Picker Vertical { width: 90%; height: 80%; border: solid ansi_bright_black; }
-    Picker Input { height: 1; }
-    .-ascii TreeView, .-ascii Pane, .-ascii Sessions { scrollbar-size: 0 0; }
-    .-ascii Pane { border-top: ascii ansi_bright_black; }
-    .-ascii #middle.-wide Pane { border-top: none; border-left: ascii ansi_bright_black; }
-    .-ascii HelpScreen Pane, .-ascii Picker Vertical { border: ascii ansi_bright_black; }
-    """
+    CSS = CSS
     BINDINGS: ClassVar = []
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False
@@ -105,13 +70,13 @@ class Browser(App[int]):
         self.view = TreeView(look, now)
         self.pane = Pane()
         self.prompt = Prompt()
-        self.matches = Matches()
+        self.search = Search(self)
         self.contents = Contents(
             Question(session.session_id, filter, query),
             lambda: self.daemon,
             self._changed,
             self._refused,
-            self._say,
+            self.say,
         )
         self.failure: Exception | None = None
         """The defect that ended it, if one did."""
@@ -184,7 +149,7 @@ class Browser(App[int]):
         columns, lines = self._room
         self.query_one("#middle").set_class(columns >= _WIDE, "-wide")
         self.pane.display = self.wants_pane and columns >= _LEAST[0] and lines >= _LEAST[1]
-        self._say()
+        self.say()
         self._read_entry()
 
     def toggle_pane(self) -> None:
@@ -200,14 +165,15 @@ class Browser(App[int]):
     def tell(self, note: str) -> None:
         """Say something at the foot of the screen, until the next key."""
         self._note = note, False
-        self._say()
+        self.say()
 
     def complain(self, note: str) -> None:
         """The same of something that went wrong."""
         self._note = note, True
-        self._say()
+        self.say()
 
-    def _say(self) -> None:
+    def say(self) -> None:
+        """Bring both lines up to date."""
         look, question, rows = self._look, self.contents.question, self.view.rows
         title = self.session.title or self.session.first_prompt or "without a title"
         self._top.say(
@@ -225,10 +191,8 @@ class Browser(App[int]):
         ]
         if question.query:
             left.append(Segment(f"  only with: {look.safe(question.query)}", LABEL))
-        if self.matches.words:
-            at = self.matches.number(self.view.place)
-            asking = look.signs.ellipsis if self.matches.is_asking else ""
-            left.append(Segment(f"  /{look.safe(self.matches.words)} {at}/{len(self.matches)}{asking}"))
+        if said := self.search.said:
+            left.append(Segment(f"  {look.safe(said)}"))
         if self.contents.loading:
             left.append(Segment(f"  reading: {self.contents.loading:,} of {max(rows.shown, 1):,}", DIM))
         if self._new:
@@ -244,15 +208,14 @@ class Browser(App[int]):
         question = self.contents.question
         wanted = {"filter": question.filter, "query": question.query, **changes}
         self.contents.ask(Question(question.session_id, **wanted), self.view.current or self.contents.leaf_id)
-        if self.matches.words:
-            self.run_worker(self._look_in_all(self.matches.words, go=False), group="search", exclusive=True)
-        self._say()
+        self.search.again()
+        self.say()
 
     def turn_to(self, session: t.SessionInfo) -> None:
         """Show another session."""
         self.session = session
         self._new = 0
-        self.matches.look_for("", self.view.rows)
+        self.search.look_for("")
         self.view.folds.folded.clear()
         self.contents.ask(Question(session.session_id, self.contents.question.filter), session.leaf_id)
         self._turned = session.leaf_id
@@ -267,7 +230,7 @@ class Browser(App[int]):
             current = rows.ids[rows.tip]
         else:
             self._new = max(self._new + new, 0)
-        self.matches.look_again(rows)
+        self.search.rows_changed(rows)
         self._show(current)
         if self._wish is not None and rows.is_whole:
             self._wish()
@@ -284,13 +247,12 @@ class Browser(App[int]):
             else "Nothing was said yet." if question.filter == "default"
             else f"The filter {question.filter} lets nothing through."
         )  # fmt: skip
-        self.view.matches = self.matches.ids
         self.view.show(self.contents.rows, current)
 
     def on_tree_view_moved(self) -> None:
         if self.view.was_at_tip:
             self._new = 0
-        self._say()
+        self.say()
         self._read_entry()
 
     # --- the entry under the cursor ----------------------------------------------------------------------------
@@ -320,7 +282,7 @@ class Browser(App[int]):
             return
         try:
             entry = (await self.daemon.entries(session_id, ids=[name])).entries[0]
-        except _TOLD as error:
+        except TOLD as error:
             self._wanted = None  # it is read again when the cursor moves, or somebody is attached
             self.pane.show(None, [[Segment(self._look.safe(str(error)), ERROR)]], anew=True)
             return
@@ -329,47 +291,6 @@ class Browser(App[int]):
 
         lines = await asyncio.to_thread(drawn, entry, label, self._look, columns, self.now())
         self.pane.show((*wanted[:3], columns), lines, anew=anew)
-
-    # --- searching ---------------------------------------------------------------------------------------------
-
-    def look_for(self, words: str) -> None:
-        """Search for these words, beginning at the cursor."""
-        self.matches.look_for(words, self.view.rows)
-        self.matches.is_asking = bool(words.strip())
-        self.view.matches = self.matches.ids
-        self.run_worker(self._look_in_all(words.strip()), group="search", exclusive=True)
-        self._go_to_match()
-
-    def _go_to_match(self) -> None:
-        if (place := self.matches.from_here(self.view.place)) != NOWHERE:
-            self.view.go(place)
-        self.view.refresh()
-        self._say()
-
-    async def _look_in_all(self, words: str, *, go: bool = True) -> None:
-        if not words:
-            return
-        await asyncio.sleep(_TYPED)
-        question, found, cursor = self.contents.question, set[str](), None
-        try:
-            while True:
-                page = await self.daemon.tree(
-                    question.session_id, filter=question.filter, query=" ".join(filter(None, (question.query, words))),
-                    cursor=cursor, limit=_MATCHES,
-                )  # fmt: skip
-                found.update(it.id for it in page.nodes)
-                if (cursor := page.next_cursor) is None:
-                    break
-        except _TOLD:
-            return  # what the rows show is found all the same
-        finally:
-            self.matches.is_asking = False
-        self.matches.found(found, self.view.rows)
-        self.view.matches = self.matches.ids
-        if go:
-            self._go_to_match()
-        self.view.refresh()
-        self._say()
 
     # --- news --------------------------------------------------------------------------------------------------
 
@@ -387,13 +308,13 @@ class Browser(App[int]):
             self.session, self._state, self._wanted = session, "", None
             self._is_attached = True
             self.contents.attached(session)
-            self._say()
+            self.say()
             self._read_entry()
 
     def away(self) -> None:
         self._state = "offline, waiting"
         self._is_attached = False
-        self._say()
+        self.say()
 
     @property
     def is_settled(self) -> bool:
@@ -411,7 +332,7 @@ class Browser(App[int]):
             self.contents.moved(note)
         elif isinstance(note, t.ChangedNote):
             self.session = note.session
-            self._say()
+            self.say()
         elif isinstance(note, t.DeletedNote):
             self._state = "deleted"
             self.complain("The session is in the trash now; sessiond restore takes it back.")
@@ -485,7 +406,7 @@ class Browser(App[int]):
         async def run(doing: Awaitable[None]) -> None:
             try:
                 await doing
-            except _TOLD as error:
+            except TOLD as error:
                 self.complain(str(error))
             except Exception as error:  # noqa: BLE001 - a defect ends the browser, and is raised by whoever ran it
                 self._handle_exception(error)
@@ -525,7 +446,7 @@ class Browser(App[int]):
                 return (
                     await self.daemon.list_sessions(all=True, query=words.strip() or None, limit=200)
                 ).sessions
-            except _TOLD:
+            except TOLD:
                 return []
 
         chosen: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()

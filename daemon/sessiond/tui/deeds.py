@@ -58,17 +58,17 @@ class Deeds:
 
     async def search(self) -> None:
         origin = self._tree.current
-        words = await self._browser.prompt.ask("/", heard=self._browser.look_for)
+        words = await self._browser.prompt.ask("/", heard=self._browser.search.look_for)
         if words is None:
-            self._browser.look_for("")
+            self._browser.search.look_for("")
             if origin in self._tree.rows.places:
                 self._tree.go(self._tree.rows.places[origin])
 
     def next_match(self) -> None:
-        self._tree.go(self._browser.matches.next(self._tree.place, 1))
+        self._browser.search.go(1)
 
     def previous_match(self) -> None:
-        self._tree.go(self._browser.matches.next(self._tree.place, -1))
+        self._browser.search.go(-1)
 
     async def narrow(self) -> None:
         words = await self._browser.prompt.ask("Only with: ", self._browser.contents.question.query or "")

@@ -1,0 +1,17 @@
+"""What may go wrong without being a defect: it is told in a sentence at the foot of the screen."""
+
+from textual.app import SuspendNotSupported
+
+from sessiond.client.wire import RpcError
+from sessiond.tui.following import AWAY
+from sessiond.tui.outside import NothingToOpenWith
+
+
+class NoEntry(Exception):
+    """There is no entry here."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no entry here.")
+
+
+TOLD = (*AWAY, RpcError, NoEntry, NothingToOpenWith, SuspendNotSupported, OSError)
