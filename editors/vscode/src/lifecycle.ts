@@ -24,11 +24,7 @@ export function registerLifecycle(
       vscode.commands.executeCommand("workbench.action.openSettings", "sessiond.path"),
     "sessiond.openWalkthrough": () =>
       vscode.commands.executeCommand("workbench.action.openWalkthrough", `${extension.id}#sessiond.start`, false),
-    "sessiond.reportIssue": async () =>
-      vscode.commands.executeCommand("workbench.action.openIssueReporter", {
-        extensionId: extension.id,
-        data: await debugInformation(daemon, extension),
-      }),
+    "sessiond.reportIssue": async () => writeReport(await debugInformation(daemon, extension)),
     "sessiond.restartClient": () => daemon.restart(),
     "sessiond.showClientLog": () => logs.log.show(),
     "sessiond.showDaemonLog": showDaemonLog,
@@ -81,6 +77,22 @@ async function confirmed(others: readonly ClientInfo[]): Promise<boolean> {
 
 function named({ name, clientId, terminal }: ClientInfo): string {
   return `${name ?? clientId}${terminal?.cwd ? ` in ${terminal.cwd}` : ""}`;
+}
+
+/** A text to fill in and to send to whoever looks after sessiond here: nothing leaves the machine by itself. */
+async function writeReport(information: string): Promise<void> {
+  const content = [
+    "# A report about sessiond",
+    "## What happened",
+    "",
+    "## What should have happened",
+    "",
+    "## How to make it happen again",
+    "",
+    "## What sessiond knows of itself",
+    `\`\`\`json\n${information}\n\`\`\`\n`,
+  ].join("\n\n");
+  await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: "markdown", content }));
 }
 
 async function showDaemonLog(): Promise<void> {

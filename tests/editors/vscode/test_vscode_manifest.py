@@ -136,6 +136,12 @@ def test_links_lead_to_commands_that_are_there() -> None:
     assert ours - COMMANDS.keys() - focus == set()
 
 
+def test_welcome_texts_and_walkthroughs_are_written_in_the_little_markdown_that_they_may_have() -> None:
+    texts = read("package.nls.json")
+    shown = {name: text for name, text in texts.items() if name.startswith(("view.", "walkthrough."))}
+    assert [name for name, text in shown.items() if "`" in text or re.search(r"(?<!\*)\*(?!\*)", text)] == []
+
+
 @pytest.mark.parametrize("name", [name for name, _ in settings()])
 def test_a_setting_has_a_scope_a_place_a_description_and_a_default(name: str) -> None:
     about = dict(settings())[name]
