@@ -2,12 +2,13 @@
 import * as fs from "node:fs";
 import * as vscode from "vscode";
 import { type AttachedDaemon, whereItIs } from "./daemon/attach.ts";
-import type { DaemonError } from "./daemon/errors.ts";
 import { debugInformation } from "./debugInformation.ts";
 import { installDaemon } from "./install.ts";
 import type { Logs } from "./logs.ts";
+import { spoken } from "./model/text.ts";
 import type { ClientInfo } from "./protocol.ts";
 import { statusText } from "./statusText.ts";
+import { tellError } from "./tell.ts";
 
 export function registerLifecycle(
   daemon: AttachedDaemon,
@@ -44,7 +45,7 @@ async function startDaemon(daemon: AttachedDaemon): Promise<void> {
   const install = { title: "Install sessiond" };
   const log = { title: "Show Client Log" };
   const offers = state.kind === "missing" ? [install, log] : [log];
-  const chosen = await vscode.window.showErrorMessage(statusText(state).detail, ...offers);
+  const chosen = await vscode.window.showErrorMessage(spoken(statusText(state).detail), ...offers);
   if (chosen === install) {
     await installDaemon();
   } else if (chosen === log) {
@@ -60,7 +61,7 @@ async function stopDaemon(daemon: AttachedDaemon): Promise<void> {
       await daemon.stop();
     }
   } catch (error) {
-    void vscode.window.showErrorMessage((error as DaemonError).message);
+    tellError(error);
   }
 }
 
@@ -68,7 +69,7 @@ async function confirmed(others: readonly ClientInfo[]): Promise<boolean> {
   const stop = { title: "Stop the Daemon" };
   const count = others.length === 1 ? "Another client is" : `${others.length} other clients are`;
   const chosen = await vscode.window.showWarningMessage(
-    `${count} attached to the daemon.`,
+    spoken(`${count} attached to the daemon.`),
     { modal: true, detail: `It ends for them, too:\n${others.map(named).join("\n")}` },
     stop,
   );
@@ -98,7 +99,7 @@ async function writeReport(information: string): Promise<void> {
 async function showDaemonLog(): Promise<void> {
   const { log } = whereItIs();
   if (!fs.existsSync(log)) {
-    void vscode.window.showInformationMessage(`The daemon has written no log so far: ${log}`);
+    void vscode.window.showInformationMessage(spoken(`The daemon has written no log so far: ${log}`));
     return;
   }
   await vscode.window.showTextDocument(vscode.Uri.file(log), { preview: true });

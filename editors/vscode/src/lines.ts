@@ -2,12 +2,25 @@
 import * as vscode from "vscode";
 
 /** Milliseconds that a line which was just written may take to come into the editor. */
-const PATIENCE = 2000;
+const PATIENCE = 10_000;
 
-/** Show the line of an entry; `preserveFocus` leaves the keyboard where it is. `seq` says where it should be; a line that names another entry is not taken for it. */
+/** Counts what was asked for: a line that came late is not shown any more when another was wanted meanwhile. */
+let wanted = 0;
+
+/**
+ * Show the line of an entry; `preserveFocus` leaves the keyboard where it is. `seq` says where it should be; a line
+ * that names another entry is not taken for it. Rejects when the file has no such line.
+ */
 export async function showLine(path: string, seq: number, entryId: string, preserveFocus: boolean): Promise<void> {
+  const mine = ++wanted;
   const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path));
-  const line = lineOf(document, seq, entryId) ?? (await laterLine(document, seq, entryId)) ?? 0;
+  const line = lineOf(document, seq, entryId) ?? (await laterLine(document, seq, entryId));
+  if (mine !== wanted) {
+    return;
+  }
+  if (line === undefined) {
+    throw new Error(`${path} has no line of ${entryId}.`);
+  }
   const at = new vscode.Position(line, 0);
   const editor = await vscode.window.showTextDocument(document, {
     preview: true,

@@ -46,6 +46,10 @@ class Picker {
   readonly #pick = vscode.window.createQuickPick<Item>();
   #timer: NodeJS.Timeout | undefined;
   #asking: vscode.CancellationTokenSource | undefined;
+  /** What is listed answers what was typed before. */
+  #stale = true;
+  /** Enter was pressed meanwhile: it means the first of what is to come. */
+  #accepted = false;
 
   constructor(views: Views, title: string, placeholder: string) {
     this.#views = views;
@@ -57,12 +61,16 @@ class Picker {
       this.#asking?.cancel(); // its answer is of no use any more
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => void this.#ask(), PAUSE);
+      this.#pick.busy = true;
+      this.#stale = true;
+      this.#accepted = false;
     });
     this.#pick.onDidAccept(() => {
       const [chosen] = this.#pick.selectedItems;
-      this.#pick.hide();
-      if (chosen?.choose !== undefined) {
-        void attempt(chosen.choose);
+      if (this.#stale && chosen === first(this.#pick.items)) {
+        this.#accepted = true;
+      } else {
+        this.#choose(chosen);
       }
     });
     this.#pick.onDidTriggerItemButton(({ item, button }) => {
@@ -88,6 +96,13 @@ class Picker {
     void this.#ask();
   }
 
+  #choose(chosen: Item | undefined): void {
+    this.#pick.hide();
+    if (chosen?.choose !== undefined) {
+      void attempt(chosen.choose);
+    }
+  }
+
   async #ask(): Promise<void> {
     this.#asking?.cancel();
     const asking = (this.#asking = new vscode.CancellationTokenSource());
@@ -97,6 +112,12 @@ class Picker {
       const items = await this.#items(typed, asking.token);
       if (!asking.token.isCancellationRequested) {
         this.#pick.items = items;
+        this.#pick.busy = false;
+        this.#stale = false;
+        const found = this.#accepted ? first(items) : undefined;
+        if (found !== undefined) {
+          this.#choose(found);
+        }
       }
     } catch (error) {
       if (!asking.token.isCancellationRequested) {
@@ -104,9 +125,6 @@ class Picker {
         tellError(error);
       }
     } finally {
-      if (this.#asking === asking) {
-        this.#pick.busy = false;
-      }
       asking.dispose();
     }
   }
@@ -172,6 +190,11 @@ class Picker {
           : showInTree(this.#views, { sessionId, entryId }),
     };
   }
+}
+
+/** The one that Enter means when nobody has walked in the list. */
+function first(items: readonly Item[]): Item | undefined {
+  return items.find(({ choose }) => choose !== undefined);
 }
 
 function separated(label: string, items: Item[]): Item[] {

@@ -1,6 +1,6 @@
 // What a person is told: once, in the daemon's own sentence, with what may help. Who cancels is told nothing.
 import * as vscode from "vscode";
-import { daemonError, type DaemonErrorKind } from "./daemon/errors.ts";
+import { DaemonError, type DaemonErrorKind } from "./daemon/errors.ts";
 import { spoken } from "./model/text.ts";
 
 interface Offer extends vscode.MessageItem {
@@ -34,15 +34,15 @@ function offers(kind: DaemonErrorKind, data: Readonly<Record<string, unknown>>):
 
 /** Tell what went wrong. Resolves at once: nobody need answer. */
 export function tellError(thrown: unknown): void {
-  if (thrown instanceof vscode.CancellationError) {
+  const refused = thrown instanceof DaemonError ? thrown : undefined;
+  if (thrown instanceof vscode.CancellationError || refused?.kind === "cancelled") {
     return;
   }
-  const error = daemonError(thrown);
-  if (error.kind !== "cancelled") {
-    void vscode.window
-      .showErrorMessage(spoken(error.message), ...offers(error.kind, error.data))
-      .then((chosen) => chosen?.run());
-  }
+  // What VS Code itself cannot do, such as show a file, is no fault of the daemon, and starting that does not help.
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  void vscode.window
+    .showErrorMessage(spoken(message), ...(refused === undefined ? [] : offers(refused.kind, refused.data)))
+    .then((chosen) => chosen?.run());
 }
 
 /** Say what came of something, with what may be done next. */

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { showLine } from "../lines.ts";
 import { wordsOf } from "../model/contextDocument.ts";
 import type { Address } from "../model/addresses.ts";
-import { fit, oneLine } from "../model/text.ts";
+import { fit, oneLine, spoken } from "../model/text.ts";
 import { textOf, titleOf } from "../model/words.ts";
 import { openDocument } from "../preview.ts";
 import { murmur, say } from "../tell.ts";
@@ -48,7 +48,7 @@ async function revealEntry(views: Views, target: NamedEntry): Promise<void> {
   try {
     await showLine(path, seq, target.entryId, target.staysHere ?? false);
   } catch {
-    // The file is too large for an editor, or not where it was.
+    // The file is too large for an editor, not where it was, or without that line there.
     await openDocument(documentOf("entry", target));
   }
 }
@@ -96,7 +96,7 @@ async function setLabel(views: Views, target: NamedEntry): Promise<void> {
   const row = model?.sessionId === target.sessionId ? model.rows.get(target.entryId) : undefined;
   const chosen = await vscode.window.showInputBox({
     title: "Set Label",
-    prompt: `A bookmark on ${row === undefined ? target.entryId : `“${fit(textOf(row), 60)}”`}; empty: none.`,
+    prompt: spoken(`A bookmark on ${row === undefined ? target.entryId : `“${fit(textOf(row), 60)}”`}; empty: none.`),
     value: oneLine(row?.label),
     validateInput: (value) => (value.length > LONGEST_LABEL ? `At most ${LONGEST_LABEL} characters.` : undefined),
   });

@@ -205,8 +205,15 @@ async function revealFile(_: Views, session: Shown): Promise<void> {
   if (session.path === null) {
     say("This session lives in memory only: it has no file.");
   } else {
-    const inWorkspace = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(session.path)) !== undefined;
-    const command = inWorkspace ? "revealInExplorer" : "revealFileInOS";
-    await vscode.commands.executeCommand(command, vscode.Uri.file(session.path));
+    const { path } = session;
+    const file = vscode.Uri.file(path);
+    if (vscode.workspace.getWorkspaceFolder(file) !== undefined) {
+      await vscode.commands.executeCommand("revealInExplorer", file);
+    } else if (vscode.env.remoteName === undefined) {
+      await vscode.commands.executeCommand("revealFileInOS", file);
+    } else {
+      // Where the person sits no file manager sees it.
+      say(`The file lies outside the folders of this window: ${path}`, { "Copy Path": () => copy(path) });
+    }
   }
 }

@@ -1,7 +1,7 @@
 // Branching with a summary of what is left behind: written here, or by whoever can.
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
-import { count, oneLine } from "../model/text.ts";
+import { count, oneLine, spoken } from "../model/text.ts";
 import type { BranchParams, PrepareBranchResult } from "../protocol.ts";
 import { murmur, say } from "../tell.ts";
 import type { NamedEntry } from "../views/elements.ts";
@@ -53,7 +53,7 @@ async function written(views: Views, plan: PrepareBranchResult, branch: Branchin
   const changed = plan.fileOperations.modified.map((path) => oneLine(path)).join(", ");
   const summary = await vscode.window.showInputBox({
     title: "Branch Here with Summary",
-    prompt: `What was left behind${changed === "" ? "" : ` (changed: ${changed})`}`,
+    prompt: spoken(`What was left behind${changed === "" ? "" : ` (changed: ${changed})`}`),
     validateInput: (value) => (value.trim() === "" ? "A summary has words." : undefined),
     ignoreFocusOut: true,
   });
@@ -73,7 +73,7 @@ async function haveWritten({ daemon }: Views, branch: Branching): Promise<void> 
   const result = await vscode.window.withProgress(options, async (progress, cancel) => {
     const told = daemon.onNotification("$/progress", (note) => {
       if (note.token === token && note.value.message) {
-        progress.report({ message: oneLine(note.value.message) });
+        progress.report({ message: spoken(note.value.message) });
       }
     });
     try {

@@ -57,7 +57,7 @@ export function plain(text: string): string {
   return text.replace(/\]\(/g, "] (").replace(/\$\(/g, "\\$(");
 }
 
-/** The text for a notification, which knows links but no icons. */
+/** The text for notifications and prompts: they make links of some of it, even such as run commands, but no icons. */
 export function spoken(text: string): string {
   return oneLine(text).replace(/\]\(/g, "] (");
 }

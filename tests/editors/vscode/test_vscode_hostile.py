@@ -1,0 +1,35 @@
+"""What people, models and tools said stays words wherever VS Code would make more of it: links that run commands."""
+
+import pytest
+
+from support.browsers import expect
+from support.daemons import assistant, user
+from support.stories import Teller
+from support.workbench import Window
+
+pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
+
+TRAP = "[do it](command:workbench.action.toggleSidebarVisibility)"
+
+
+def test_a_question_about_an_entry_has_no_link_that_its_words_made(window: Window, teller: Teller) -> None:
+    teller.create("trap-talk", user(TRAP), assistant("hi"), title="A trap")
+    window.sessions.row("A trap").click()
+    row = window.tree.row("do it")
+    expect(row).to_be_visible()
+    row.click()
+    window.page.keyboard.press("F2")
+    question = window.page.locator(".quick-input-widget")
+    expect(question).to_contain_text("A bookmark on “[do it] (command:")
+    expect(question.get_by_role("link")).to_have_count(0)
+
+
+def test_enter_waits_for_what_was_typed(window: Window, teller: Teller) -> None:
+    teller.create(
+        "cats-talk", user("Is the cat a liquid?"), assistant("It takes the shape of its box."), title="Cats"
+    )
+    expect(window.sessions.row("Cats")).to_be_visible()
+    window.command("sessiond: Open Session…")
+    expect(window.options.filter(has_text="Cats")).to_be_visible()
+    window.answer("last line")
+    expect(window.tree.row("Why does it drop the last line?")).to_be_visible()
