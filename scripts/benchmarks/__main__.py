@@ -9,6 +9,7 @@ from typing import Protocol
 
 from scripts.benchmarks import (
     appending,
+    browsing,
     contexts,
     fanout,
     listing,
@@ -35,6 +36,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "list": listing.measure,
     "search": searching.measure,
     "start": starting.measure,
+    "browse": browsing.measure,
 }
 
 

@@ -1,0 +1,81 @@
+"""How soon `sessiond tree -i` shows the tree at its leaf: from the start of the process, against a running daemon."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from scripts.benchmarks.processes import sessiond
+from scripts.benchmarks.report import Row, at_most, middle, milliseconds
+from scripts.benchmarks.session_files import write_session
+
+_LIMIT = 0.5
+_SEEN = "◀ leaf".encode()
+_PATIENCE = 30.0
+
+
+def measure(folder: Path, *, quick: bool) -> list[Row]:
+    rounds = 5 if quick else 15
+    home = folder / "home"
+    rows = []
+    with sessiond(home) as daemon:
+        for name, entries in (("300", 300), ("100,000", 100_000)):
+            path = folder / f"session-{entries}.jsonl"
+            write_session(path, f"bench-session-{entries}", entries)
+            with daemon.connect() as client:
+                client.call("session/open", {"path": str(path)})  # and it stays open
+                _first_picture(home, path)
+                turns = [(_first_picture(home, path), _loading_textual()) for _ in range(rounds)]
+            took, bare = middle([it for it, _ in turns]), middle([it for _, it in turns])
+            row = Row(
+                f"sessiond tree -i, {name} entries, until the leaf is seen",
+                milliseconds(took),
+                f"{took / bare:.1f} x import textual.app ({milliseconds(bare)})",
+                f"<= {_LIMIT * 1e3:.0f} ms",
+                at_most(took, _LIMIT),
+            )
+            rows.append(row)
+    return rows
+
+
+def _first_picture(home: Path, path: Path) -> float:
+    """Seconds from the start of the command until the row of the leaf has been drawn."""
+    program = str(Path(sys.executable).with_name("sessiond"))
+    start = time.perf_counter()
+    pid, terminal = pty.fork()
+    if not pid:
+        os.environ.update(
+            TERM="xterm-256color", SESSIOND_HOME=str(home), PYTHONUTF8="1", COLUMNS="120", LINES="40"
+        )
+        os.execv(program, [program, "tree", "-i", str(path)])
+    try:
+        drawn = b""
+        while _SEEN not in drawn:
+            ready, _, _ = select.select([terminal], [], [], _PATIENCE)
+            if not ready:
+                raise SystemExit(f"bench: the tree was not drawn; this was: {drawn[-500:]!r}")
+            drawn += os.read(terminal, 1 << 16)
+        took = time.perf_counter() - start
+        os.write(terminal, b"q")
+        _read_to_the_end(terminal)
+    finally:
+        os.close(terminal)
+        os.waitpid(pid, 0)
+    return took
+
+
+def _loading_textual() -> float:
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import textual.app"], check=True)
+    return time.perf_counter() - start
+
+
+def _read_to_the_end(terminal: int) -> None:
+    try:
+        while os.read(terminal, 1 << 16):
+            pass
+    except OSError:  # how Linux says that the other end is closed
+        pass
