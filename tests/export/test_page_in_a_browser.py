@@ -262,3 +262,82 @@ def test_the_page_has_its_roles_and_names(shown: Callable[..., Watched]) -> None
     current = page.get_by_role("tree").get_attribute("aria-activedescendant")
     assert current is not None
     expect(page.locator(f"#{current}")).to_have_attribute("aria-selected", "true")
+
+
+def test_what_is_printed_from_a_dark_page_is_the_whole_path_on_light_ground(
+    shown: Callable[..., Watched],
+) -> None:
+    page = shown(long_story(300), scheme="dark").page
+    page.keyboard.press("d")
+    page.keyboard.press("d")
+    page.evaluate(
+        "addEventListener('afterprint', () => {}); "
+        "addEventListener('beforeprint', () => { window.printed = [document.documentElement.dataset.theme,"
+        " document.querySelectorAll('#path article').length]; })"
+    )
+    page.pdf()
+    assert page.evaluate("printed") == ["light", 300]
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const parts = colour => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([r, g, b]) => [r, g, b].map(it => it / 255)
+    .map(it => (it <= 0.04045 ? it / 12.92 : ((it + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, it, at) => sum + it * [0.2126, 0.7152, 0.0722][at], 0);
+  const ground = it => {
+    for (let at = it; at; at = at.parentElement) {
+      const found = parts(getComputedStyle(at).backgroundColor);
+      if (found[3] === 255) return found;
+    }
+    return [255, 255, 255];
+  };
+  const weak = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const it = walk.currentNode.parentElement;
+    if (!walk.currentNode.data.trim() || it.closest("script, option, [disabled]")) continue;
+    if (!it.checkVisibility({visibilityProperty: true})) continue;
+    const [a, b] = [light(parts(getComputedStyle(it).color)), light(ground(it))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) weak.push([it.tagName, it.className, walk.currentNode.data.slice(0, 20), ratio]);
+  }
+  return weak;
+}"""
+"""Words that do not stand out enough from their ground, as WCAG AA counts it."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_words_stand_out_from_their_ground(shown: Callable[..., Watched], scheme: str) -> None:
+    page = shown(told(), "?leafId=e5&targetId=e3", scheme=scheme).page
+    page.keyboard.press("o")
+    page.keyboard.press("t")
+    expect(page.locator("article.target")).to_be_visible()
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_a_session_without_entries_says_so(shown: Callable[..., Watched]) -> None:
+    expect(shown(Story()).page.locator("#path")).to_have_text("Nothing has been said here so far.")
+
+
+def test_what_can_be_pressed_has_a_name_and_no_id_stands_twice(shown: Callable[..., Watched]) -> None:
+    page = shown(told()).page
+    assert (
+        page.evaluate(
+            "[...document.querySelectorAll('button, input, select, a[href]')]"
+            ".filter(it => !(it.getAttribute('aria-label') ?? it.textContent).trim()).length"
+        )
+        == 0
+    )
+    assert (
+        page.evaluate(
+            "(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('[id]')].map(it => it.id))"
+        )
+        == 0
+    )

@@ -1,0 +1,44 @@
+"""The page of a session in a real browser: light, dark with what tools did unfolded, and on a phone."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from scripts.screenshots.page_story import the_story
+
+from sessiond.export.html import to_html
+from sessiond.session.dialects.exported import Losses
+from support.browsers import a_browser, expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+def draw_all(folder: Path) -> None:
+    """Write every picture into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work, a_browser() as browser:
+        page = Path(work) / "session.html"
+        page.write_bytes(to_html(the_story().whole(), Losses()))
+        _draw(browser, page.as_uri(), folder / "page-light.png", (1180, 720))
+        _draw(browser, f"{page.as_uri()}?targetId=e9", folder / "page-dark.png", (1180, 720), "dark", "o")
+        _draw(browser, page.as_uri(), folder / "page-narrow.png", (390, 720))
+
+
+def _draw(
+    browser: "Browser", address: str, picture: Path, size: tuple[int, int],
+    scheme: Literal["light", "dark"] = "light", keys: str = "",
+) -> None:  # fmt: skip
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, timezone_id="UTC", locale="en-GB",
+        reduced_motion="reduce",
+    )  # fmt: skip
+    page = context.new_page()
+    page.goto(address)
+    expect(page.locator("#path article").first).to_be_visible()
+    for key in keys:
+        page.keyboard.press(key)
+    if "?" in address:  # what unfolded above has moved it
+        page.locator("article.target").evaluate("it => it.scrollIntoView({block: 'start'})")
+    page.screenshot(path=picture, animations="disabled", caret="hide")
+    context.close()
