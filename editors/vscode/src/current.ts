@@ -28,6 +28,8 @@ export class Current implements vscode.Disposable {
   readonly #held = new Set<string>();
   #shown: Shown = { kind: "none" };
   #opening = 0;
+  #underway = 0;
+  readonly #passedOver: SessionInfo[] = [];
 
   constructor(daemon: Daemon, memory: vscode.Memento) {
     this.#daemon = daemon;
@@ -81,13 +83,22 @@ export class Current implements vscode.Disposable {
   /** Show a session. Rejects with a `DaemonError` when it cannot be opened; then what was shown stays. */
   async open(which: OpenParams): Promise<SessionInfo> {
     const opening = ++this.#opening;
-    const { session } = await this.#daemon.request("session/open", which);
-    if (opening !== this.#opening) {
-      this.#leave(session); // another one was wanted meanwhile
-    } else {
-      this.#show(session);
+    this.#underway += 1;
+    try {
+      const { session } = await this.#daemon.request("session/open", which);
+      if (opening === this.#opening) {
+        this.#show(session);
+      } else {
+        this.#passedOver.push(session); // another one was wanted meanwhile
+      }
+      return session;
+    } finally {
+      this.#underway -= 1;
+      if (this.#underway === 0) {
+        // Only now: what is still being opened may be the same session, and closing it would end that, too.
+        this.#passedOver.splice(0).forEach((session) => this.#leave(session));
+      }
     }
-    return session;
   }
 
   /** Show a session that a reply has opened already, such as a fork. */

@@ -11,6 +11,8 @@ import { attempt, tellError } from "./tell.ts";
 
 /** Milliseconds between a key and a search. */
 const PAUSE = 150;
+/** Milliseconds after which sessions are shown without what is still searched. */
+const LATE = 300;
 const MOST_SESSIONS = 100;
 const MOST_HITS = 50;
 
@@ -136,14 +138,22 @@ class Picker {
     const question = questionOf(this.#pick.value);
     const searching =
       question === "" ? undefined : daemon.request("session/search", { query: question, limit: MOST_HITS }, token);
-    const [{ sessions }, found] = await Promise.all([listing, searching]);
+    searching?.catch(() => undefined); // it is awaited below, unless the list fails first
+    const { sessions } = await listing;
     const items: Item[] = typed === "" ? [this.#continue()] : [];
     items.push(...separated("sessions", sessions.map((session) => this.#session(session))));
-    items.push(...separated("entries", (found?.hits ?? []).map((hit) => this.#hit(hit))));
+    const late = setTimeout(() => {
+      if (!token.isCancellationRequested) {
+        this.#pick.items = items; // a search may have to wait for texts that came just now
+      }
+    }, LATE);
+    const found = await searching?.finally(() => clearTimeout(late));
+    clearTimeout(late);
+    const all = [...items, ...separated("entries", (found?.hits ?? []).map((hit) => this.#hit(hit)))];
     if (found !== undefined && found.unsearched > 0) {
-      items.push({ label: `${found.unsearched} sessions are not searched to their end yet`, alwaysShow: true });
+      all.push({ label: `${found.unsearched} sessions are not searched to their end yet`, alwaysShow: true });
     }
-    return items;
+    return all;
   }
 
   #continue(): Item {
