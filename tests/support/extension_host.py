@@ -15,6 +15,9 @@ from support.workbench_server import Server
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+OPTIONS = ("--disable-workspace-trust", "--enable-smoke-test-driver")
+"""Of a server for this: it loads what the address of a window names. It shows no messages then."""
+
 PATIENCE = 150.0
 """Seconds for the whole suite; each of its waits is bounded by less."""
 

@@ -33,6 +33,11 @@ class View:
     def rows(self) -> "Locator":
         return self.pane.get_by_role("treeitem")
 
+    @property
+    def focused(self) -> "Locator":
+        """The row that keys act on."""
+        return self.pane.locator(".monaco-list-row.focused")
+
     def act(self, text: str | re.Pattern[str], action: str) -> None:
         """Press what appears in a row while the mouse is over it."""
         row = self.row(text)
@@ -47,8 +52,11 @@ class View:
     def menu(self, text: str | re.Pattern[str], action: str) -> None:
         """Choose from the menu of a row."""
         self.row(text).click(button="right")
-        # The menu lies in a shadow tree, which role locators reach into.
-        self.pane.page.get_by_role("menuitem", name=re.compile(f"^{re.escape(action)}")).click()
+        # A menu lets the mouse do nothing just after it has opened, lest the click that opened it chooses.
+        item = self.pane.page.get_by_role("menuitem", name=action, exact=True)
+        item.hover()
+        expect(item).to_be_focused()
+        item.press("Enter")
 
 
 class Window:
@@ -71,6 +79,11 @@ class Window:
             tab.click()
         expect(self.sessions.pane).to_be_visible()
 
+    def open_session(self, title: str, first: str) -> None:
+        """Click a session, and wait until the Tree shows an entry of it."""
+        self.sessions.row(title).first.click()
+        expect(self.tree.row(first)).to_be_visible()
+
     def command(self, title: str) -> None:
         """Run a command from the palette, as `category: title`."""
         self.page.keyboard.press("F1")
@@ -78,7 +91,9 @@ class Window:
         expect(field).to_be_focused()
         field.fill(f">{title}")
         # The list fills bit by bit; what Enter runs is the row that has the focus in it.
-        expect(self.page.locator(".quick-input-list .monaco-list-row.focused")).to_contain_text(title)
+        expect(self.page.locator(".quick-input-list .monaco-list-row.focused")).to_contain_text(
+            title, ignore_case=True
+        )
         field.press("Enter")
 
     def answer(self, text: str) -> None:
@@ -88,6 +103,18 @@ class Window:
         field.fill(text)
         field.press("Enter")
 
+    def accept(self, proposed: str) -> None:
+        """Press Enter once the field that asks proposes this."""
+        field = self.page.locator(".quick-input-widget input").first
+        expect(field).to_have_value(proposed)
+        field.press("Enter")
+
+    def type_into_picker(self, text: str) -> None:
+        """Type into the field that filters what can be picked, and leave it open."""
+        field = self.page.locator(".quick-input-widget input").first
+        expect(field).to_be_focused()
+        field.press_sequentially(text)
+
     @property
     def options(self) -> "Locator":
         """What can be picked."""
@@ -96,13 +123,23 @@ class Window:
     def pick(self, text: str | re.Pattern[str]) -> None:
         self.options.filter(has_text=text).first.click()
 
-    @property
-    def toasts(self) -> "Locator":
-        """Messages that popped up."""
-        return self.page.locator(".notifications-toasts .notification-list-item")
+    def show_messages(self) -> "Locator":
+        """All messages that popped up and were not closed; the bell in the status bar shows them."""
+        centre = self.page.locator(".notifications-center")
+        if not centre.is_visible():
+            self.page.locator("[id='status.notifications'] a").click()
+            self.page.mouse.move(0, 0)  # what the bell says of itself would lie over the messages
+        expect(centre).to_be_visible()
+        return centre.locator(".notification-list-item")
 
-    def press_in_toast(self, text: str | re.Pattern[str], button: str) -> None:
-        self.toasts.filter(has_text=text).get_by_role("button", name=button).click()
+    def press_in_message(self, text: str | re.Pattern[str], button: str) -> None:
+        """Press what a message offers. It goes out of sight by itself after a while, but stays where the bell is."""
+        expect(self.page.locator(".notification-list-item").filter(has_text=text)).to_be_visible()
+        self.show_messages().filter(has_text=text).get_by_role("button", name=button).click()
+
+    def was_told_nothing(self) -> None:
+        """Nothing popped up so far."""
+        expect(self.show_messages()).to_have_count(0)
 
     @property
     def dialog(self) -> "Locator":
@@ -167,7 +204,9 @@ def a_window(
     # The PATH of an extension is that of a login, which knows nothing of this Python.
     ours = {"sessiond.home": str(where.home), "sessiond.path": str(Path(sys.executable).parent / "sessiond")}
     chosen.write_text(json.dumps({**ours, **settings}), encoding="utf-8")
-    watched = Watched(browser, (1280, 800))
+    watched = Watched(
+        browser, (1280, 1200)
+    )  # high enough for the rows of a test: rows out of sight are not there
     window = Window(watched, server, folder, where)
     try:
         watched.page.goto(server.at(folder, [("openFile", server.remote(it)) for it in files]))

@@ -30,7 +30,6 @@ QUIET: dict[str, Any] = {
     "telemetry.telemetryLevel": "off",
     "update.mode": "none",
     "workbench.enableExperiments": False,
-    "workbench.hover.delay": 100,
     "workbench.reduceMotion": "on",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.startupEditor": "none",
@@ -121,7 +120,6 @@ def _running(server: Server, options: tuple[str, ...]) -> Iterator[None]:
         "--port=0",
         "--without-connection-token",
         "--accept-server-license-terms",
-        "--enable-smoke-test-driver",
         "--telemetry-level=off",
         "--force-disable-user-env",  # a login shell of this machine may know another `sessiond`
         *options,

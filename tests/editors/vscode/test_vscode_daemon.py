@@ -26,7 +26,7 @@ def test_a_window_waits_for_a_daemon_that_was_stopped_elsewhere(window: Window, 
     window.daemon_is("offline")
     shell("list")
     window.daemon_is("attached")
-    expect(window.toasts).to_have_count(0)
+    window.was_told_nothing()
 
 
 def test_a_daemon_that_was_killed_is_started_again_without_a_word(window: Window, shell: Shell) -> None:
@@ -34,7 +34,7 @@ def test_a_daemon_that_was_killed_is_started_again_without_a_word(window: Window
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: read_endpoint(shell.where).get("pid") != killed)
     window.daemon_is("attached")
-    expect(window.toasts).to_have_count(0)
+    window.was_told_nothing()
 
 
 def test_a_daemon_stopped_in_the_window_stays_so_until_it_is_started_there(window: Window) -> None:
@@ -42,7 +42,7 @@ def test_a_daemon_stopped_in_the_window_stays_so_until_it_is_started_there(windo
     window.daemon_is("stopped")
     window.command("sessiond: Start Daemon")
     window.daemon_is("attached")
-    expect(window.toasts).to_have_count(0)
+    window.was_told_nothing()
 
 
 def test_a_line_that_is_no_entry_stands_in_the_problems_panel(

@@ -44,7 +44,7 @@ def test_a_transcript_shows_a_session_and_what_comes_to_it(
     expect(page.locator("#path article").last).to_contain_text("And now mend it.")
     teller.label(story.id, story.tested, "the test")
     expect(page.locator("#path .label").filter(has_text="the test")).to_have_count(1)
-    expect(window.toasts).to_have_count(0)
+    window.was_told_nothing()
 
 
 def test_its_buttons_do_what_the_views_do(window: Window, story: Story, teller: Teller) -> None:

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow]
 def test_the_views_are_there_and_nothing_pops_up(window: Window) -> None:
     for view in (window.sessions, window.tree, window.labels):
         expect(view.pane).to_be_visible()
-    expect(window.toasts).to_have_count(0)
+    window.was_told_nothing()
 
 
 def test_the_log_of_the_client_can_be_shown(window: Window) -> None:

@@ -1,0 +1,62 @@
+"""The Sessions of a folder in VS Code: made, deleted and brought back, found by what was said, compared, exported."""
+
+import re
+
+import pytest
+
+from support.browsers import expect
+from support.commands import Shell
+from support.daemons import assistant, user
+from support.stories import Story, Teller
+from support.workbench import Window
+
+pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
+
+TITLE, WHY = "The last line", "Why does it drop the last line?"
+
+
+def test_a_session_that_a_terminal_makes_appears(window: Window, teller: Teller) -> None:
+    expect(window.sessions.row(TITLE)).to_be_visible()
+    teller.create("from-elsewhere", user("hello"), assistant("hi"), title="Made elsewhere")
+    expect(window.sessions.row("Made elsewhere")).to_be_visible()
+
+
+def test_a_session_that_was_deleted_comes_back(window: Window, teller: Teller) -> None:
+    window.sessions.act(TITLE, "Delete Session")
+    expect(window.sessions.row(TITLE)).to_have_count(0)
+    assert teller.call("session/list")["sessions"] == []
+    window.press_in_message("is in the trash", "Undo")
+    expect(window.sessions.row(TITLE)).to_be_visible()
+    assert len(teller.call("session/list")["sessions"]) == 1
+
+
+def test_what_was_said_is_found_while_one_types(window: Window, teller: Teller) -> None:
+    teller.create(
+        "other-talk", user("Is the cat a liquid?"), assistant("It takes the shape of its box."), title="Cats"
+    )
+    window.command("sessiond: Search Sessions")
+    window.type_into_picker("shape bo")
+    hit = window.options.filter(has_text="It takes the shape of its box.")
+    expect(hit).to_be_visible()
+    window.page.keyboard.press("Enter")
+    expect(window.tree.row("It takes the shape of its box.")).to_be_visible()
+    expect(window.status("Ln 3,")).to_be_visible()
+
+
+def test_two_entries_are_compared_side_by_side(window: Window, shell: Shell, story: Story) -> None:
+    window.open_session(TITLE, WHY)
+    window.tree.menu("Done: it counts.", "Compare with Leaf")
+    editor = window.page.locator(".monaco-diff-editor")
+    expect(editor).to_contain_text("Done: it counts.")
+    expect(editor).to_contain_text("It fails, as it should.")
+
+
+def test_a_session_is_exported_beside_its_folder(window: Window, shell: Shell) -> None:
+    window.open_session(TITLE, WHY)
+    window.sessions.menu(TITLE, "Export Session…")
+    window.pick("Markdown")
+    target = shell.folder / "the-last-line.md"
+    window.accept(str(target))
+    window.press_in_message("Wrote", "Open")
+    expect(window.tab(re.compile(r"^the-last-line\.md"))).to_be_visible()
+    assert "It fails, as it should." in target.read_text(encoding="utf-8")

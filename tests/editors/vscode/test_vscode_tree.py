@@ -1,0 +1,190 @@
+"""The Tree of a session in VS Code: what is drawn where, what a click does, and who else may change it."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from support.browsers import expect
+from support.commands import Shell
+from support.daemons import assistant, user
+from support.neovim import Neovim, a_neovim
+from support.pages import HOSTILE
+from support.stories import Story, Teller
+from support.workbench import Window
+
+pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
+
+TITLE, WHY = "The last line", "Why does it drop the last line?"
+
+
+def levels(window: Window) -> dict[str, str | None]:
+    """How far in each row of the Tree stands, by the words of its label."""
+    return {
+        row.locator(".label-name").first.inner_text(): row.get_attribute("aria-level")
+        for row in window.tree.rows.all()
+    }
+
+
+def leaf_of(teller: Teller, story: Story) -> str:
+    return str(teller.call("session/info", sessionId=story.id)["session"]["leafId"])
+
+
+def test_a_chain_stays_flat_and_branches_stand_below_their_fork(
+    window: Window, teller: Teller, story: Story
+) -> None:
+    questions = [user(f"question {number}") for number in range(6)]
+    teller.create("long-talk", *questions, assistant("the end"), title="A long talk")
+    window.open_session("A long talk", "question 0")
+    assert set(levels(window).values()) == {"1"}
+    window.open_session(TITLE, WHY)
+    expect(window.tree.row("Write a failing test first.")).to_be_visible()
+    found = levels(window)
+    assert found[WHY] == found["[the cause] It stops at the last newline."] == "1"
+    assert (found["Write a failing test first."], found["It fails, as it should."]) == ("2", "3")
+    teller.append(story.id, *[user(f"and {number}") for number in range(4)])
+    expect(window.tree.row("and 3")).to_be_visible()
+    assert levels(window)["and 3"] == "3"
+
+
+def test_a_row_says_aloud_what_is_to_be_seen(window: Window) -> None:
+    window.open_session(TITLE, WHY)
+    spoken = window.tree.row("It stops at the last newline.").get_attribute("aria-label") or ""
+    assert spoken.startswith(
+        "assistant, It stops at the last newline., labelled the cause, 2 branches, on the path"
+    )
+    leaf = window.tree.row("It fails, as it should.").get_attribute("aria-label") or ""
+    assert ", leaf" in leaf
+
+
+def test_a_click_goes_to_the_line_of_the_entry(window: Window, teller: Teller, story: Story) -> None:
+    window.open_session(TITLE, WHY)
+    window.tree.row("It stops at the last newline.").click()
+    expect(window.status("Ln 3,")).to_be_visible()
+    window.tree.row(WHY).click()
+    expect(window.status("Ln 2,")).to_be_visible()
+
+
+def test_fork_here_shows_the_fork(window: Window, teller: Teller, story: Story) -> None:
+    window.open_session(TITLE, WHY)
+    window.tree.act("It stops at the last newline.", "Fork Here")
+    expect(window.tree.row("Write a failing test first.")).to_have_count(0)
+    expect(window.tree.row("It stops at the last newline.")).to_contain_text("leaf")
+    forks = [it for it in teller.call("session/list")["sessions"] if it["sessionId"] != story.id]
+    assert len(forks) == 1
+    window.press_in_message("Forked", "Show the Original")
+    expect(window.tree.row("Write a failing test first.")).to_be_visible()
+
+
+def test_a_label_is_set_in_a_row_and_removed_from_its_menu(window: Window) -> None:
+    window.open_session(TITLE, WHY)
+    window.tree.act(WHY, "Set Label")
+    window.answer("the question")
+    expect(window.labels.row("the question")).to_be_visible()
+    expect(window.tree.row(WHY)).to_contain_text("[the question]")
+    window.tree.menu(WHY, "Remove Label")
+    expect(window.labels.row("the question")).to_have_count(0)
+    expect(window.tree.row(WHY)).not_to_contain_text("[the question]")
+
+
+def test_branch_here_moves_the_leaf_and_can_be_undone(window: Window, teller: Teller, story: Story) -> None:
+    before = leaf_of(teller, story)
+    window.open_session(TITLE, WHY)
+    window.tree.menu(WHY, "Branch Here")
+    expect(window.tree.row(WHY)).to_contain_text("leaf")
+    assert leaf_of(teller, story) == story.why
+    window.press_in_message("The leaf is now", "Undo")
+    expect(window.tree.row("It fails, as it should.")).to_contain_text("leaf")
+    assert leaf_of(teller, story) == before
+
+
+def test_what_a_terminal_appends_is_shown_at_once_and_revealed(
+    window: Window, shell: Shell, story: Story
+) -> None:
+    window.open_session(TITLE, WHY)
+    for number in range(12):
+        shell("append", story.id, "--user", f"more {number}")
+    row = window.tree.row("more 11")
+    expect(row).to_be_in_viewport()
+    expect(row).to_contain_text("leaf")
+
+
+def test_the_tree_goes_on_after_the_daemon_was_restarted(
+    window: Window, shell: Shell, teller: Teller, story: Story
+) -> None:
+    window.open_session(TITLE, WHY)
+    shell("stop")
+    window.daemon_is("offline")
+    teller.append(story.id, user("said while it was away"))
+    window.daemon_is("attached")
+    expect(window.tree.row("said while it was away")).to_be_visible()
+    teller.append(story.id, assistant("and heard again"))
+    expect(window.tree.row("and heard again")).to_be_visible()
+    window.was_told_nothing()
+
+
+def test_what_neovim_does_is_seen_in_vs_code(window: Window, shell: Shell, story: Story) -> None:
+    window.open_session(TITLE, WHY)
+
+    def branch_and_label(nvim: Neovim) -> None:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see(WHY)
+        nvim.command(f"Sessiond branch {story.why}")
+        nvim.command("Sessiond label from Neovim")
+
+    _beside(shell, branch_and_label)
+    expect(window.tree.row(WHY)).to_contain_text("leaf")
+    expect(window.labels.row("from Neovim")).to_be_visible()
+
+
+def test_hostile_words_are_only_words(window: Window, teller: Teller) -> None:
+    teller.create("hostile-words", *[assistant(words) for words in HOSTILE], title="<b>bold</b> $(trash)")
+    window.open_session("<b>bold</b> $(trash)", "<iframe")
+    row = window.tree.row("<script>document.title='owned'</script>").first
+    expect(row).to_be_visible()
+    row.hover()
+    expect(window.page.locator(".workbench-hover")).to_contain_text("document.title='owned'")
+    assert "owned" not in window.page.title()
+    assert window.watched.errors == []
+
+
+def test_all_of_it_goes_by_keys_alone(window: Window) -> None:
+    keys = window.page.keyboard
+    window.command("sessiond: Open Session")
+    window.type_into_picker("newline")
+    expect(window.options.filter(has_text="It stops at the last newline.")).to_be_visible()
+    keys.press("Escape")
+    window.command("sessiond: Open Session")
+    expect(window.options.filter(has_text=TITLE)).to_be_visible()
+    keys.press("Enter")
+    expect(window.tree.row("It fails, as it should.")).to_contain_text("leaf")
+    window.command("Sessiond: Focus on Tree View")
+    keys.press("Home")
+    expect(window.tree.focused).to_contain_text(WHY)
+    keys.press("F2")
+    window.answer("by keys")
+    expect(window.labels.row("by keys")).to_be_visible()
+    window.command("Sessiond: Focus on Tree View")
+    keys.press("Home")
+    keys.press("ArrowDown")
+    expect(window.tree.focused).to_contain_text("It stops at the last newline.")
+    keys.press("Enter")
+    expect(window.status("Ln 3,")).to_be_visible()
+
+
+def _beside(shell: Shell, act: Callable[[Neovim], None]) -> None:
+    """Do something in a Neovim; in a thread of its own, since its event loop and the browser's cannot share one."""
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with a_neovim(shell.where, shell.folder) as nvim:
+                act(nvim)
+        except BaseException as failure:  # noqa: BLE001 - told in the thread of the test
+            failures.append(failure)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
