@@ -54,6 +54,13 @@ def test_what_was_perhaps_meant_is_offered_first() -> None:
     assert told[1] == "Did you mean a1 or a2?"
 
 
+def test_what_the_daemons_sentence_already_offers_is_not_offered_twice() -> None:
+    data = {"kind": "sessionNotFound", "didYouMean": ["a1", "a2"]}
+    told = errors.describe(RpcError(1404, "'a' is the beginning of several ids: a1, a2.", data))
+    assert told is not None
+    assert told[1] == ""
+
+
 def test_a_daemons_sentence_that_names_a_command_is_not_repeated() -> None:
     error = RpcError(1404, "There is none. `sessiond list` shows them.", {"kind": "sessionNotFound"})
     told = errors.describe(error)

@@ -486,6 +486,8 @@ async def test_a_copy_of_an_open_session_is_refused(memory: Running, tmp_path: P
     copy.write_bytes(memory.files()[0].read_bytes())
     refused = await refusal(peer.call("session/open", path=str(copy)))
     assert (refused.kind, refused.data["id"]) == ("alreadyExists", session_id)
+    assert str(copy) in refused.message
+    assert str(memory.files()[0]) in refused.message
     await is_unharmed(peer, session_id)
 
 

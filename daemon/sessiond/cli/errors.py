@@ -19,12 +19,11 @@ _NEXT = {
     "entryNotFound": "sessiond tree --filter all shows every entry.",
     "leafConflict": "Another client was faster. See sessiond tree; expect the new leaf or add --or-branch.",
     "idReused": "Leave the id out, or choose another one.",
-    "alreadyExists": "Choose another id, or open that session.",
     "cursorExpired": "Begin with the first page again.",
     "invalidEntry": "sessiond schema shows what an entry may hold.",
     "wouldBreakTree": "Choose another entry; sessiond tree --filter all shows them.",
     "readOnly": "sessiond fork makes a copy that can be written.",
-    "damaged": "sessiond show lists what is wrong with the file; nothing in it was changed.",
+    "damaged": "sessiond doctor FILE says what is wrong with it, line by line, and what helps.",
     "methodNotFound": "sessiond schema lists every method.",
     "invalidParams": "sessiond schema shows what each method takes.",
     "draining": "The daemon is about to stop. Try again in a moment.",
@@ -92,7 +91,7 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
 
 def _next_step(error: RpcError) -> str:
     close = error.data.get("didYouMean")
-    if isinstance(close, list) and close:
+    if isinstance(close, list) and close and not all(str(name) in error.message for name in close):
         return f"Did you mean {listed([one_line(str(name)) for name in close])}?"
-    # The daemon's sentence often ends in the command that helps; once is enough.
-    return "" if "`sessiond " in error.message else _NEXT.get(error.kind, "")
+    # The daemon's sentence often has the names that were meant, or the command that helps; once is enough.
+    return "" if close or "`sessiond " in error.message else _NEXT.get(error.kind, "")

@@ -75,7 +75,7 @@ def listing(given: Given) -> int:
         return 0
     _print_list(sessions, with_folders=given.flag("all"))
     if page.get("nextCursor"):
-        print(f"There are more: sessiond list --limit {4 * len(sessions)}", file=sys.stderr)
+        print("There are more: repeat it with a higher --limit.", file=sys.stderr)
     return 0
 
 

@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, Final, TypeAlias
 
 from sessiond.hub.blobs import SessionBlobs
-from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
+from sessiond.hub.errors import Damaged, Draining, HubError, SessionAmbiguous, SessionNotFound, SessionTrashed
 from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.index.index import Index
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.trash import Trash
-from sessiond.store.base import Log, LogExists, LogNotFound, Store
+from sessiond.store.base import Log, LogCopied, LogNotFound, Store
 
 Load: TypeAlias = Callable[[LoadedSession], Awaitable[None]]
 
@@ -110,7 +110,7 @@ class OpenSessions:
         if len(places) == 1:
             return places.pop()
         if refs:
-            raise SessionNotFound(prefix, did_you_mean=sorted(refs)[:5])
+            raise SessionAmbiguous(prefix, sorted(refs)[:5])
         alike = difflib.get_close_matches(prefix, {*near.alike, *self._by_id}, 3, 0.7)
         raise await self._absent(prefix, alike)
 
@@ -180,8 +180,8 @@ class OpenSessions:
                 if not live.tree.count_entries():
                     raise Damaged(log.path or log.session_id, live.tree.problems[0])
                 live.name(_damaged_id(log))
-            if live.session_id in self._by_id:
-                raise LogExists(live.session_id)
+            if other := self._by_id.get(live.session_id):
+                raise LogCopied(live.session_id, log.ref, other.log.path)
         except BaseException:
             await log.close()
             raise

@@ -65,6 +65,20 @@ class LogExists(Exception):
         self.ref = ref
 
 
+class LogCopied(LogExists):
+    """{path} holds session {ref}, and so does {other}, which is open.
+
+    `sessiond import {path}` makes a session of its own of it.
+    """
+
+    def __init__(self, ref: str, path: str, other: str | None) -> None:
+        super().__init__(ref)
+        self.args = (
+            f"{path} holds session {ref}, and so does {other or 'one in memory'}, which is open. "
+            f"`sessiond import {path}` makes a session of its own of it.",
+        )
+
+
 class LogReplaced(Exception):
     """The file at {path} was cut short or replaced by another program.
 
