@@ -5,9 +5,10 @@ import shlex
 import pytest
 
 from sessiond.cli.arguments import Given, HelpAsked, Option, Usage, Verb, parse
+from sessiond.cli.choices import check
 from sessiond.cli.help import GROUPS
-from sessiond.cli.main import _load
-from sessiond.cli.verbs import VERBS
+from sessiond.cli.main import _load, did_you_mean
+from sessiond.cli.verbs import FOREIGN, VERBS
 
 VERB = Verb(
     "Do it",
@@ -77,3 +78,17 @@ def test_every_example_in_the_help_can_be_typed() -> None:
 
 def read(*words: str) -> Given:
     return parse("verb", VERB, words)
+
+
+def test_a_word_that_an_option_does_not_take_is_refused_before_anything_is_sent() -> None:
+    for words in (["export", "--format", "pdf"], ["tree", "--filter=tools"], ["list", "--sort", "size"]):
+        with pytest.raises(Usage):
+            check(parse(words[0], VERBS[words[0]], words[1:]))
+    check(parse("export", VERBS["export"], ["--format", "html", "--output", "pdf"]))
+
+
+def test_what_other_programs_call_a_command_leads_to_ours() -> None:
+    assert did_you_mean("resume", VERBS) == "Did you mean sessiond continue?"
+    assert did_you_mean("lst", VERBS) == "Did you mean sessiond list?"
+    assert not FOREIGN.keys() & VERBS.keys()
+    assert set(FOREIGN.values()) <= {*VERBS, "--version"}

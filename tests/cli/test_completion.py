@@ -10,7 +10,8 @@ from typing import get_args
 
 import pytest
 
-from sessiond.cli.completion import CHOICES, FILES, candidates
+from sessiond.cli.choices import CHOICES
+from sessiond.cli.completion import FILES, candidates
 from sessiond.cli.manual import COMMON, TOPICS
 from sessiond.cli.verbs import VERBS
 from sessiond.protocol import types as t

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from sessiond.cli.arguments import Usage
+from sessiond.cli.choices import CHOICES
 from sessiond.cli.manual import COMMON, TOPICS
 from sessiond.cli.naming import LEAF
 from sessiond.cli.verbs import ALIASES, VERBS
@@ -36,20 +37,6 @@ _KINDS = {
     "new --tag": "TAG", "tag --set": "TAG", "search --label": "LABEL",
 }  # fmt: skip
 """What completes an option or place, where its name alone does not tell."""
-
-CHOICES: dict[str, tuple[str, ...]] = {
-    "tree --filter": ("default", "no-tools", "user-only", "labeled-only", "all"),
-    "list --sort": ("updated", "created", "title"),
-    "search --role": ("user", "assistant", "toolResult"),
-    "export --format": ("markdown", "html", "jsonl", "operator", "go", "nova"),
-    "context --format": ("agent", "openai", "anthropic", "google"),
-    "append --format": ("openai", "anthropic", "google"),
-    "import --format": ("pi", "pi4", "operator", "go", "nova", "claude-code", "codex"),
-    "configure --auto-compact": ("on", "off", "default"),
-    "blobs [collect]": ("collect",),
-    "completion SHELL": ("bash", "zsh", "fish"),
-}
-"""Options and places that take one of a few words."""
 
 _BASH = """\
 # sessiond for bash: eval "$(sessiond completion bash)"

@@ -8,8 +8,9 @@ import sys
 from io import FileIO, TextIOWrapper
 
 from sessiond.cli.arguments import HelpAsked, Usage, parse
+from sessiond.cli.choices import check
 from sessiond.cli.exits import DONE, INTERRUPTED, PIPE_CLOSED
-from sessiond.cli.verbs import ALIASES, VERBS
+from sessiond.cli.verbs import ALIASES, FOREIGN, VERBS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def _dispatch(words: Sequence[str]) -> int:
         given = parse(name, VERBS[name], rest)
     except HelpAsked:
         return _show_help([name])
+    if given.options:
+        check(given)
     command = _load(VERBS[name].run)
     if pages and VERBS[name].paged and not given.flag("no-pager") and sys.stdout.isatty():
         from sessiond.cli.pager import in_a_pager
@@ -123,5 +126,5 @@ def did_you_mean(name: str, known: Iterable[str], before: str = "") -> str:
     """What to do instead of a command that there is not: the one that was meant, as it is typed, or the list."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, known, n=1)
+    close = [FOREIGN[name]] if name in FOREIGN and not before else get_close_matches(name, known, n=1)
     return f"Did you mean sessiond {before}{close[0]}?" if close else "sessiond --help lists them."

@@ -402,3 +402,12 @@ VERBS: dict[str, Verb] = {
 }
 
 ALIASES = {"rm": "delete"}
+
+FOREIGN = {
+    "ls": "list", "sessions": "list", "cat": "context", "log": "tree", "info": "show", "get": "show",
+    "open": "view", "resume": "continue", "start": "new", "init": "new", "create": "new", "add": "append",
+    "commit": "append", "checkout": "branch", "switch": "branch", "undo": "branch", "bookmark": "label",
+    "find": "search", "grep": "search", "gc": "blobs", "merge": "diff", "compare": "diff", "follow": "watch",
+    "tail": "watch", "logs": "status", "daemon": "status", "config": "configure", "version": "--version",
+}  # fmt: skip
+"""What other programs call it: not understood, but what is meant is told."""
