@@ -4,14 +4,13 @@ The browser goes with its file: whatever runs an event loop of its own could not
 """
 
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from support.browsers import a_browser
-from support.commands import Shell, a_shell
-from support.stories import Story, Teller, parser_story
+from support.commands import Shell
+from support.stories import Story
 from support.workbench import Window, a_window
 from support.workbench_server import Server, a_server
 
@@ -31,26 +30,6 @@ def browser() -> "Iterator[Browser]":
 def server() -> Iterator[Server]:
     with a_server("--disable-workspace-trust") as found:
         yield found
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    """A terminal in the folder that the window shows; its daemon starts with the first command."""
-    folder = tmp_path / "atlas"
-    folder.mkdir()
-    with a_shell(folder) as shell:
-        yield shell
-
-
-@pytest.fixture
-def teller(shell: Shell) -> Teller:
-    """Somebody else at the same daemon."""
-    return Teller(shell.where, shell.folder)
-
-
-@pytest.fixture
-def story(teller: Teller) -> Story:
-    return parser_story(teller)
 
 
 @pytest.fixture
