@@ -233,7 +233,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     const before = this.#tip;
     this.#tip = model.tip()?.id;
     const changed = difference(this.#drawn, model.rows, this.#top);
-    const ends = `${model.rows.before} ${model.rows.more} ${model.shown}`;
+    const ends = `${model.rows.before} ${model.rows.more ? model.shown : "whole"}`;
     this.#drawn = snapshot(model.rows);
     this.#top = model.rows.children(null);
     if (changed === "all" || ends !== this.#ends) {
