@@ -29,7 +29,7 @@ from sessiond.session.dialects.exported import Losses, Whole
 from sessiond.session.dialects.to_nova import to_nova
 from sessiond.session.dialects.writing import WRITERS
 from sessiond.session.steps import Steps
-from sessiond.store.base import Store
+from sessiond.store.base import StorageFailed, Store
 from sessiond.store.files.folders import new_file, sync_folder
 from sessiond.store.files.syscalls import Syscalls
 
@@ -226,7 +226,12 @@ def _put(data: bytes, target: Path, *, overwrite: bool) -> None:
     """Write a file that appears whole or not at all, for its owner only, durable when this returns."""
     calls = Syscalls()
     made = target.with_name(f".{target.name[:160]}.{secrets.token_hex(6)}.tmp")
-    os.close(new_file(made, [data], calls))
+    try:
+        os.close(new_file(made, [data], calls))
+    except FileNotFoundError as error:
+        raise StorageFailed(
+            f"there is no folder {target.parent}", path=str(target), errno=error.errno
+        ) from None
     try:
         if overwrite:
             made.replace(target)

@@ -631,6 +631,7 @@ export interface PageSession {
 
 /** What the whole tree is made of; `cost` is in the currency of who wrote it down. */
 export interface PageFigures {
+  /** Of user and assistant, as in lists. */
   messages: number;
   toolCalls: number;
   tokens: number;

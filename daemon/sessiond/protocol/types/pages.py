@@ -23,7 +23,7 @@ class PageParams(Wire, frozen=True):
 class PageFigures(Wire, frozen=True):
     """What the whole tree is made of; `cost` is in the currency of who wrote it down."""
 
-    messages: int
+    messages: int  # of user and assistant, as in lists
     tool_calls: int
     tokens: int
     cost: float

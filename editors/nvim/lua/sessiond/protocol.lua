@@ -449,7 +449,7 @@
 
 ---What the whole tree is made of; `cost` is in the currency of who wrote it down.
 ---@class (exact) sessiond.PageFigures
----@field messages integer
+---@field messages integer Of user and assistant, as in lists.
 ---@field toolCalls integer
 ---@field tokens integer
 ---@field cost number
