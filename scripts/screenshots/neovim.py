@@ -36,7 +36,7 @@ def draw_all(folder: Path) -> None:
     """Write every picture into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, a_shell(Path(work)) as shell:
-        _tell(Teller(shell.where, Path("/home/ada/atlas")))
+        tell(Teller(shell.where, Path("/home/ada/atlas")))
         with a_neovim(shell.where, shell.folder, columns=110, lines=18) as nvim:
             nvim.command(
                 "set termguicolors background=dark noruler noshowcmd laststatus=0 fillchars+=eob:\\ "
@@ -60,7 +60,9 @@ def _write(nvim: Neovim, path: Path) -> None:
     path.write_text(picture(cells, ground), encoding="utf-8")
 
 
-def _tell(teller: Teller) -> None:
+def tell(teller: Teller) -> None:
+    """A session with a question, two ways to answer it, and labels."""
+
     def at(minute: int, draft: dict[str, Any], **more: Any) -> dict[str, Any]:
         return {**draft, "id": f"a{minute:02}", "timestamp": f"2026-02-16T10:{minute:02}:00.000Z", **more}
 
