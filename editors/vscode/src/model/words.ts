@@ -120,6 +120,7 @@ const LIFECYCLES: Readonly<Partial<Record<ListedSession["lifecycle"], string>>> 
 export function sessionWords(session: Shown, current: boolean, now: number): SessionWords {
   const marks = [
     session.draft && "draft",
+    session.parentSession && "fork", // it is called like what it came from
     session.refuses ? "takes no writes" : session.readOnly && "read-only",
     session.problems ? count(session.problems, "problem") : "",
     session.lifecycle === undefined ? "" : LIFECYCLES[session.lifecycle],

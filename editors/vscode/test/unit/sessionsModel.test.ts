@@ -155,6 +155,12 @@ test("a session says what it is, how it stands, and nothing that is not seen", (
   assert.equal(titleOf({ sessionId: "s", title: " ", firstPrompt: null }), "s");
 });
 
+test("a fork is told from the session it came from, whose title it has", () => {
+  const words = sessionWords(session("s", "/a", 1, { parentSession: "/data/first.jsonl" }), false, Date.parse("2026-01-01T01:00:00.000Z"));
+  assert.equal(words.description, "1h · 2 messages · fork");
+  assert.match(words.spoken, /, fork$/);
+});
+
 test("the tooltip of a session holds no markup of its title", () => {
   const tooltip = sessionTooltip(session("s", "/a", 1, { title: "[x](command:quit)", firstPrompt: "<b>" }));
   assert.doesNotMatch(tooltip, /\]\(|<b>/);
