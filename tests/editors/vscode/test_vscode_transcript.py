@@ -7,7 +7,7 @@ import pytest
 
 from support.browsers import expect
 from support.commands import Shell
-from support.daemons import user
+from support.daemons import assistant, user
 from support.stories import Story, Teller
 from support.workbench import Window
 
@@ -72,6 +72,20 @@ def test_a_transcript_goes_on_when_the_daemon_was_away(
     teller.append(story.id, user("Are you back?"))
     expect(page.locator("#path article").last).to_contain_text("Are you back?")
     expect(page.locator("#live")).to_have_text("live")
+
+
+def test_a_transcript_goes_on_when_its_session_came_back_from_the_trash(
+    window: Window, story: Story, teller: Teller
+) -> None:
+    page = shown(window)
+    teller.create("other-talk", user("Something else"), assistant("Yes?"), title="Another talk")
+    window.open_session("Another talk", "Something else")
+    gone = teller.call("session/delete", sessionId=story.id)["trashed"]
+    expect(page.locator("#live")).to_have_text("in the trash")
+    teller.call("session/restore", trashed=gone)
+    expect(page.locator("#live")).to_have_text("live")
+    teller.append(story.id, user("Still here?"))
+    expect(page.locator("#path article").last).to_contain_text("Still here?")
 
 
 def test_a_transcript_is_there_again_after_the_window_was_loaded_anew(window: Window) -> None:

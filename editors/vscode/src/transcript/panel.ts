@@ -52,7 +52,7 @@ export class TranscriptPanel implements vscode.Disposable {
       }),
       daemon.onDidChangeState(() => void this.#attach()),
       daemon.onNotification("session/appended", wake),
-      daemon.onNotification("session/restored", ({ session }) => wake(session)),
+      daemon.onNotification("session/restored", ({ session }) => about(session) && void this.#attach()),
       daemon.onNotification("session/lagged", (lagged) => about(lagged) && void this.#attach()),
       daemon.onNotification("session/deleted", (deleted) => about(deleted) && this.#say("in the trash")),
     ];
