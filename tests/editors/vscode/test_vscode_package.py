@@ -17,6 +17,7 @@ EXPECTED = (
     r"extension/(icon\.png|package\.json|package\.nls\.json)",
     r"extension/dist/[a-z]+\.js",
     r"extension/media/[a-z-]+\.svg",
+    r"extension/media/screenshots/[a-z-]+\.png",
     r"extension/walkthrough/[a-z]+\.(svg|md)",
 )
 
