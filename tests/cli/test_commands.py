@@ -104,6 +104,20 @@ def test_without_an_id_and_without_a_session_the_command_that_makes_one_is_named
     assert str(shell.folder) in ran.err
 
 
+def test_an_entry_is_shown_to_be_read_and_with_json_as_it_is_stored(shell: Shell) -> None:
+    session = shell("new").lines[0]
+    said = {"role": "user", "content": [{"type": "text", "text": "first\nsecond \x1b[31m"}], "timestamp": 1}
+    drafts = [{"type": "message", "message": said}, {"type": "custom", "customType": "x", "data": {"n": 1}}]
+    message, custom = shell("append", session, "-", stdin=json.dumps(drafts)).lines
+    shown = shell("show", session, "--entry", message).lines
+    assert shown[:2] == [f"user  {message}", "  first"]
+    assert shown[2].startswith("  second")
+    assert "\x1b" not in shown[2]
+    assert '"n": 1' in shell("show", session, "--entry", custom).out
+    (entry,) = shell("show", session, "--entry", message, "--json").json["entries"]
+    assert entry["message"]["content"] == said["content"]
+
+
 def test_a_file_can_be_named_instead_of_an_id(shell: Shell) -> None:
     session, question, _ = told(shell)
     path = shell("show", session, "--json").json["session"]["path"]
@@ -158,7 +172,7 @@ def test_an_expected_leaf_that_moved_is_refused_or_makes_a_branch(shell: Shell) 
     ("words", "code"),
     [
         (("show", "no-such-session"), 1),
-        (("tree", "--filter", "nonsense"), 1),
+        (("tree", "--filter", "nonsense"), 2),
         (("frobnicate",), 2),
         (("append", "--user"), 2),
         (("append", "-"), 2),

@@ -166,4 +166,4 @@ def test_what_no_provider_sends_is_refused(shell: Shell) -> None:
     session = shell("new").lines[0]
     assert shell.run("append", session, "--format", "openai", "--user", "x").code == 2
     assert shell.run("append", session, "--format", "openai", "--json-entry", '{"role": "cook"}').code == 1
-    assert shell.run("append", session, "--format", "latin", "--json-entry", "{}").code == 1
+    assert shell.run("append", session, "--format", "latin", "--json-entry", "{}").code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from sessiond import human
+from sessiond.cli import spoken
 from sessiond.cli.chosen import session_id
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from sessiond.cli.arguments import Given
 
-_COLOURS = {"user": "cyan", "assistant": "green"}
 _REQUESTS = {
     "openai": ("", "messages"),
     "anthropic": ("system", "messages"),
@@ -47,7 +47,9 @@ def context(given: Given) -> int:
     elif seen["format"] in _REQUESTS:
         _print_request(seen)
     else:
-        _print_messages(seen["messages"], seen["entryIds"])
+        style = style_for(sys.stdout)
+        for message, entry_id in zip(seen["messages"], seen["entryIds"], strict=False):
+            print(*spoken.message(message, entry_id, style), sep="\n")
     _say_settings(seen)
     return 0
 
@@ -75,19 +77,3 @@ def _print_request(seen: dict[str, Any]) -> None:
     request = {} if seen["system"] is None else {system: seen["system"]}
     text = json.dumps({**request, messages: seen["messages"]}, indent=2, ensure_ascii=False)
     print("\n".join(lines(text)) if sys.stdout.isatty() else text)
-
-
-def _print_messages(messages: list[dict[str, Any]], entry_ids: list[str]) -> None:
-    from sessiond.cli.speech import in_full
-
-    style = style_for(sys.stdout)
-    for message, entry_id in zip(messages, entry_ids, strict=False):
-        role = one_line(str(message.get("role", "?")))
-        name = one_line(
-            str(message.get("toolName") or message.get("model") or message.get("customType") or "")
-        )
-        heading = style(role, "bold", *filter(None, [_COLOURS.get(role)]))
-        print("  ".join(filter(None, (heading, style(name, "dim"), style(one_line(entry_id), "dim")))))
-        for line in in_full(message):
-            print(f"  {line}".rstrip())
-        print()

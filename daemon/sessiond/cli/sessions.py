@@ -13,11 +13,12 @@ import sys
 import time
 
 from sessiond import human
+from sessiond.cli import spoken
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id, where, with_terminal
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
-from sessiond.text import lines, one_line
+from sessiond.text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,11 +86,12 @@ def show(given: Given) -> int:
         session = session_id(daemon, given)
         if wanted := [entry for _, entry in given.many("entry")]:
             params = {"sessionId": session, "ids": wanted}
-            text = daemon.call_text("session/entries", params)
             if given.flag("json"):
-                print(text)
-            else:
-                _print_entries(text)
+                print(daemon.call_text("session/entries", params))
+                return 0
+            style = style_for(sys.stdout)
+            for entry in daemon.call("session/entries", params)["entries"]:
+                print(*spoken.entry(entry, style), sep="\n")
             return 0
         if given.flag("json"):
             print(daemon.call_text("session/info", {"sessionId": session}))
@@ -241,15 +243,6 @@ def _print_session(session: dict[str, Any]) -> None:
     ]
     rows = [(name, one_line(value)) for name, value in facts if value]
     print(*aligned(rows, style, ["dim"]), sep="\n")
-
-
-def _print_entries(text: str) -> None:
-    import json  # noqa: TID251 - the thin client has no msgspec
-
-    for entry in json.loads(text)["entries"]:
-        shown = json.dumps(entry, indent=2, ensure_ascii=False)
-        # JSON escapes the control characters of ASCII only; a terminal obeys others as well.
-        print("\n".join(lines(shown)) if sys.stdout.isatty() else shown)
 
 
 def warn_of(problems: Sequence[dict[str, Any]]) -> None:

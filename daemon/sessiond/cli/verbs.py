@@ -72,7 +72,7 @@ VERBS: dict[str, Verb] = {
         "Show what is known of a session, or one of its entries in full",
         "sessions:show",
         ("[ID]",),
-        (Option("entry", "ENTRY", "this entry, as it is stored; may be repeated"), JSON),
+        (Option("entry", "ENTRY", "this entry in full, with --json as it is stored; may be repeated"), JSON),
         paged=True,
     ),
     "tree": Verb(
