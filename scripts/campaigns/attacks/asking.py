@@ -32,7 +32,7 @@ def command(home: Home, *words: str, stdin: str = "", **more: str) -> "subproces
 
 
 def on_a_terminal(home: Home, *words: str) -> bytes:
-    """What a command writes to a terminal, both its outputs together."""
+    """What a command writes to a terminal, both its outputs together, through a pager that changes nothing."""
     ours, theirs = pty.openpty()
     try:
         with subprocess.Popen(
@@ -40,7 +40,7 @@ def on_a_terminal(home: Home, *words: str) -> bytes:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={**home.environment, "PYTHONUTF8": "1", "TERM": "xterm-256color"},
+            env={**home.environment, "PYTHONUTF8": "1", "TERM": "xterm-256color", "SESSIOND_PAGER": "cat -u"},
             cwd=home.folder.parent,
         ) as process:
             os.close(theirs)
