@@ -268,7 +268,7 @@ def made(kind: type[Exception]) -> Exception:
     """An exception of this class, its arguments by the types that they ask for."""
     samples: dict[str, Any] = {
         "str": "x", "str | None": "x", "int": 1, "int | None": 1, "Problem": Problem("damagedHeader", 1, 0, "why"),
-        "list[str] | None": ["x"],
+        "list[str]": ["x"], "list[str] | None": ["x"],
     }  # fmt: skip
     if "__init__" not in vars(kind):
         return kind("why")
