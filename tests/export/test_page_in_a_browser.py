@@ -8,19 +8,13 @@ import pytest
 
 from sessiond.export.html import to_html
 from sessiond.session.dialects.exported import Losses
-from support.browsers import Watched, a_browser, expect
+from support.browsers import Watched, expect
 from support.pages import HOSTILE, Story, call, long_story, told
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(240)]
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with a_browser() as found:
-        yield found
 
 
 @pytest.fixture

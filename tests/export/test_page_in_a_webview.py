@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support.browsers import a_browser, expect
+from support.browsers import expect
 from support.pages import HOSTILE, Story, call, long_story, told
 from support.webviews import Webview, session_and_rows
 
@@ -13,12 +13,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(240)]
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with a_browser() as found:
-        yield found
 
 
 @pytest.fixture
