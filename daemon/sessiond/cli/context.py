@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from sessiond import human
-from sessiond.cli import spoken
 from sessiond.cli.chosen import session_id
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
@@ -47,6 +46,8 @@ def context(given: Given) -> int:
     elif seen["format"] in _REQUESTS:
         _print_request(seen)
     else:
+        from sessiond.cli import spoken
+
         style = style_for(sys.stdout)
         for message, entry_id in zip(seen["messages"], seen["entryIds"], strict=False):
             print(*spoken.message(message, entry_id, style), sep="\n")

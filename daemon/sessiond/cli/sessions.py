@@ -13,7 +13,6 @@ import sys
 import time
 
 from sessiond import human
-from sessiond.cli import spoken
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id, where, with_terminal
 from sessiond.cli.naming import connect
@@ -89,6 +88,8 @@ def show(given: Given) -> int:
             if given.flag("json"):
                 print(daemon.call_text("session/entries", params))
                 return 0
+            from sessiond.cli import spoken
+
             style = style_for(sys.stdout)
             for entry in daemon.call("session/entries", params)["entries"]:
                 print(*spoken.entry(entry, style), sep="\n")
