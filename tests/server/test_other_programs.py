@@ -12,7 +12,8 @@ import pytest
 
 from sessiond.hub import tended
 from support import logs
-from support.daemons import Peer, Running, assistant, refusal, user
+from support.daemons import Peer, Running, assistant, refusal, running, user
+from support.disk import Disk
 from support.shared import lines_of, started
 
 FOREIGN = {"kind": "foreign"}
@@ -180,6 +181,62 @@ async def test_a_half_line_that_is_finished_later_is_one_line(daemon: Running, c
     assert (await appending)["seq"] == 4
     assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
     assert not list(path.parent.glob("*.torn-*"))
+
+
+async def test_an_append_that_landed_behind_half_a_foreign_line_is_acknowledged_with_the_seq_that_it_has(
+    tmp_path: Path, cwd: str
+) -> None:
+    disk = Disk()
+    async with running(tmp_path, calls=disk.calls) as daemon:
+        peer, session_id, path = await promoted(daemon, cwd)
+        foreign = line("f1", "b")
+
+        def overtake() -> None:
+            with path.open("ab") as file:
+                file.write(line("f0", "b") + foreign[:30])
+
+        disk.before_next("write", overtake)
+        both = asyncio.gather(
+            peer.append(session_id, user("1", id="m1"), user("2", id="m2")),
+            peer.append(session_id, user("3", id="m3")),
+        )
+        results = list(await both)
+        write(path, foreign[30:])
+        results.append(await peer.append(session_id, user("4", id="m4")))
+        rows = path.read_bytes().split(b"\n")[:-1]
+        names = {
+            seq: json.loads(row)["id"]
+            for seq, row in enumerate(rows)
+            if row.startswith(b"{") and row.endswith(b"}")
+        }
+        acknowledged = {it["seq"]: it["id"] for result in results for it in result["entries"]}
+        assert list(acknowledged.values()) == ["m1", "m2", "m3", "m4"]
+        assert {seq: names[seq] for seq in acknowledged} == acknowledged
+        assert [it for it in names.values() if it.startswith("m")] == ["m1", "m2", "m3", "m4"]
+        problems = (await peer.call("session/info", sessionId=session_id))["problems"]
+        assert [it["line"] - 1 for it in problems] == [rows.index(foreign[:30]), rows.index(foreign[30:-1])]
+        await peer.until(lambda it: it.seqs()[-1] == results[-1]["seq"])
+        told = [entry["id"] for note in peer.told("session/appended") for entry in note["entries"]]
+        assert told == ["a", "b", "f0", "m1", "m2", "m3", "m4"]
+
+
+async def test_a_torn_tail_that_grows_while_it_is_put_aside_loses_nothing(tmp_path: Path, cwd: str) -> None:
+    disk = Disk()
+    async with running(tmp_path, calls=disk.calls) as daemon:
+        peer, session_id, path = await promoted(daemon, cwd)
+        foreign = line("f1", "b")
+        with path.open("ab") as file:
+            file.write(foreign[:30])
+
+        def finish() -> None:
+            with path.open("ab") as file:
+                file.write(foreign[30:])
+
+        disk.before_next("fsync", finish)
+        result = await peer.append(session_id, user("mine", id="m"))
+        assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
+        assert result["seq"] == 4
+        assert not list(path.parent.glob("*.torn-*"))
 
 
 async def test_a_torn_last_line_is_kept_beside_the_log_before_the_first_append_and_not_before(

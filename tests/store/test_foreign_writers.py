@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from sessiond.store.base import LogReplaced, StorageFailed
+from sessiond.store.files import half_lines
 from support.disk import Disk
 from support.stores import (
     HEADER,
@@ -78,6 +80,151 @@ async def test_a_program_that_is_quicker_between_our_look_and_our_write_is_notic
         assert await append(log, b"ours\n") == [True]
         assert content(log) == on_disk(log) == HEADER + b"quicker\nours\n"
         assert await append(log, b"next\n") == [False]
+
+
+async def test_lines_that_landed_behind_a_foreign_half_line_are_written_again_on_lines_of_their_own(
+    tmp_path: Path,
+) -> None:
+    disk = Disk()
+    async with file_log(tmp_path, disk.calls) as log:
+        disk.before_next("write", lambda: add(file_of(log), b'{"half'))
+        assert await append(log, b"first\n", b"second\n") == [True, True]
+        blanks = b"\n" + b" " * 11 + b"\n"
+        assert on_disk(log) == content(log) == HEADER + b'{"half' + blanks + b"first\nsecond\n"
+        add(file_of(log), b' the rest"}\n')
+        assert await append(log, b"third\n") == [True]
+        assert on_disk(log).endswith(b'\nfirst\nsecond\n the rest"}\nthird\n')
+
+
+async def test_lines_that_were_written_again_survive_a_sync_that_fails(tmp_path: Path) -> None:
+    disk = Disk()
+    async with file_log(tmp_path, disk.calls) as log:
+        disk.before_next("write", lambda: add(file_of(log), b'{"half'))
+        disk.refuse("fdatasync", 1)
+        assert await append(log, b"ours\n") == [True]
+        assert [line.strip() for line in on_disk(log).splitlines()].count(b"ours") == 1
+        assert on_disk(log).endswith(b"\nours\n")
+
+
+async def test_a_program_that_always_writes_half_a_line_before_ours_gets_the_append_refused(
+    tmp_path: Path,
+) -> None:
+    disk = Disk()
+    async with file_log(tmp_path, disk.calls) as log:
+        for _ in range(1000):
+            disk.before_next("write", lambda: add(file_of(log), b"{half"))
+        with pytest.raises(StorageFailed):
+            await append(log, b"refused\n")
+        assert b"refused" not in on_disk(log)
+
+
+async def test_lines_that_cannot_be_taken_back_from_behind_a_foreign_half_line_are_not_acknowledged(
+    tmp_path: Path,
+) -> None:
+    disk = Disk()
+    async with file_log(tmp_path, disk.calls) as log:
+        disk.before_next("write", lambda: add(file_of(log), b"{half"))
+        disk.refuse("overwrite", 1)
+        with pytest.raises(StorageFailed):
+            await append(log, b"ours\n")
+        assert await append(log, b"ours\n") == [True]
+        assert on_disk(log).splitlines().count(b"ours") == 1
+
+
+@pytest.mark.parametrize("size", [1, 400_000])
+async def test_an_append_waits_for_the_rest_of_a_foreign_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(half_lines, "STILL_SECONDS", 1_000.0)
+    monkeypatch.setattr(half_lines, "LONGEST_SECONDS", 1_000.0)
+    ours = b"x" * size + b"\n"
+    async with file_log(tmp_path) as log:
+        add(file_of(log), b"half a line")
+        done = asyncio.gather(log.append(ours, "synced"), log.append(b"next\n", "written"))
+        await asyncio.sleep(0.05)
+        add(file_of(log), b" and the rest\n")
+        assert list(await done) == [True, True]
+        assert on_disk(log) == HEADER + b"half a line and the rest\n" + ours + b"next\n"
+
+
+async def test_an_append_does_not_wait_for_ever_for_a_line_that_grows_and_never_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(half_lines, "STILL_SECONDS", 1_000.0)
+    monkeypatch.setattr(half_lines, "LONGEST_SECONDS", 0.05)
+    async with file_log(tmp_path) as log:
+        add(file_of(log), b"half")
+        future = log.append(b"ours\n", "written")
+        while not future.done():
+            add(file_of(log), b"!")
+            await asyncio.sleep(0)
+        assert b"\nours\n" in on_disk(log)
+        add(file_of(log), b"\nhalf")
+        with monkeypatch.context() as patient:
+            patient.setattr(half_lines, "LONGEST_SECONDS", 1_000.0)
+            waiting = log.append(b"waits again\n", "written")
+            await asyncio.sleep(0.03)
+            add(file_of(log), b"whole\n")
+            await waiting
+        assert b"\nhalfwhole\nwaits again\n" in on_disk(log)
+
+
+_MOMENTS = ("write", "overwrite", "fdatasync", "now")
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_whenever_pieces_of_foreign_lines_come_every_acknowledged_line_is_there_once_on_a_line_of_its_own(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    count = data.draw(st.integers(1, 12))
+    stream = b"".join(b"<theirs %d>\n" % number for number in range(count))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(stream)), max_size=14)))
+    pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    moments = data.draw(st.lists(st.sampled_from(_MOMENTS), min_size=len(pieces), max_size=len(pieces)))
+    batches = data.draw(st.lists(st.tuples(st.integers(1, 3), st.booleans()), min_size=1, max_size=10))
+    at_most = data.draw(st.sampled_from([None, None, 5]))
+
+    async def main() -> None:
+        disk = Disk()
+        disk.at_most = at_most
+        async with file_log(tmp_path_factory.mktemp("home"), disk.calls) as log:
+            left = list(zip(moments, pieces, strict=True))
+            ours: list[bytes] = []
+            futures: list[asyncio.Future[bool]] = []
+
+            def write_next() -> None:
+                if left:
+                    _, piece = left.pop(0)
+                    add(file_of(log), piece)
+                    if left:
+                        arm(left[0][0])
+
+            def arm(moment: str) -> None:
+                if moment != "now":
+                    disk.before_next(moment, write_next)
+
+            arm(moments[0])
+            for lines, waits in batches:
+                if left and left[0][0] == "now":
+                    write_next()
+                batch = [b"ours %d\n" % number for number in range(len(ours), len(ours) + lines)]
+                ours += batch
+                futures.append(log.append(b"".join(batch), "synced"))
+                if waits:
+                    await asyncio.wait(futures)
+            await asyncio.gather(*futures)
+            found = on_disk(log).splitlines(keepends=True)
+            assert [line for line in found if line.startswith(b"ours")] == ours
+            theirs = b"".join(line for line in found[1:] if line not in ours)
+            written = stream[: len(stream) - sum(len(piece) for _, piece in left)]
+            assert theirs.replace(b"\n", b"").replace(b" ", b"") == written.replace(b"\n", b"").replace(
+                b" ", b""
+            )
+
+    with pytest.MonkeyPatch.context() as impatient:
+        impatient.setattr(half_lines, "STILL_SECONDS", 0.0)
+        asyncio.run(main())
 
 
 async def test_batches_that_were_queued_when_foreign_bytes_were_accepted_report_drift(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ class Disk:
         self._real = Syscalls()
         self.calls = Syscalls(
             write=self._write,
+            overwrite=self._overwrite,
             fdatasync=self._fdatasync,
             fsync=self._fsync,
             ftruncate=self._ftruncate,
@@ -84,6 +85,10 @@ class Disk:
         written = self._real.write(fd, data[: self.room])
         self.room -= written
         return written
+
+    def _overwrite(self, fd: int, data: bytes, offset: int) -> int:
+        self._enter("overwrite")
+        return self._real.overwrite(fd, data, offset)
 
     def _fdatasync(self, fd: int) -> None:
         self._sync("fdatasync", self._real.fdatasync, fd)

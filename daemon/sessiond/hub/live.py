@@ -398,7 +398,7 @@ class LiveSession(TendedSession):
             unread = error
             self.log.distrust()
         for batch in batches:
-            refusal = batch.future.exception() or unread
+            refusal = batch.future.exception() or unread or self._refusal_of_unread(batch.prepared)
             batch.done(refusal if isinstance(refusal, Exception) else self._outcome(batch.prepared))
         origins = {name: batch.origin for batch in batches for name in batch.prepared.created}
         try:
@@ -409,6 +409,16 @@ class LiveSession(TendedSession):
         self._writable = not self.tree.tail and not self.tree.tail_is_entry
         self._idle.set()
         self.note_refusal()
+
+    def _refusal_of_unread(self, prepared: Prepared) -> StorageFailed | None:
+        """Why a batch cannot be acknowledged: a line of it is not in the file any more. None when all are there."""
+        missing = [name for name in prepared.ids if self.tree.row(name) is None]
+        if not missing:
+            return None
+        return StorageFailed(
+            f"{self.log.ref}: entry {missing[0]} is not where it was written; another program has changed the file",
+            path=self.log.path,
+        )
 
     # --- the end ---------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from sessiond.hub.migration import migrated, with_cwd
 from sessiond.session import entries
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
-from sessiond.store.base import Log, LogReplaced
+from sessiond.store.base import Log, LogReplaced, StorageFailed
 
 FOREIGN_SLICE: Final = 256 * 1024
 SETTLE_SECONDS: Final = 0.3
@@ -79,13 +79,20 @@ class TendedSession(LoadedSession, ABC):
             return await self._put_tail_aside()
 
     async def _put_tail_aside(self) -> str | None:
-        if self.tree.tail:
+        while self.tree.tail:
             await self._let_the_tail_settle()
-        if not self.tree.tail:
-            return None
-        kept = await self.log.quarantine_tail(self.tree.end, len(self.tree))
-        self.tree.drop_tail()
-        return kept
+            if not self.tree.tail:
+                break
+            try:
+                kept = await self.log.quarantine_tail(self.tree.end, len(self.tree))
+            except StorageFailed:
+                if not self.log.foreign_bytes():
+                    raise
+                await self._ingest()  # the other program went on writing after all
+            else:
+                self.tree.drop_tail()
+                return kept
+        return None
 
     async def _let_the_tail_settle(self) -> None:
         """A half line may be another program's write under way: give it time before it counts as torn."""

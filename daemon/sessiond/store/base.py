@@ -277,6 +277,10 @@ class Log(Protocol):
         program's bytes (or a newline that the line before it lacked) got in between (drift): then `size`
         covers them and the caller must read again from its last committed byte.
 
+        Every line is on a line of its own when its future is done. If another program has written half a line at the
+        end, the append waits for the rest, up to a second, and then starts a new line. If half a line gets between our
+        look and our write, our lines are overwritten with blanks and appended again.
+
         A batch that fails is cut away again and fails every batch queued behind it with the same error,
         those included that were queued before the failure was told (they may have it as a parent); the log
         stays usable for later appends. Where another program's bytes lie behind a failed batch it cannot be

@@ -13,11 +13,14 @@ from functools import partial
 from typing import TypeVar
 
 from sessiond.store.base import Durability, LogReplaced, StorageFailed, StorageFull, SyncFailed
-from sessiond.store.files.logfile import LogFile, Placed
+from sessiond.store.files.appending import ForeignHalfLine, Placed
+from sessiond.store.files.half_lines import HalfLine
+from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.syscalls import refusal
 
 INLINE = 256 * 1024  # bytes that the loop's thread may write itself: a tenth of a millisecond
 _SYNC_WRITTEN_AFTER = 0.5  # seconds; what is promised for `written` is one
+_HALF_LINE_LOOK = 0.01  # seconds between two looks at another program's unfinished line
 
 _T = TypeVar("_T")
 
@@ -55,6 +58,8 @@ class Commits:
         self._timer: asyncio.TimerHandle | None = None
         self._accepted = 0
         self._told_size = file.size
+        self._half_line = HalfLine()
+        self._half_line_timer: asyncio.TimerHandle | None = None
 
     def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
         """Queue one batch; the future tells whether it drifted (see `base.Log.append`)."""
@@ -112,8 +117,9 @@ class Commits:
             self._accept_late()
 
     def stop(self) -> None:
-        """Forget the timer, once nothing is queued any more."""
+        """Cancel the timers, once nothing is queued any more."""
         self._cancel_timer()
+        self._end_wait_for_half_line()
 
     def _step(self) -> None:
         """Do the next thing; called on the tick after an append, and after every piece of work."""
@@ -152,6 +158,8 @@ class Commits:
         else:
             try:
                 placed = self._file.put(data)
+            except ForeignHalfLine as half:
+                self._wait_for_half_line(batches, half.size)
             except (OSError, StorageFailed, LogReplaced) as error:
                 self._condemn(batches, self._as_refusal(error))
             else:
@@ -161,12 +169,16 @@ class Commits:
         error = done.exception()
         if error is None:
             self._place(batches, done.result())
+        elif isinstance(error, ForeignHalfLine):
+            self._wait_for_half_line(batches, error.size)
         else:
             self._condemn(batches, self._as_refusal(error))
 
     def _place(self, batches: "list[_Batch]", placed: Placed) -> None:
+        self._end_wait_for_half_line()
         if placed.data:
             self._generation += 1
+            self._unsynced.extend((self._generation, blank.offset, blank.data) for blank in placed.blanked)
             self._unsynced.append((self._generation, placed.offset, placed.data))
         drifted, self._shifted = placed.drifted or self._shifted, False
         offset = placed.offset + len(placed.data) - sum(len(batch.data) for batch in batches)
@@ -178,6 +190,27 @@ class Commits:
             batch.told_size = self._file.size if drifted else offset
             batch.data = b""
         self._written.extend(batches)
+
+    def _wait_for_half_line(self, batches: "list[_Batch]", size: int) -> None:
+        """Queue batches again until another program has ended the line that ends at `size`, or has abandoned it."""
+        self._queued = [*batches, *self._queued]
+        self._queued_bytes = sum(len(batch.data) for batch in self._queued)
+        self._hurried = any(not batch.synced for batch in self._queued)
+        if self._half_line.is_abandoned(size, self._loop.time()):
+            self._file.waits_for_half_lines = False
+        if self._half_line_timer is None:
+            self._half_line_timer = self._loop.call_later(_HALF_LINE_LOOK, self._look_at_half_line)
+
+    def _look_at_half_line(self) -> None:
+        self._half_line_timer = None
+        self._step()
+
+    def _end_wait_for_half_line(self) -> None:
+        self._half_line.forget()
+        self._file.waits_for_half_lines = True
+        if self._half_line_timer is not None:
+            self._half_line_timer.cancel()
+            self._half_line_timer = None
 
     def _tell(self) -> None:
         """Resolve every future that has reached its level, and is not behind one that has not."""
@@ -198,6 +231,7 @@ class Commits:
             self._fail_doomed(self._doom)
 
     def _condemn(self, batches: "list[_Batch]", error: StorageFailed | LogReplaced) -> None:
+        self._end_wait_for_half_line()
         self._doomed = batches
         self._doom = error
 

@@ -4,6 +4,10 @@ It knows nothing of batches, levels or futures (`commit` does) and never finds o
 to it that what we write starts on a line of its own. Everything raises `OSError` as the system told it, and
 `LogReplaced` when the file is no longer the one that was opened. One caller at a time, except for `read`
 and `scan`.
+
+No lock keeps other programs from appending between our look at the end of the file and our write. So a write is
+checked afterwards (`appending`): lines that landed behind half a line of another program, or apart from each other,
+are overwritten with blanks and appended again, before anything is acknowledged.
 """
 
 import errno
@@ -11,12 +15,19 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from sessiond.store.base import LogGone, LogReplaced, StorageFailed
 from sessiond.store.files import paths
+from sessiond.store.files.appending import (
+    ForeignHalfLine,
+    Piece,
+    Placed,
+    append_pieces,
+    blank_out,
+    is_one_piece,
+)
 from sessiond.store.files.folders import move_to_free_name, new_file, sync_folder, temporary, write_all
 from sessiond.store.files.syscalls import Syscalls
 
@@ -24,18 +35,8 @@ SLICE = 64 * 1024  # larger blocks cost a page fault for every 4 KiB: opening to
 OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not make us wait for a writer
 WRITE_FLAGS: Final = os.O_RDWR | os.O_APPEND | OPEN_FLAGS
 _KNOWN_TAIL = 64  # bytes by which we recognise our own end when another program wrote behind it
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """What was written and where; `data` begins with a newline when the line before it lacked one.
-
-    `drifted` says that other bytes are before or behind it than were known.
-    """
-
-    offset: int
-    data: bytes
-    drifted: bool
+_ATTEMPTS: Final = 8
+"""How often lines are appended again that another program's write separated or joined to its own line."""
 
 
 class LogFile:
@@ -49,7 +50,10 @@ class LogFile:
         self._tail = self._read_tail(self.size)
         self._cut_short = False
         self._modified_ns = os.fstat(fd).st_mtime_ns  # as of our own last change
+        self._blanked: list[Piece] = []
         self.was_touched = False
+        self.waits_for_half_lines = True
+        """Whether `put` raises `ForeignHalfLine` instead of writing behind a line that may still be completed."""
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes `[start, end)` as far as there are any."""
@@ -97,29 +101,30 @@ class LogFile:
         self._tail = self._read_tail(size)
 
     def put(self, data: bytes) -> Placed:
-        """Write whole lines at the end, on a line of their own.
+        """Write whole lines at the end, together, on lines of their own.
 
-        A program that is just writing may be seen in the middle of its line; the newline that we then write
-        first makes a blank line, which every reader skips (facts: pi-omp §2.6).
+        Behind half a line of another program a newline is written first. If the other program ends its line in that
+        moment, the newline makes a blank line, which every reader skips (facts: pi-omp §2.6).
 
-        On an error what was written is cut away again, when the tail is provably ours; where it is not, the
-        next `put` starts a new line.
+        On an error what was written is cut away again, when the tail is provably ours; where another program has
+        written behind it, it is overwritten with blanks. Where neither is possible, the next `put` starts a new line.
+
+        Raises:
+            ForeignHalfLine: Another program is in the middle of a line, and `waits_for_half_lines` is set.
+            StorageFailed: Other programs wrote between or before our lines at each of several attempts.
+
         """
         expected = self.size + len(data)
-        present = self.present()
-        tail = self._tail if present == self.size and not self.was_touched else self._read_tail(present)
-        if present == self.size and tail != self._tail:
-            raise self.distrust()
-        if present and not tail.endswith(b"\n") and not data.startswith(b"\n"):
-            data = b"\n" + data
-        end = self._write_at(present, data)
-        written = os.fstat(self._fd)
-        self.size, self._modified_ns = written.st_size, written.st_mtime_ns
-        if self.size == end == present + len(data):
-            self._tail = (tail + data)[-_KNOWN_TAIL:]
-        else:
-            self._tail = self._read_tail(self.size)
-        return Placed(end - len(data), data, drifted=self.size != expected)
+        for _ in range(_ATTEMPTS):
+            start, tail = self._known_end()
+            lines = data if tail.endswith(b"\n") or not start or data.startswith(b"\n") else b"\n" + data
+            pieces = self._append(start, lines)
+            if is_one_piece(pieces) and self._starts_line(pieces[0], start):
+                return self._placed(Piece(pieces[0].offset, lines), start, tail, expected)
+            self._blank(pieces)
+        raise StorageFailed(
+            f"{self.path}: another program keeps writing into the middle of our lines", path=str(self.path)
+        )
 
     def sync(self) -> None:
         """Make what is written durable. After an `OSError` only `renew` may try again, never this."""
@@ -166,6 +171,13 @@ class LogFile:
             raise ValueError(f"there is no tail at {start} in a log of {size} bytes")
         self._refuse_growth(size)
         where = self._keep_beside(f"torn-{seq}", start)
+        try:
+            self._refuse_growth(
+                size
+            )  # copying takes milliseconds, in which another program may go on writing
+        except BaseException:
+            where.unlink()
+            raise
         self._truncate(start)
         self._calls.fsync(self._fd)
         self.set_size(start)
@@ -215,28 +227,62 @@ class LogFile:
         self.was_touched = self.was_touched or held.st_mtime_ns != self._modified_ns
         return held.st_size
 
-    def _write_at(self, start: int, data: bytes) -> int:
-        """Append; returns the offset behind our last byte."""
-        view = memoryview(data)
-        done = pieces = 0
+    def _known_end(self) -> tuple[int, bytes]:
+        """How many bytes the file has, and the last of them."""
+        present = self.present()
+        tail = self._tail if present == self.size and not self.was_touched else self._read_tail(present)
+        if present == self.size:
+            if tail != self._tail:
+                raise self.distrust()
+        elif self.waits_for_half_lines and not tail.endswith(b"\n"):
+            raise ForeignHalfLine(present)
+        return present, tail
+
+    def _append(self, start: int, data: bytes) -> list[Piece]:
+        """Write `data` at the end, which was at `start`; where it lies."""
+        pieces: list[Piece] = []
         try:
-            while done < len(view):
-                done += self._calls.write(self._fd, view[done:])
-                pieces += 1
+            append_pieces(self._fd, data, self._calls.write, pieces)
         except OSError:
-            if done and os.fstat(self._fd).st_size == start + done:
-                # Where that is refused too the half line stays; the next `put` starts a new one behind it.
-                with suppress(OSError):
-                    self._truncate(start)
+            with suppress(OSError, LogReplaced):
+                self._take_back(pieces)
             raise
-        if os.fstat(self._fd).st_size == start + done:
-            return start + done
-        end = os.lseek(self._fd, 0, os.SEEK_CUR)  # O_APPEND leaves it behind our last byte
-        if pieces > 1 and end != start + done:
-            raise StorageFailed(
-                f"{self.path}: another program wrote into the middle of a line", path=str(self.path)
-            )
-        return end
+        return pieces
+
+    def _take_back(self, pieces: list[Piece]) -> None:
+        """Remove a part of what was to be written. Where that is refused it stays, and `put` starts a new line."""
+        if pieces and is_one_piece(pieces) and os.fstat(self._fd).st_size == pieces[-1].end:
+            self._truncate(pieces[0].offset)
+        else:
+            self._blank(pieces)
+
+    def _starts_line(self, piece: Piece, start: int) -> bool:
+        """Whether what was written at the end, which was at `start`, is on a line of its own."""
+        return (
+            piece.offset == start
+            or piece.data.startswith(b"\n")
+            or self.read(piece.offset - 1, piece.offset) == b"\n"
+        )
+
+    def _placed(self, written: Piece, start: int, tail: bytes, expected: int) -> Placed:
+        status = os.fstat(self._fd)
+        self.size, self._modified_ns = status.st_size, status.st_mtime_ns
+        if self.size == written.end == start + len(written.data):
+            self._tail = (tail + written.data)[-_KNOWN_TAIL:]
+        else:
+            self.was_touched = True
+            self._tail = self._read_tail(self.size)
+        blanked, self._blanked = tuple(self._blanked), []
+        return Placed(written.offset, written.data, drifted=self.size != expected, blanked=blanked)
+
+    def _blank(self, pieces: list[Piece]) -> None:
+        """Overwrite bytes of ours that nobody was told of and behind which another program may have written."""
+        self.was_touched = True
+        for piece in pieces:
+            if self.read(piece.offset, piece.end) != piece.data:
+                raise self.distrust()
+            self._blanked.append(blank_out(self._fd, piece, self._calls.overwrite))
+        self._note_change()
 
     def _truncate(self, size: int) -> None:
         self._calls.ftruncate(self._fd, size)

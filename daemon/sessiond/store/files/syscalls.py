@@ -28,11 +28,25 @@ def _sync_data(fd: int) -> None:
         fcntl.fcntl(fd, _FULL_SYNC)
 
 
+def _overwrite(fd: int, data: bytes, offset: int) -> int:
+    """`os.pwrite` for a descriptor opened to append, which Linux would otherwise let append here, too."""
+    flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+    fcntl.fcntl(fd, fcntl.F_SETFL, flags & ~os.O_APPEND)
+    try:
+        return os.pwrite(fd, data, offset)
+    finally:
+        fcntl.fcntl(fd, fcntl.F_SETFL, flags)
+
+
 @dataclass(frozen=True, slots=True)
 class Syscalls:
-    """What reaches the disk. Each raises `OSError` as the function of `os` does; `write` may write less."""
+    """What reaches the disk. Each raises `OSError` as the function of `os` does.
+
+    `write` appends. `overwrite` writes at an offset, to a descriptor opened to append, too. Both may write less.
+    """
 
     write: Callable[[int, bytes | memoryview], int] = os.write
+    overwrite: Callable[[int, bytes, int], int] = _overwrite
     fdatasync: Callable[[int], None] = _sync_data
     fsync: Callable[[int], None] = _sync_fully
     ftruncate: Callable[[int, int], None] = os.ftruncate
