@@ -14,10 +14,12 @@ from sessiond.hub import errors as hub
 from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.server import errors
+from sessiond.session.dialects.recognition import ForeignProgram
 from sessiond.session.problems import Problem
 from sessiond.store import base as store
 from support import logs
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
+from support.dialect_files import DATA
 from support.disk import Disk
 from support.shared import started
 from support.summarizers import SMALL, summarizing, talk
@@ -114,6 +116,10 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
         case "damaged":
             (tmp_path / "none.jsonl").write_bytes(b"")
             return await refusal(peer.call("session/open", path=str(tmp_path / "none.jsonl")))
+        case "foreignDialect":
+            theirs = tmp_path / "go.jsonl"
+            theirs.write_bytes((DATA / "go.jsonl").read_bytes())
+            return await refusal(peer.call("session/open", path=str(theirs)))
         case "storageFull":
             at.disk.refuse("write", 1, error=errno.ENOSPC)
             return await append(user("x"))
@@ -268,7 +274,7 @@ def made(kind: type[Exception]) -> Exception:
     """An exception of this class, its arguments by the types that they ask for."""
     samples: dict[str, Any] = {
         "str": "x", "str | None": "x", "int": 1, "int | None": 1, "Problem": Problem("damagedHeader", 1, 0, "why"),
-        "list[str]": ["x"], "list[str] | None": ["x"],
+        "list[str]": ["x"], "list[str] | None": ["x"], "ForeignProgram": ForeignProgram("x", "X", importable=True),
     }  # fmt: skip
     if "__init__" not in vars(kind):
         return kind("why")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sessiond.hub import recent, renamed
-from sessiond.hub.errors import Damaged, NothingToContinue, SessionNotFound, SessionTrashed
+from sessiond.hub.errors import Damaged, ForeignDialect, NothingToContinue, SessionNotFound, SessionTrashed
 from sessiond.hub.index.index import Index
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
@@ -93,7 +93,7 @@ class Continuing:
             if ref is not None:
                 try:
                     return await find(ref)
-                except (SessionNotFound, SessionTrashed, Damaged, LogExists):
+                except (SessionNotFound, SessionTrashed, Damaged, ForeignDialect, LogExists):
                     continue
         return None
 

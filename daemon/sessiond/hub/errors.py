@@ -3,6 +3,10 @@
 `server.errors` gives them their kinds and codes.
 """
 
+import shlex
+
+from sessiond.session.dialects.recognition import ForeignProgram
+from sessiond.session.lines import sound
 from sessiond.session.problems import Problem
 
 
@@ -211,6 +215,26 @@ class Damaged(HubError):
         super().__init__(f"{path} holds no session: {problem.reason}. The file was not touched.")
         self.path = path
         self.problem = problem
+
+
+class ForeignDialect(HubError):
+    """{path} is a session file of another program ({program}), which sessiond does not open in place.
+
+    To import it, run `sessiond import {path}`. The file is unchanged. Where no importer exists, the message says so.
+    """
+
+    def __init__(self, path: str, program: ForeignProgram) -> None:
+        path = sound(path)
+        self.path = path
+        self.dialect = program.dialect
+        self.import_command = f"sessiond import {shlex.quote(path)}" if program.importable else None
+        remedy = (
+            f"To import it, run `{self.import_command}`." if program.importable else "It cannot be imported."
+        )
+        super().__init__(
+            f"{path} is a session file of another program ({program.name}), which sessiond does not open in place. "
+            f"{remedy} The file is unchanged."
+        )
 
 
 class UnsupportedVersion(HubError):

@@ -12,7 +12,8 @@ import msgspec
 
 from sessiond.hub import clock
 from sessiond.session.dialects import codex, known
-from sessiond.session.dialects.source import Source
+from sessiond.session.dialects.recognition import without_importer
+from sessiond.session.dialects.source import Source, first_objects
 from sessiond.session.dialects.weaving import Imported
 
 MAX_BYTES: Final = 1 << 30
@@ -57,7 +58,10 @@ def read(path: str, dialect: str | None, titles: "Titles") -> Imported:
     if path.endswith(".zst"):
         raise NotImported("it is compressed: unpack it first, with `zstd -d`")
     data, modified = _bytes(path)
-    spoken = dialect or known.detect(data[: known.HEAD_BYTES])
+    head = data[: known.HEAD_BYTES]
+    if dialect is None and (program := without_importer(first_objects(head))) is not None:
+        raise NotImported(f"sessiond cannot import session files of {program.name}")
+    spoken = dialect or known.detect(head)
     if spoken is None and path.endswith(".json"):
         spoken = known.detect(data)
     if spoken is None:

@@ -18,7 +18,7 @@ from sessiond.hub.cleaning import Cleaning
 from sessiond.hub.collecting import Tell, collect
 from sessiond.hub.compacting import Compactions
 from sessiond.hub.continuing import Continuing
-from sessiond.hub.errors import Draining, InvalidRequest
+from sessiond.hub.errors import Draining, ForeignDialect, InvalidRequest
 from sessiond.hub.events import Followers, Listener, Onlooker
 from sessiond.hub.exchange import Exchange
 from sessiond.hub.history import History
@@ -381,6 +381,8 @@ class Hub:
             try:
                 await found.load()
                 return await self._files.trash(found.log, reason) if may_go(found) else None
+            except ForeignDialect:
+                return None
             finally:
                 await found.log.close()
 

@@ -17,11 +17,13 @@ from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import HubError, InvalidRequest
 from sessiond.hub.exchange import Reporting
 from sessiond.hub.foreign_files import NotImported, Titles
+from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import Placement
 from sessiond.protocol import types as t
 from sessiond.session import lines
 from sessiond.session.dialects import landing
+from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.dialects.weaving import Imported, Woven
 from sessiond.session.tree import Tree
 from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull, Store
@@ -95,7 +97,7 @@ class Imports:
         return t.ImportResult(sessions=sessions, skipped=skipped, skipped_count=count)
 
     async def _take(self, path: str, run: _Run) -> t.ImportedSession:
-        if path in run.ours:
+        if path in run.ours and not await asyncio.to_thread(self._is_foreign, path):
             raise NotImported("it is a session of sessiond already")
         imported = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles)
         names = landing.candidates(imported, path)
@@ -113,9 +115,15 @@ class Imports:
         ref = run.refs.get(session_id) if live is None else live.log.ref
         return None if ref is None else await asyncio.to_thread(self._scan, ref)
 
+    def _is_foreign(self, ref: str) -> bool:
+        """Whether a file in a folder of sessions is another program's, and so no session of this store."""
+        return foreign_program_of(lambda size: bytes_of(self._files, ref, 0, size)) is not None
+
     def _scan(self, ref: str) -> "_Scanned | None":
         scanned = _Scanned()
         try:
+            if self._is_foreign(ref):
+                return None
             for data in self._files.scan(ref):
                 scanned.take(data)
         except LogNotFound:

@@ -6,10 +6,11 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from sessiond.hub.errors import EntryNotFound
+from sessiond.hub.errors import EntryNotFound, ForeignDialect
 from sessiond.session import tree as trees
 from sessiond.session.batches import first_cut_off, told_of_cut_off
 from sessiond.session.context import Context, build_context, extend_context
+from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.lines import NotAnEntry, skim
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
@@ -51,7 +52,13 @@ class LoadedSession:
         """What the log held before a rewrite that is under way: the tree's rows lie in these bytes."""
 
     async def load(self) -> None:
-        """Read the whole log, a slice at a time; a batch that a crash cut off is set aside as a whole."""
+        """Read the whole log, a slice at a time; a batch that a crash cut off is set aside as a whole.
+
+        Raises `ForeignDialect` for a file of another program.
+        """
+        program = foreign_program_of(lambda size: self.log.read(0, min(size, self.log.size)))
+        if program is not None:
+            raise ForeignDialect(self.log.path or self.log.session_id, program)
         await read_into(self.tree, self.log.scan())
         first = first_cut_off(self.tree, self.log.read)
         if first is not None:

@@ -146,6 +146,11 @@ ADVICE: Final[dict[str, Advice]] = {
         "The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.",
         "Mend the file by hand, or leave it. `session/open` by path still shows what could be read.",
     ),
+    "foreignDialect": Advice(
+        "The file is a session of another program: `dialect` names its format, `path` the file. Such files are "
+        "imported, not opened, migrated or appended to. No byte was changed.",
+        "Run `importCommand`, or call `session/import`. If `importCommand` is absent, the format has no importer.",
+    ),
     "outcomeUnknown": Advice(
         "The daemon ended before it answered: what was asked may have been carried out, or not. "
         "Only `sessiond attach` answers so.",

@@ -35,6 +35,7 @@ CODES: Final[dict[str, int]] = {
     "sessionTrashed": 1410,
     "nothingToCompact": 1412,
     "tooLarge": 1413,
+    "foreignDialect": 1415,
     "wouldBreakTree": 1422,
     "invalidEntry": 1422,
     "foreignWriter": 1423,
@@ -77,3 +78,5 @@ class ErrorData(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True
     rule: str | None = None
     report_id: str | None = None
     retry_after_ms: int | None = None
+    dialect: str | None = None
+    import_command: str | None = None

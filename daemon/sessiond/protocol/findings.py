@@ -97,6 +97,17 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Something lies among the files of sessiond that is none of them.",
         "Look at it: ls -ld {path}.",
     ),
+    "foreignDialect": Kind(
+        "warning",
+        "A session file of another program lies where sessiond looks for sessions. It is neither listed nor opened.",
+        "Import it: sessiond import {path}.",
+    ),
+    "unsupportedDialect": Kind(
+        "note",
+        "A session file of another program lies where sessiond looks for sessions, and its format has no importer. "
+        "It is neither listed nor opened.",
+        "Move it to another folder if it should not be reported: {path}.",
+    ),
     "sameSession": Kind(
         "warning",
         "Several files hold a session of the same id; an id leads to one of them only.",

@@ -29,7 +29,7 @@ class Notification(Generic[P]):
     params: type[P]
 
 
-_READ = ("sessionNotFound", "sessionTrashed", "damaged", "storageFailed", "foreignWriter")
+_READ = ("sessionNotFound", "sessionTrashed", "damaged", "foreignDialect", "storageFailed", "foreignWriter")
 _WRITE = (*_READ, "readOnly", "storageFull", "draining")
 _SUMMARY = ("noSummarizer", "summarizerFailed")
 

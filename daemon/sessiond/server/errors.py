@@ -152,6 +152,11 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (hub.Draining, "draining", lambda _e: {"retry_after_ms": 200}),
     (hub.Overloaded, "overloaded", lambda _e: {"retry_after_ms": 500}),
     (hub.Damaged, "damaged", _damaged),
+    (
+        hub.ForeignDialect,
+        "foreignDialect",
+        lambda e: {"path": e.path, "dialect": e.dialect, "import_command": e.import_command},
+    ),
     (store.StorageFull, "storageFull", _storage),
     (store.StorageFailed, "storageFailed", _storage),
 )

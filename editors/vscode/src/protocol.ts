@@ -1946,6 +1946,8 @@ export interface ErrorData {
   rule?: string | null;
   reportId?: string | null;
   retryAfterMs?: number | null;
+  dialect?: string | null;
+  importCommand?: string | null;
 }
 
 /** One message of the conversation, in the agents' own format. */
@@ -2219,7 +2221,7 @@ export interface Draft {
 }
 
 /** The stable name of an error: match this, never the message. */
-export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "unauthenticated" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "sessionTrashed" | "nothingToCompact" | "tooLarge" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "overloaded" | "damaged" | "outcomeUnknown" | "unreachable" | "storageFull" | "storageFailed";
+export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalidParams" | "internal" | "notInitialized" | "cancelled" | "unauthenticated" | "sessionNotFound" | "entryNotFound" | "blobNotFound" | "leafConflict" | "idReused" | "alreadyExists" | "cursorExpired" | "sessionTrashed" | "nothingToCompact" | "tooLarge" | "foreignDialect" | "wouldBreakTree" | "invalidEntry" | "foreignWriter" | "readOnly" | "noSummarizer" | "summarizerFailed" | "unsupportedVersion" | "draining" | "overloaded" | "damaged" | "outcomeUnknown" | "unreachable" | "storageFull" | "storageFailed";
 
 /** Every request: what it takes, answers and may fail with. */
 export interface Requests {
@@ -2236,7 +2238,7 @@ export interface Requests {
    *
    * A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix.
    */
-  "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "alreadyExists" };
+  "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" };
   /** Stop using a session. Closing a draft as its last client moves the draft to the trash. */
   "session/close": { params: CloseParams; result: CloseResult; errors: "sessionNotFound" | "sessionTrashed" };
   /**
@@ -2246,7 +2248,7 @@ export interface Requests {
    * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
    * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
    */
-  "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "draining" };
+  "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "draining" };
   /**
    * List sessions, newest first, a page at a time.
    *
@@ -2268,15 +2270,15 @@ export interface Requests {
    */
   "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "sessionTrashed" | "cursorExpired" | "storageFailed" };
   /** What is known of a session, with the problems of its file. Does not open or subscribe. */
-  "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" };
+  "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
   /** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
-  "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Where the paths to two entries part, and what each has from there on: entries, files, tokens, cost.
    *
    * `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
    */
-  "session/compare": { params: CompareParams; result: CompareResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/compare": { params: CompareParams; result: CompareResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Add entries to a session: all of them, or none.
    *
@@ -2291,15 +2293,15 @@ export interface Requests {
    * results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
    * on.
    */
-  "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
+  "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
   /**
    * Read entries in log order: after a seq, around an entry, or exactly the given ids.
    *
    * They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
    */
-  "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
+  "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
-  "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
+  "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
    * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
    *
@@ -2307,20 +2309,20 @@ export interface Requests {
    * their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
    * nearest visible ancestor, in the middle, and `cursor` is of no effect.
    */
-  "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
+  "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
    * Read one entry as a Markdown document, to be shown by an editor.
    *
    * All that was said stands in fences that it cannot end. Texts that were cut are whole again.
    */
-  "session/entryDocument": { params: EntryDocumentParams; result: EntryDocumentResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/entryDocument": { params: EntryDocumentParams; result: EntryDocumentResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
    *
    * A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to `through` until that is `seq`; and
    * when something was appended, again. So every row comes once, and every mark that changed one that came before.
    */
-  "session/page": { params: PageParams; result: PageResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" };
+  "session/page": { params: PageParams; result: PageResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
   /**
    * Get the document in which an editor's webview shows the rows of `session/page`.
    *
@@ -2337,14 +2339,14 @@ export interface Requests {
    * an aborted turn, two turns of one role) is left out, closed or joined. `explain` tells of every entry of the
    * path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
    */
-  "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Find where a session could be cut, and what would have to be summarised. Nothing is changed.
    *
    * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
    * become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
    */
-  "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Let a summary stand for the older part of a session.
    *
@@ -2354,19 +2356,19 @@ export interface Requests {
    * `session/prepareCompaction`.
    * To undo it, move the leaf to `previousLeafId` with `session/branch`.
    */
-  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
+  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
   /**
    * Choose, for one session, when it is compacted by itself; null goes back to the configuration.
    *
    * The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
    */
-  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
+  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
   /**
    * What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
    *
    * Nothing is changed. A null `targetId` is the place before the first entry.
    */
-  "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
    *
@@ -2374,13 +2376,13 @@ export interface Requests {
    * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
    * somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
    */
-  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
+  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
   /**
    * Cut the path to an entry into a new session, labels rebuilt, and open that.
    *
    * `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
    */
-  "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" };
+  "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" };
   /**
    * Read session files of other programs: a file, a folder with all below it, or several of both.
    *
@@ -2401,35 +2403,35 @@ export interface Requests {
    * Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
    * kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
    */
-  "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" | "tooLarge" | "storageFull" };
+  "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "tooLarge" | "storageFull" };
   /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
-  "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" };
+  "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" };
   /** Give the session a title; an empty one takes it away. The title is a line of the log. */
-  "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
+  "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
   /** Add and remove words to filter sessions by, or with `tags` replace them all. */
-  "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
+  "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
   /** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
-  "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "entryNotFound" };
+  "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
    * Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
    *
    * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
    * `id`, which becomes that of the line, the request may be sent again for ever and counts once.
    */
-  "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
    * Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
    *
    * All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
    */
-  "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
+  "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
    * Hear of every change of a session from now on, and with `after` of what was missed since.
    *
    * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
    * would be too much, `mode` is `snapshot` and says so: read the tree anew.
    */
-  "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" };
+  "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
   /** Hear no more of a session; it stays open for this client. */
   "session/unsubscribe": { params: UnsubscribeParams; result: UnsubscribeResult; errors: never };
   /** Wait until every line of a session (of all, without `sessionId`) would survive a power cut. */
@@ -2440,14 +2442,14 @@ export interface Requests {
    * Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was
    * is kept beside it. Whoever has the session open goes on.
    */
-  "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "alreadyExists" };
+  "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "alreadyExists" };
   /**
    * Move a session to the trash, whoever has it open; `session/restore` is the way back.
    *
    * It is closed for every client, and everybody is told. A session in a folder of another program goes only when
    * it is named by `path`, the absolute path of its file.
    */
-  "session/delete": { params: DeleteParams; result: DeleteResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "storageFailed" | "foreignWriter" | "alreadyExists" | "storageFull" | "draining" };
+  "session/delete": { params: DeleteParams; result: DeleteResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" | "storageFull" | "draining" };
   /**
    * Put a session of the trash back to where it was, byte for byte.
    *
@@ -2671,6 +2673,8 @@ export const errorCodes = {
   nothingToCompact: 1412,
   /** A frame, an entry, a batch or a context has more than `limit` (it has `actual`). */
   tooLarge: 1413,
+  /** The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed. */
+  foreignDialect: 1415,
   /** The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path. */
   wouldBreakTree: 1422,
   /** A draft is no entry: not an object, without `type` or a field of its type, or with a bad id. */

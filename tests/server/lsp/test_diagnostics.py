@@ -10,6 +10,7 @@ from lsprotocol import types
 from sessiond.session.problems import PROBLEMS
 from support import logs
 from support.daemons import Running
+from support.dialect_files import DATA
 from support.editors import choose, document, edit, editor, said, show, texts_at
 
 ASKS = types.ClientCapabilities(
@@ -158,3 +159,28 @@ async def test_the_quick_fix_leaves_the_file_as_it_is(served: Running, tmp_path:
     assert answer["entryCount"] == 1
     assert "problems" not in answer
     assert answer["cwd"].startswith("/")
+
+
+@pytest.mark.parametrize(
+    "name", ["claude-code", "codex", "gemini", "go", "operator", "operator-program", "pi4", "qwen"]
+)
+async def test_a_session_file_of_another_program_is_named_as_such_and_stays_unchanged(
+    served: Running, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / f"{name}.jsonl"
+    path.write_bytes((DATA / path.name).read_bytes())
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    async with editor(served.home, ASKS) as client:
+        for found in (await asked(client, path), await asked_with_text(client, path)):
+            [it] = found
+            assert (it.code, it.severity) == ("foreignDialect", types.DiagnosticSeverity.Information)
+            assert str(path) in it.message
+        symbols = await client.text_document_document_symbol_async(types.DocumentSymbolParams(document(path)))
+        assert not symbols
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+
+
+async def asked_with_text(client: Any, path: Path) -> list[types.Diagnostic]:
+    """The answer after the editor has sent the text of the file."""
+    show(client, path)
+    return await asked(client, path)

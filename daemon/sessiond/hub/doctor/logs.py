@@ -11,6 +11,7 @@ from typing import Final
 
 from sessiond.hub.doctor.scope import Scope
 from sessiond.session import blobs
+from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
 from sessiond.session.flaws import whole_log
 from sessiond.session.problems import Problem
 from sessiond.session.tree import Tree
@@ -122,6 +123,10 @@ def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             scope.add("strangeFile", "it is no file", log.path, severity="warning")
             return
+        program = foreign_program_of(lambda size: os.pread(descriptor, size, 0))
+        if program is not None:
+            _note_foreign(scope, log, program)
+            return
         tree, named = _settled(descriptor)
     except OSError as error:
         scope.add("unreadable", f"it cannot be read: {error.strerror}", log.path)
@@ -137,6 +142,11 @@ def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
         found.own.add(log.path)
     if tree.header is not None:
         found.by_id.setdefault(tree.header.id, []).append(log.path)
+
+
+def _note_foreign(scope: Scope, log: _Log, program: ForeignProgram) -> None:
+    kind = "foreignDialect" if program.importable else "unsupportedDialect"
+    scope.add(kind, f"it is a session file of another program ({program.name})", log.path)
 
 
 def _settled(descriptor: int) -> tuple[Tree, set[str]]:

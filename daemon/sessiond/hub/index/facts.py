@@ -9,6 +9,7 @@ import msgspec
 
 from sessiond.hub import catalogue
 from sessiond.protocol import types as t
+from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.tree import Tree
 from sessiond.store.base import Store, Stored
 
@@ -51,7 +52,10 @@ def read_facts(store: Store, stored: Stored, tree: Tree) -> Facts:
     tree.finish()
     held = b"".join(parts)
     head = hash_of(held[:HEAD] if starts_new else bytes_of(store, stored.ref, 0, HEAD))
-    if tree.damaged:
+    program = foreign_program_of(
+        lambda size: held[:size] if starts_new else bytes_of(store, stored.ref, 0, size)
+    )
+    if tree.damaged or program is not None:
         return Facts(stored, head, None, (), b"[]")
     listed = catalogue.listed(tree, read, path=stored.ref, draft=stored.draft, size=stored.size)
     labels = tuple((target, label.text) for target, label in tree.labels.items())

@@ -4,9 +4,11 @@ from typing import Final
 
 from lsprotocol import types
 
-from sessiond.server.lsp.documents import Document
+from sessiond.hub.errors import ForeignDialect
+from sessiond.server.lsp.documents import Document, path_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.naming import id_range
+from sessiond.session.dialects.recognition import ForeignProgram
 from sessiond.session.problems import PROBLEMS, Problem
 from sessiond.session.steps import ROWS_A_STEP, Steps
 
@@ -33,9 +35,21 @@ async def diagnostics(editor: Editor, uri: str) -> list[types.Diagnostic]:
     if not editor.wishes.diagnostics:
         return []
     async with editor.documents.at(uri) as document:
-        if document is None:
-            return []
-        return await document.session.drive(_diagnostics(document))
+        if document is not None:
+            return await document.session.drive(_diagnostics(document))
+    program = await editor.documents.foreign_program(uri)
+    return [] if program is None else [_of_foreign_file(uri, program)]
+
+
+def _of_foreign_file(uri: str, program: ForeignProgram) -> types.Diagnostic:
+    start = types.Position(0, 0)
+    return types.Diagnostic(
+        range=types.Range(start, start),
+        severity=types.DiagnosticSeverity.Information,
+        code="foreignDialect",
+        source=SOURCE,
+        message=str(ForeignDialect(path_of(uri) or uri, program)),
+    )
 
 
 def _diagnostics(document: Document) -> Steps[list[types.Diagnostic]]:

@@ -16,13 +16,14 @@ from weakref import WeakValueDictionary
 
 from lsprotocol import types
 
-from sessiond.hub.errors import HubError
+from sessiond.hub.errors import ForeignDialect, HubError
 from sessiond.hub.hub import Hub
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.server.lsp import position
 from sessiond.server.lsp.position import Encoding
 from sessiond.server.lsp.texts import Text
+from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
 from sessiond.session.looks import is_session
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
@@ -158,11 +159,24 @@ class Documents:
         async with contextlib.AsyncExitStack() as stack:
             found = await self._on_disk(stack, uri, path, text)
             if found is None and text is not None and text.data is not None:
-                session = await self._as_edited(uri, text)
-                found = Document(uri, session, self.encoding, text=text, path=None)
+                with contextlib.suppress(ForeignDialect):
+                    session = await self._as_edited(uri, text)
+                    found = Document(uri, session, self.encoding, text=text, path=None)
             if found is not None and not is_session(found.tree):
                 found = None
             yield found
+
+    async def foreign_program(self, uri: str) -> ForeignProgram | None:
+        """Return the program whose session file an editor shows; None for a session, and for any other text."""
+        text, path = self.texts.get(uri), path_of(uri)
+        if text is not None and text.data is not None:
+            data = text.data
+            return foreign_program_of(lambda size: data[:size])
+        if path is None or not os.path.isfile(path):  # noqa: PTH113 - bytes that are no text are a path, too
+            return None
+        with contextlib.suppress(OSError):
+            return await asyncio.to_thread(_program_of, path)
+        return None
 
     async def _on_disk(
         self, stack: contextlib.AsyncExitStack, uri: str, path: str | None, text: Text | None
@@ -218,6 +232,11 @@ class Documents:
         self.texts.pop(uri, None)
         self._buffers.pop(uri, None)
         self._matched.pop(uri, None)
+
+
+def _program_of(path: str) -> ForeignProgram | None:
+    with open(path, "rb") as file:
+        return foreign_program_of(lambda size: os.pread(file.fileno(), size, 0))
 
 
 def path_of(uri: str) -> str | None:

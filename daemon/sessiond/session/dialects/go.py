@@ -19,11 +19,11 @@ _BASE: Final = ("type", "id", "parent_id", "timestamp")
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
-    """Whether these are lines of the Go library: no other one writes `version: 1`."""
+    """Whether these are lines of the Go library: only it writes `version: 1` and gives its entries ids."""
     if not first or first[0].get("type") != "session" or "parentId" in first[0]:
         return False
     is_first_version = first[0].get("version") == 1 and not isinstance(first[0].get("version"), bool)
-    return is_first_version and not any("parentId" in value for value in first[1:])
+    return is_first_version and all("id" in value and "parentId" not in value for value in first[1:])
 
 
 def read(source: Source) -> Imported:

@@ -1405,6 +1405,8 @@
 ---@field rule? string
 ---@field reportId? string
 ---@field retryAfterMs? integer
+---@field dialect? string
+---@field importCommand? string
 
 ---One message of the conversation, in the agents' own format.
 ---@class (exact) sessiond.MessageEntry
@@ -1652,7 +1654,7 @@
 ---@field [string] any
 
 ---The stable name of an error: match this, never the message.
----@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"unauthenticated"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"sessionTrashed"|"nothingToCompact"|"tooLarge"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"overloaded"|"damaged"|"outcomeUnknown"|"unreachable"|"storageFull"|"storageFailed"
+---@alias sessiond.ErrorKind "parse"|"invalidRequest"|"methodNotFound"|"invalidParams"|"internal"|"notInitialized"|"cancelled"|"unauthenticated"|"sessionNotFound"|"entryNotFound"|"blobNotFound"|"leafConflict"|"idReused"|"alreadyExists"|"cursorExpired"|"sessionTrashed"|"nothingToCompact"|"tooLarge"|"foreignDialect"|"wouldBreakTree"|"invalidEntry"|"foreignWriter"|"readOnly"|"noSummarizer"|"summarizerFailed"|"unsupportedVersion"|"draining"|"overloaded"|"damaged"|"outcomeUnknown"|"unreachable"|"storageFull"|"storageFailed"
 
 local M = {}
 
@@ -1752,6 +1754,7 @@ M.error_codes = {
   sessionTrashed = 1410, -- The session was moved to the trash; `path` says where it is now. Nothing was written.
   nothingToCompact = 1412, -- The path ends in a compaction already, or nothing lies before the safe cut. Nothing was written.
   tooLarge = 1413, -- A frame, an entry, a batch or a context has more than `limit` (it has `actual`).
+  foreignDialect = 1415, -- The file is a session of another program: `dialect` names its format, `path` the file. Such files are imported, not opened, migrated or appended to. No byte was changed.
   wouldBreakTree = 1422, -- The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
   invalidEntry = 1422, -- A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
   foreignWriter = 1423, -- Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is.

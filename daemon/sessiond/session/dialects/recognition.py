@@ -1,0 +1,100 @@
+"""Recognition of session files of other programs, which must not be opened in place as if they were sessions here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session import lines
+from sessiond.session.dialects import fields
+from sessiond.session.dialects.source import FIRST_LINES, first_objects
+
+PROBE_BYTES: Final = 64 * 1024
+"""Bytes at the start of a file that usually suffice for `is_home_format`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignProgram:
+    """The program that wrote a file: its dialect's name, the program's name, and whether an importer exists."""
+
+    dialect: str
+    name: str
+    importable: bool
+
+
+_GEMINI: Final = ForeignProgram("gemini", "Gemini CLI", importable=False)
+_QWEN: Final = ForeignProgram("qwen", "Qwen Code", importable=False)
+
+
+def foreign_program_of(read_head: Callable[[int], bytes]) -> ForeignProgram | None:
+    """Return the program that wrote a file; None for a session of sessiond, pi or oh-my-pi, or an unknown format.
+
+    `read_head` takes a number of bytes and returns as many from the start of the file, fewer where it ends.
+    """
+    head = read_head(PROBE_BYTES)
+    if is_home_format(head):
+        return None
+    from sessiond.session.dialects import home, known  # most files need none of the dialects
+
+    if len(head) >= PROBE_BYTES:
+        head = read_head(known.HEAD_BYTES)
+    program = without_importer(first_objects(head))
+    if program is not None:
+        return program
+    dialect = known.detect(head)
+    if dialect is None or dialect == home.NAME:
+        return None
+    return ForeignProgram(dialect, known.DIALECTS[dialect].about, importable=True)
+
+
+def without_importer(first: list[dict[str, Any]]) -> ForeignProgram | None:
+    """Return the program if the first lines are those of a known program whose files cannot be imported."""
+    if not first or ("type" in first[0] and first[0]["type"] in ("session", "title")):
+        return None
+    if fields.text(first[0].get("sessionId")) and "projectHash" in first[0]:
+        return _GEMINI
+    if any(
+        "parentUuid" in it and isinstance(fields.mapping(it.get("message")).get("parts"), list)
+        for it in first
+    ):
+        return _QWEN
+    return None
+
+
+def is_home_format(head: bytes) -> bool:
+    """Return whether the first lines settle that a file is a session of sessiond, pi or oh-my-pi.
+
+    This decodes as few lines as possible. False means undecided.
+    """
+    has_header = False
+    for raw in head.split(b"\n", FIRST_LINES)[:FIRST_LINES]:
+        if not raw.strip():
+            continue
+        try:
+            line = _line.decode(raw.removeprefix(lines.BOM))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return False
+        if has_header:
+            if line.parent_id is not msgspec.UNSET:
+                return False
+            if line.parentId is not msgspec.UNSET:
+                return True
+        elif line.type == "session":
+            if not isinstance(line.version, int) or line.version < 2 or not isinstance(line.timestamp, str):
+                return False
+            has_header = True
+        elif line.type != "title":
+            return False
+    return False
+
+
+class _Line(msgspec.Struct):
+    type: Any = None
+    version: Any = None
+    timestamp: Any = None
+    parentId: Any = msgspec.UNSET
+    parent_id: Any = msgspec.UNSET
+
+
+_line: Final = msgspec.json.Decoder(_Line)
