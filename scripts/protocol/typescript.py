@@ -67,11 +67,13 @@ def _definition(name: str, definition: JsonSchema) -> str:
         # An entry in a file may lack the fields of its type: only the guard below narrows to a known one.
         alias = "EntryBase" if name == "Entry" else type_name(definition)
         return f"{comment}export type {name} = {alias};"
-    if not definition["properties"]:
+    if not definition["properties"] and "patternProperties" not in definition:
         return f"{comment}export type {name} = Record<string, never>;"
     fields = [_field(field, it, definition["required"]) for field, it in definition["properties"].items()]
     if definition.get("additionalProperties"):
         fields.append("  [field: string]: unknown;\n")
+    if "patternProperties" in definition:
+        fields.append("  _meta?: unknown;\n  [extension: `x-${string}`]: unknown;\n")
     return f"{comment}export interface {name} {{\n{''.join(fields)}}}"
 
 

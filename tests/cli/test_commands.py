@@ -190,6 +190,15 @@ def test_refusals_and_mistakes_have_their_exit_codes(shell: Shell, words: tuple[
     assert "Traceback" not in ran.err
 
 
+def test_rpc_says_which_parameter_was_meant(shell: Shell) -> None:
+    session, question, _ = told(shell)
+    entry = {"type": "custom", "customType": "note"}
+    params = {"sessionId": session, "entries": [entry], "expectedLeafId": question}
+    refused = shell.run("rpc", "session/append", json.dumps(params))
+    assert refused.code == 1
+    assert "unknown parameter `expectedLeafId`. Did you mean `expectedLeaf`?" in refused.err
+
+
 def test_asking_for_a_daemon_that_is_not_there_starts_none(shell: Shell) -> None:
     assert shell.run("status").code == 69
     assert shell.run("clients").code == 69

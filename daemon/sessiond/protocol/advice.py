@@ -42,7 +42,8 @@ ADVICE: Final[dict[str, Advice]] = {
         "Look into `methods` of the handshake before you call; see `didYouMean`.",
     ),
     "invalidParams": Advice(
-        "A parameter is missing, has the wrong type or is out of range; `path` says which.",
+        "A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, "
+        "`didYouMean` lists similar names.",
         "Mend the client.",
     ),
     "internal": Advice(

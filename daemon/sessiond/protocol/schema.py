@@ -38,7 +38,10 @@ def schema() -> JsonSchema:
     return {
         "$schema": DIALECT,
         "title": "sessiond protocol",
-        "description": "JSON-RPC 2.0 between a client and the daemon. Both ignore unknown fields.",
+        "description": (
+            "JSON-RPC 2.0 between a client and the daemon. The daemon refuses unknown params, except `_meta` and "
+            "names that begin with `x-`; a client ignores unknown fields."
+        ),
         "protocolVersion": methods.PROTOCOL_VERSION,
         "methods": {method.name: _method(method) for method in methods.METHODS.values()},
         "clientMethods": {it.name: _client_method(it) for it in methods.CLIENT_METHODS.values()},
@@ -75,6 +78,8 @@ def definitions(wire: Iterable[type]) -> JsonSchema:
     if undocumented:
         raise Undocumented(undocumented)
     for name, definition in found.items():
+        if definition.get("additionalProperties") is False:
+            definition["patternProperties"] = {"^(_meta$|x-)": {}}
         definition["description"] = inspect.cleandoc(definition["description"])
         for field, comment in comments.get(name, {}).items():
             definition["properties"][field]["description"] = comment

@@ -124,10 +124,8 @@ class Client(Handler):
                     raise Draining
                 try:
                     params = route.decode(b"{}" if head.params is UNSET else head.params)
-                except msgspec.DecodeError as error:
-                    raise errors.InvalidParams(str(head.method), str(error)) from None
-                except RecursionError:
-                    raise errors.InvalidParams(str(head.method), "they are nested too deeply") from None
+                except (msgspec.DecodeError, RecursionError):
+                    params = route.decode_slowly(b"{}" if head.params is UNSET else head.params)
                 answer = route.call(self, params)
             except Exception as error:  # noqa: BLE001 - the one place where everything becomes an answer
                 self._answer(request_id, error)

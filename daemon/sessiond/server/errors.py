@@ -20,12 +20,22 @@ log = logging.getLogger(__name__)
 
 
 class InvalidParams(Exception):
-    """The params of {method} are not what it takes: {reason}. See `sessiond schema`."""
+    """{method}: {problem}. {hint}.
 
-    def __init__(self, method: str, reason: str) -> None:
-        reason, inside = hub.split_place(reason)
-        super().__init__(f"The params of {method} are not what it takes: {reason}. See `sessiond schema`.")
-        self.place = f"${inside}"
+    The hint is a whole sentence, or nothing.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        problem: str,
+        place: str = "$",
+        did_you_mean: list[str] | None = None,
+        hint: str = "",
+    ) -> None:
+        super().__init__(f"{method}: {problem}. {hint}".rstrip())
+        self.place = place
+        self.did_you_mean = did_you_mean or None
 
 
 class MethodNotFound(Exception):
@@ -115,7 +125,7 @@ def _storage(error: store.StorageFailed) -> dict[str, Any]:
 
 
 _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
-    (InvalidParams, "invalidParams", lambda e: {"path": e.place}),
+    (InvalidParams, "invalidParams", lambda e: {"path": e.place, "did_you_mean": e.did_you_mean}),
     (hub.InvalidRequest, "invalidParams", lambda _e: {"path": "$"}),
     (MethodNotFound, "methodNotFound", lambda e: {"did_you_mean": e.did_you_mean}),
     (UnsupportedProtocol, "unsupportedVersion", lambda _e: {"supported": versions.spoken()}),

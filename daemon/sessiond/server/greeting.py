@@ -7,6 +7,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.protocol import types as t, versions
 from sessiond.server import errors
+from sessiond.server.violations import problem_of
 
 
 class _Options(msgspec.Struct):
@@ -49,9 +50,9 @@ def read_greeting(params: bytes | Raw) -> Greeting:
         said = _decode_initialize(params)
         ours = _ours(said.initialization_options)
     except msgspec.DecodeError as error:
-        raise errors.InvalidParams("initialize", str(error)) from None
+        raise errors.InvalidParams("initialize", *problem_of(str(error))) from None
     except RecursionError:
-        raise errors.InvalidParams("initialize", "they are nested too deeply") from None
+        raise errors.InvalidParams("initialize", "params are nested too deeply") from None
     version = versions.NEWEST if ours is None else versions.common(ours.protocol_versions)
     if version is None:
         raise errors.UnsupportedProtocol(ours.protocol_versions if ours else [])

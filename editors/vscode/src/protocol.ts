@@ -19,6 +19,8 @@ export interface CreateParams {
   /** Default `false`. */
   ephemeral?: boolean;
   terminal?: Terminal | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Where a client sits: what continue-recent is scoped to. The client says, the daemon has no terminal. */
@@ -110,12 +112,16 @@ export interface OpenParams {
   sessionId?: string | null;
   path?: string | null;
   terminal?: Terminal | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Stop using a session. Closing a draft as its last client moves the draft to the trash. */
 export interface CloseParams {
   /** 1 to 128 characters. */
   sessionId: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Whether other clients still have it open, and where a draft went. */
@@ -136,6 +142,8 @@ export interface ContinueParams {
   terminal?: Terminal | null;
   /** Default `true`. */
   create?: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The chosen session and the reason. */
@@ -182,6 +190,8 @@ export interface ListParams {
   limit?: number;
   /** Default `false`. */
   drafts?: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -254,6 +264,8 @@ export interface SearchParams {
   cursor?: string | null;
   /** 1 to 1000. Default `20`. */
   limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -294,6 +306,8 @@ export interface Hit {
 export interface InfoParams {
   /** 1 to 128 characters. */
   sessionId: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
@@ -302,6 +316,8 @@ export interface StatsParams {
   sessionId: string;
   /** 1 to 64 characters. */
   leafId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The path, the whole tree, and the context at the end of the path. */
@@ -381,6 +397,8 @@ export interface CompareParams {
   leftId: string;
   /** 1 to 64 characters. */
   rightId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Both branches, and the entry at which they part (null: they begin apart). */
@@ -433,6 +451,8 @@ export interface AppendParams {
   advance?: boolean;
   /** Default `"synced"`. */
   durability?: "synced" | "written";
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The leaf and the last line after the append. */
@@ -468,12 +488,16 @@ export interface EntriesParams {
   limit?: number;
   /** Default `false`. */
   resolveBlobs?: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A place in a session's log: everything up to and including line `seq` is known. */
 export interface After {
   /** At least 0. */
   seq: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -500,6 +524,8 @@ export interface PathParams {
   limit?: number;
   /** Default `false`. */
   resolveBlobs?: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -522,6 +548,8 @@ export interface TreeParams {
   cursor?: string | null;
   /** 1 to 10000. Default `1000`. */
   limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -580,6 +608,8 @@ export interface EntryDocumentParams {
   sessionId: string;
   /** 1 to 64 characters. */
   entryId: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded. */
@@ -603,6 +633,8 @@ export interface PageParams {
   after?: number;
   /** 1 to 10000. Default `500`. */
   limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Rows in the order of the log, and rows of former parts that have another label now. */
@@ -674,6 +706,8 @@ export interface PageMark {
  */
 export interface PageDocumentParams {
   nonce: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The document; how it and its host speak is said under [`page/document`](#pagedocument). */
@@ -701,6 +735,8 @@ export interface ContextParams {
   explain?: boolean;
   /** Default `true`. */
   resolveBlobs?: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -769,6 +805,8 @@ export interface PrepareCompactionParams {
   settings?: CompactionChoice | null;
   /** What the summary should pay attention to. */
   instructions?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Some of the settings; what is left out is as the session, or else the configuration, has it. */
@@ -780,6 +818,8 @@ export interface CompactionChoice {
   reserveTokens?: number | null;
   /** 0 to 1000000000. */
   keepRecentTokens?: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A safe cut: no tool call is parted from its result. Tokens as `session/context` counts them. */
@@ -850,6 +890,8 @@ export interface CompactParams {
   expectedLeaf?: string | null;
   /** 1 to 128 characters. */
   workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The compaction that was written, and the leaf before it. */
@@ -875,6 +917,8 @@ export interface ConfigureParams {
   /** 1 to 128 characters. */
   sessionId: string;
   autoCompact?: CompactionChoice | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The settings in force; `entryId` is the line that recorded a change. */
@@ -900,6 +944,8 @@ export interface PrepareBranchParams {
   maxTokens?: number | null;
   /** What the summary should pay attention to. */
   instructions?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The entries between the old leaf and the common ancestor, and where a person would go on. */
@@ -941,6 +987,8 @@ export interface BranchParams {
   instructions?: string | null;
   /** 1 to 128 characters. */
   workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The leaf after the move; `entryId` is the branch summary when one was written. */
@@ -968,6 +1016,8 @@ export interface ForkParams {
   position?: "at" | "before";
   cwd?: string | null;
   title?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -988,6 +1038,8 @@ export interface ImportParams {
   cwd?: string | null;
   /** 1 to 128 characters. */
   workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** What became of all files. Of the skipped ones the first thousand are listed. */
@@ -1058,6 +1110,8 @@ export interface ExportParams {
   redact?: boolean;
   /** 1 to 128 characters. */
   workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** What was written. `carried` counts entries that went along where their program does not look for them. */
@@ -1098,6 +1152,8 @@ export interface LabelParams {
   targetId: string;
   /** At most 1000 characters. */
   label?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The line that recorded the change, and the session after it. */
@@ -1113,6 +1169,8 @@ export interface RenameParams {
   sessionId: string;
   /** At most 1000 characters. */
   title: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Add and remove words to filter sessions by, or with `tags` replace them all. */
@@ -1122,6 +1180,8 @@ export interface TagParams {
   add?: string[] | null;
   remove?: string[] | null;
   tags?: string[] | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
@@ -1130,6 +1190,8 @@ export interface StateParams {
   sessionId: string;
   /** 1 to 64 characters. */
   leafId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The state, and whether NOVA's rule would prune it. */
@@ -1208,6 +1270,8 @@ export interface UpdateStateParams {
   /** Prune now, whatever the limits say. Default `false`. */
   compress?: boolean;
   limits?: PruneLimits | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A decision to be recorded; without `timestamp` it is made now. */
@@ -1218,6 +1282,8 @@ export interface NewDecision {
   rationale?: string;
   /** 1 to 64 characters. */
   timestamp?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Where something lies that was made; never its content. */
@@ -1226,6 +1292,8 @@ export interface Artifact {
   name: string;
   /** 1 to 10000 characters. */
   path: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Above which the state is pruned; what is left out is as the configuration has it. */
@@ -1234,6 +1302,8 @@ export interface PruneLimits {
   maxDecisions?: number | null;
   /** 0 to 1000000000. */
   maxTokens?: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The state after exactly this change, and the line that recorded it. */
@@ -1256,6 +1326,8 @@ export interface BeginTaskParams {
   id?: string | null;
   decision?: NewDecision | null;
   limits?: PruneLimits | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** What an agent begins with; `context` is a few lines for its system prompt. */
@@ -1282,6 +1354,8 @@ export interface SubscribeParams {
   sessionId: string;
   /** At least 0. */
   after?: number | After | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`. */
@@ -1297,6 +1371,8 @@ export interface SubscribeResult {
 export interface UnsubscribeParams {
   /** 1 to 128 characters. */
   sessionId: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Whether there was a subscription. */
@@ -1308,6 +1384,8 @@ export interface UnsubscribeResult {
 export interface FlushParams {
   /** 1 to 128 characters. */
   sessionId?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** How many sessions had something to sync. */
@@ -1325,6 +1403,8 @@ export interface MoveParams {
   /** 1 to 128 characters. */
   sessionId: string;
   cwd: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1339,6 +1419,8 @@ export interface DeleteParams {
   path?: string | null;
   /** Default `""`. */
   reason?: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Which session went, from where, and where in the trash it is. */
@@ -1359,6 +1441,8 @@ export interface RestoreParams {
   /** 1 to 128 characters. */
   sessionId?: string | null;
   trashed?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /**
@@ -1376,6 +1460,8 @@ export interface CleanupParams {
   tags?: string[] | null;
   /** Default `true`. */
   dryRun?: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** What was, or with `dryRun` would be, moved to the trash, what was spared, and how many sessions stay. */
@@ -1416,6 +1502,8 @@ export interface PurgeParams {
   olderThanSeconds?: number | null;
   /** Default `true`. */
   dryRun?: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** What is gone for good, or with `dryRun` would be. */
@@ -1453,6 +1541,8 @@ export interface TrashListParams {
   cursor?: string | null;
   /** 1 to 10000. Default `50`. */
   limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** One page of the trash; `total` counts all pages. */
@@ -1470,6 +1560,8 @@ export interface TrashListResult {
 export interface HistoryAddParams {
   prompt: string;
   cwd?: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Whether the prompt was added. */
@@ -1483,6 +1575,8 @@ export interface HistoryRecentParams {
   cursor?: string | null;
   /** 1 to 1000. Default `50`. */
   limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** A page of prompts; `nextCursor` is null on the last. */
@@ -1506,12 +1600,16 @@ export interface HistorySearchParams {
   cursor?: string | null;
   /** 1 to 1000. Default `50`. */
   limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Keep some bytes, durable when this is answered. The same bytes are kept once. */
 export interface BlobPutParams {
   /** Base64. */
   data: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** Under which name they are kept; `ref` is how an entry names them. */
@@ -1531,6 +1629,8 @@ export interface BlobGetParams {
   offset?: number;
   /** 1 to 33554432. Default `33554432`. */
   limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The bytes; `nextOffset` is null when nothing is left. */
@@ -1555,6 +1655,8 @@ export interface BlobCollectParams {
   graceSeconds?: number | null;
   /** 1 to 128 characters. */
   workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** What was, or with `dryRun` would be, put into the trash, and what stays. */
@@ -1583,7 +1685,10 @@ export interface MissingBlob {
 }
 
 /** How the daemon is: version, process, sockets, sessions, memory. */
-export type StatusParams = Record<string, never>;
+export interface StatusParams {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
 
 /** Sizes in bytes, times in seconds or ISO 8601. */
 export interface StatusResult {
@@ -1628,7 +1733,10 @@ export interface RefusingSession {
 }
 
 /** Who is attached. */
-export type ClientsParams = Record<string, never>;
+export interface ClientsParams {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
 
 /** All attached clients, the asking one included. */
 export interface ClientsResult {
@@ -1663,6 +1771,8 @@ export interface DoctorParams {
   paths?: string[];
   /** 1 to 128 characters. */
   workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** What was found. `sound` when there is nothing but notes and what was mended. */
@@ -1711,7 +1821,10 @@ export interface Examined {
 }
 
 /** Stop the daemon once all is on disk. Other clients are cut off, and may start it again. */
-export type StopParams = Record<string, never>;
+export interface StopParams {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
 
 /** The process that is about to end. */
 export interface StopResult {
@@ -1729,6 +1842,8 @@ export interface DrainParams {
   reason?: string | null;
   /** 0 to 600. Default `10.0`. */
   within?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The process that ends, and which daemon that was. */
@@ -1740,6 +1855,8 @@ export interface DrainResult {
 /** Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing. */
 export interface AuthenticateParams {
   token: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
 }
 
 /** The client is in. */
@@ -2643,7 +2760,7 @@ export const errorCodes = {
   invalidRequest: -32600,
   /** This daemon has no such method. */
   methodNotFound: -32601,
-  /** A parameter is missing, has the wrong type or is out of range; `path` says which. */
+  /** A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, `didYouMean` lists similar names. */
   invalidParams: -32602,
   /** A defect of the daemon. Nothing of the request was kept unless the message says so. */
   internal: -32603,

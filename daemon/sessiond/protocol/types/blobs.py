@@ -4,12 +4,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import ProgressToken, Wire
+from sessiond.protocol.types.shared import Params, ProgressToken, Wire
 
 Hash = Annotated[str, Meta(pattern=r"^(blob:sha256:)?[0-9a-f]{64}$")]
 
 
-class BlobPutParams(Wire, frozen=True):
+class BlobPutParams(Params, frozen=True):
     """Keep some bytes, durable when this is answered. The same bytes are kept once."""
 
     data: str  # base64
@@ -24,7 +24,7 @@ class BlobPutResult(Wire, frozen=True):
     created: bool
 
 
-class BlobGetParams(Wire, frozen=True):
+class BlobGetParams(Params, frozen=True):
     """Read some bytes of a blob; `hash` may be a `ref`."""
 
     hash: Hash
@@ -40,7 +40,7 @@ class BlobGetResult(Wire, frozen=True):
     next_offset: int | None
 
 
-class BlobCollectParams(Wire, frozen=True):
+class BlobCollectParams(Params, frozen=True):
     """Find blobs that no session names, and unless `dryRun` put them into the trash.
 
     A blob younger than `graceSeconds` (default: the configuration's) stays, since the line that names it may be

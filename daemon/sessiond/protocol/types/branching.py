@@ -3,10 +3,10 @@
 from msgspec import UNSET, UnsetType
 
 from sessiond.protocol.types.compaction import FileOperations, SummarizedBy
-from sessiond.protocol.types.shared import EntryId, Json, ProgressToken, SessionId, Tokens, Wire
+from sessiond.protocol.types.shared import EntryId, Json, Params, ProgressToken, SessionId, Tokens, Wire
 
 
-class PrepareBranchParams(Wire, frozen=True):
+class PrepareBranchParams(Params, frozen=True):
     """What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
 
     Nothing is changed. A null `targetId` is the place before the first entry.
@@ -33,7 +33,7 @@ class PrepareBranchResult(Wire, frozen=True):
     editor_text: str | None  # that message
 
 
-class BranchParams(Wire, frozen=True):
+class BranchParams(Params, frozen=True):
     """Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
 
     The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from sessiond.protocol.types.shared import EntryId, Json, ProgressToken, SessionId, Tokens, Wire
+from sessiond.protocol.types.shared import EntryId, Json, Params, ProgressToken, SessionId, Tokens, Wire
 
 SummarizedBy = Literal["given", "client", "command"]
 
@@ -18,7 +18,7 @@ class CompactionSettings(Wire, frozen=True):
     keep_recent_tokens: int  # about how much stays as it is
 
 
-class CompactionChoice(Wire, frozen=True):
+class CompactionChoice(Params, frozen=True):
     """Some of the settings; what is left out is as the session, or else the configuration, has it."""
 
     enabled: bool | None = None
@@ -27,7 +27,7 @@ class CompactionChoice(Wire, frozen=True):
     keep_recent_tokens: Tokens | None = None
 
 
-class ConfigureParams(Wire, frozen=True):
+class ConfigureParams(Params, frozen=True):
     """Choose, for one session, when it is compacted by itself; null goes back to the configuration.
 
     The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
@@ -52,7 +52,7 @@ class FileOperations(Wire, frozen=True):
     modified: list[str]
 
 
-class PrepareCompactionParams(Wire, frozen=True):
+class PrepareCompactionParams(Params, frozen=True):
     """Find where a session could be cut, and what would have to be summarised. Nothing is changed.
 
     This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
@@ -83,7 +83,7 @@ class PrepareCompactionResult(Wire, frozen=True):
     settings: CompactionSettings
 
 
-class CompactParams(Wire, frozen=True):
+class CompactParams(Params, frozen=True):
     """Let a summary stand for the older part of a session.
 
     Without `summary` the daemon has one written: by this client, or another with the session open, if it

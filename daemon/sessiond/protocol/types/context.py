@@ -4,10 +4,10 @@ from typing import Literal
 
 import msgspec
 
-from sessiond.protocol.types.shared import EntryId, Format, Json, Message, SessionId, Wire
+from sessiond.protocol.types.shared import EntryId, Format, Json, Message, Params, SessionId, Wire
 
 
-class ContextParams(Wire, frozen=True):
+class ContextParams(Params, frozen=True):
     """What a model would see at `leafId` (default: the session's leaf).
 
     `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what

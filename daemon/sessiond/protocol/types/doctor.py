@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import ProgressToken, Wire
+from sessiond.protocol.types.shared import Params, ProgressToken, Wire
 
 FindingSeverity = Literal["error", "warning", "note"]
 
 
-class DoctorParams(Wire, frozen=True):
+class DoctorParams(Params, frozen=True):
     """Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
 
     With `paths`, only at these session files or folders of them. `fix` mends what can be mended without a doubt;

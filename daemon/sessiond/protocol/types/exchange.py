@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from sessiond.protocol.types.shared import EntryId, ProgressToken, SessionId, Wire
+from sessiond.protocol.types.shared import EntryId, Params, ProgressToken, SessionId, Wire
 
 Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex"]
 """Whose session files are read; `pi` is the home format, oh-my-pi's too."""
@@ -14,7 +14,7 @@ ExportFormat = Literal["jsonl", "markdown", "html", "operator", "go", "nova"]
 Path = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
-class ImportParams(Wire, frozen=True):
+class ImportParams(Params, frozen=True):
     """Read session files of other programs: a file, a folder with all below it, or several of both.
 
     The source is only read. A second import of a file adds what it has grown by, and nothing if it has not. Every
@@ -72,7 +72,7 @@ class ImportResult(Wire, frozen=True):
     skipped_count: int
 
 
-class ExportParams(Wire, frozen=True):
+class ExportParams(Params, frozen=True):
     """Write a session in the format of another program, as a transcript, or as a page (`html`) with its whole tree.
 
     With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import Wire
+from sessiond.protocol.types.shared import Params, Wire
 
 Page = Annotated[int, Meta(ge=1, le=1_000)]
 
 
-class HistoryAddParams(Wire, frozen=True):
+class HistoryAddParams(Params, frozen=True):
     """Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
 
     A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
@@ -25,7 +25,7 @@ class HistoryAddResult(Wire, frozen=True):
     added: bool
 
 
-class HistoryRecentParams(Wire, frozen=True):
+class HistoryRecentParams(Params, frozen=True):
     """The last prompts, newest first; with `cwd` those that were typed in one folder."""
 
     cwd: str | None = None
@@ -33,7 +33,7 @@ class HistoryRecentParams(Wire, frozen=True):
     limit: Page = 50
 
 
-class HistorySearchParams(Wire, frozen=True):
+class HistorySearchParams(Params, frozen=True):
     """Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it."""
 
     query: Annotated[str, Meta(max_length=1_000)]

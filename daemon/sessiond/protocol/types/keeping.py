@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from sessiond.protocol.types.sessions import ListedSession
-from sessiond.protocol.types.shared import Limit, SessionId, Wire
+from sessiond.protocol.types.shared import Limit, Params, SessionId, Wire
 
 
-class DeleteParams(Wire, frozen=True):
+class DeleteParams(Params, frozen=True):
     """Move a session to the trash, whoever has it open; `session/restore` is the way back.
 
     It is closed for every client, and everybody is told. A session in a folder of another program goes only when
@@ -28,7 +28,7 @@ class DeleteResult(Wire, frozen=True):
     trashed: str
 
 
-class RestoreParams(Wire, frozen=True):
+class RestoreParams(Params, frozen=True):
     """Put a session of the trash back to where it was, byte for byte.
 
     `sessionId` (or a unique prefix) means the one that was deleted last under this id; `trashed` says exactly which.
@@ -39,7 +39,7 @@ class RestoreParams(Wire, frozen=True):
     trashed: str | None = None
 
 
-class TrashListParams(Wire, frozen=True):
+class TrashListParams(Params, frozen=True):
     """List the sessions in the trash, those that went there last first."""
 
     cursor: str | None = None
@@ -70,7 +70,7 @@ class TrashListResult(Wire, frozen=True):
     next_cursor: str | None
 
 
-class PurgeParams(Wire, frozen=True):
+class PurgeParams(Params, frozen=True):
     """Take sessions out of the trash for good: the only act that has no inverse.
 
     One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
@@ -93,7 +93,7 @@ class PurgeResult(Wire, frozen=True):
     dry_run: bool
 
 
-class CleanupParams(Wire, frozen=True):
+class CleanupParams(Params, frozen=True):
     """Move to the trash the sessions to which nothing was written for long, or of which there are too many.
 
     `maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`

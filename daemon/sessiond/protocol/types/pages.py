@@ -5,10 +5,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import Seq, SessionId, Wire
+from sessiond.protocol.types.shared import Params, Seq, SessionId, Wire
 
 
-class PageParams(Wire, frozen=True):
+class PageParams(Params, frozen=True):
     """Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
 
     A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to `through` until that is `seq`; and
@@ -80,7 +80,7 @@ class PageResult(Wire, frozen=True):
     seq: int  # of the newest line
 
 
-class PageDocumentParams(Wire, frozen=True):
+class PageDocumentParams(Params, frozen=True):
     """Get the document in which an editor's webview shows the rows of `session/page`.
 
     It fits the rows of the same daemon, whatever the version of the editor's extension: ask again after attaching to

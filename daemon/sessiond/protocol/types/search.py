@@ -4,10 +4,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import EntryId, SessionId, Wire
+from sessiond.protocol.types.shared import EntryId, Params, SessionId, Wire
 
 
-class SearchParams(Wire, frozen=True):
+class SearchParams(Params, frozen=True):
     """Find entries by their words, in all sessions, on all branches, compacted away or not.
 
     All of `query` must be found in one entry: words, `"phrases in quotes"` and beginnings`*` of words, without

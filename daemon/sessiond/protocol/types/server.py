@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import Refuses, Terminal, Wire
+from sessiond.protocol.types.shared import Params, Refuses, Terminal, Wire
 
 
-class StatusParams(Wire, frozen=True):
+class StatusParams(Params, frozen=True):
     """How the daemon is: version, process, sockets, sessions, memory."""
 
 
@@ -46,7 +46,7 @@ class StatusResult(Wire, frozen=True):
     queued_bytes: int | None = None  # sent to clients, and not read by them yet
 
 
-class ClientsParams(Wire, frozen=True):
+class ClientsParams(Params, frozen=True):
     """Who is attached."""
 
 
@@ -71,7 +71,7 @@ class ClientsResult(Wire, frozen=True):
     clients: list[ClientInfo]
 
 
-class StopParams(Wire, frozen=True):
+class StopParams(Params, frozen=True):
     """Stop the daemon once all is on disk. Other clients are cut off, and may start it again."""
 
 
@@ -81,7 +81,7 @@ class StopResult(Wire, frozen=True):
     pid: int
 
 
-class AuthenticateParams(Wire, frozen=True):
+class AuthenticateParams(Params, frozen=True):
     """Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing."""
 
     token: str
@@ -91,7 +91,7 @@ class AuthenticateResult(Wire, frozen=True):
     """The client is in."""
 
 
-class DrainParams(Wire, frozen=True):
+class DrainParams(Params, frozen=True):
     """Make room for another daemon, as of a newer version: take no more writes, finish what was begun, and end.
 
     `within` is how many seconds requests that are being answered may still take; whoever is attached connects again,

@@ -2,10 +2,19 @@
 
 from typing import Literal
 
-from sessiond.protocol.types.shared import EntryId, Limit, Problem, SessionId, SessionInfo, Terminal, Wire
+from sessiond.protocol.types.shared import (
+    EntryId,
+    Limit,
+    Params,
+    Problem,
+    SessionId,
+    SessionInfo,
+    Terminal,
+    Wire,
+)
 
 
-class CreateParams(Wire, frozen=True):
+class CreateParams(Params, frozen=True):
     """Start a session and open it.
 
     Until its first assistant message it is a draft: as durable as any other, hidden from lists.
@@ -29,7 +38,7 @@ class SessionResult(Wire, frozen=True):
     problems: list[Problem]
 
 
-class OpenParams(Wire, frozen=True):
+class OpenParams(Params, frozen=True):
     """Open a session by id or by path, and subscribe to it.
 
     A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix.
@@ -40,7 +49,7 @@ class OpenParams(Wire, frozen=True):
     terminal: Terminal | None = None
 
 
-class CloseParams(Wire, frozen=True):
+class CloseParams(Params, frozen=True):
     """Stop using a session. Closing a draft as its last client moves the draft to the trash."""
 
     session_id: SessionId
@@ -53,7 +62,7 @@ class CloseResult(Wire, frozen=True):
     trashed: str | None
 
 
-class ContinueParams(Wire, frozen=True):
+class ContinueParams(Params, frozen=True):
     """Find the session that this terminal should go on with, and open it.
 
     First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
@@ -91,7 +100,7 @@ class ContinueResult(Wire, frozen=True):
     former: list[FormerFolder]
 
 
-class ListParams(Wire, frozen=True):
+class ListParams(Params, frozen=True):
     """List sessions, newest first, a page at a time.
 
     `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
@@ -133,13 +142,13 @@ class ListResult(Wire, frozen=True):
     previous_cursor: str | None
 
 
-class InfoParams(Wire, frozen=True):
+class InfoParams(Params, frozen=True):
     """What is known of a session, with the problems of its file. Does not open or subscribe."""
 
     session_id: SessionId
 
 
-class ForkParams(Wire, frozen=True):
+class ForkParams(Params, frozen=True):
     """Cut the path to an entry into a new session, labels rebuilt, and open that.
 
     `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
@@ -153,7 +162,7 @@ class ForkParams(Wire, frozen=True):
     title: str | None = None
 
 
-class MoveParams(Wire, frozen=True):
+class MoveParams(Params, frozen=True):
     """Let a session belong to another folder, as when a project was renamed.
 
     Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was

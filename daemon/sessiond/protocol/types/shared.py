@@ -32,7 +32,11 @@ Filter = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base of all that crosses the wire; unknown fields are ignored so that both ends may grow."""
+    """The base of all that crosses the wire. A client ignores fields that it does not know."""
+
+
+class Params(Wire, frozen=True, forbid_unknown_fields=True):
+    """The base of request params, and of the objects in them. The daemon refuses fields that it does not know."""
 
 
 RefusalReason = Literal[
@@ -104,7 +108,7 @@ class Origin(Wire, frozen=True):
     client_id: str | None = None
 
 
-class After(Wire, frozen=True):
+class After(Params, frozen=True):
     """A place in a session's log: everything up to and including line `seq` is known."""
 
     seq: Seq

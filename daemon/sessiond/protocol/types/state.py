@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import EntryId, SessionId, Tokens, Wire
+from sessiond.protocol.types.shared import EntryId, Params, SessionId, Tokens, Wire
 
 
 class Decision(Wire, frozen=True):
@@ -15,7 +15,7 @@ class Decision(Wire, frozen=True):
     timestamp: str  # ISO 8601
 
 
-class NewDecision(Wire, frozen=True):
+class NewDecision(Params, frozen=True):
     """A decision to be recorded; without `timestamp` it is made now."""
 
     decision: Annotated[str, Meta(min_length=1)]
@@ -23,7 +23,7 @@ class NewDecision(Wire, frozen=True):
     timestamp: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
 
 
-class Artifact(Wire, frozen=True):
+class Artifact(Params, frozen=True):
     """Where something lies that was made; never its content."""
 
     name: Annotated[str, Meta(min_length=1, max_length=1_000)]
@@ -59,14 +59,14 @@ class WorkingState(Wire, frozen=True):
     last_updated: str
 
 
-class PruneLimits(Wire, frozen=True):
+class PruneLimits(Params, frozen=True):
     """Above which the state is pruned; what is left out is as the configuration has it."""
 
     max_decisions: Annotated[int, Meta(ge=1, le=10)] | None = None
     max_tokens: Tokens | None = None
 
 
-class StateParams(Wire, frozen=True):
+class StateParams(Params, frozen=True):
     """The working state at `leafId` (default: the session's leaf): all updates along the path, folded."""
 
     session_id: SessionId
@@ -81,7 +81,7 @@ class StateResult(Wire, frozen=True):
     should_prune: bool
 
 
-class UpdateStateParams(Wire, frozen=True):
+class UpdateStateParams(Params, frozen=True):
     """Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
 
     `tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
@@ -111,7 +111,7 @@ class UpdateStateResult(Wire, frozen=True):
     should_prune: bool
 
 
-class BeginTaskParams(Wire, frozen=True):
+class BeginTaskParams(Params, frozen=True):
     """Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
 
     All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.

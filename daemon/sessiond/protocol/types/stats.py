@@ -1,9 +1,9 @@
 """Statistics: messages, tools, tokens and cost, of the path and of the whole tree."""
 
-from sessiond.protocol.types.shared import EntryId, SessionId, Wire
+from sessiond.protocol.types.shared import EntryId, Params, SessionId, Wire
 
 
-class StatsParams(Wire, frozen=True):
+class StatsParams(Params, frozen=True):
     """What the path to `leafId` (default: the session's leaf), and the whole tree, are made of."""
 
     session_id: SessionId
@@ -73,7 +73,7 @@ class StatsResult(Wire, frozen=True):
     leaf_id: str | None
 
 
-class CompareParams(Wire, frozen=True):
+class CompareParams(Params, frozen=True):
     """Where the paths to two entries part, and what each has from there on: entries, files, tokens, cost.
 
     `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.

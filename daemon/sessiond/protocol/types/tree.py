@@ -14,6 +14,7 @@ from sessiond.protocol.types.shared import (
     Filter,
     Format,
     Limit,
+    Params,
     Seq,
     SessionId,
     SessionInfo,
@@ -21,7 +22,7 @@ from sessiond.protocol.types.shared import (
 )
 
 
-class AppendParams(Wire, frozen=True):
+class AppendParams(Params, frozen=True):
     """Add entries to a session: all of them, or none.
 
     Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
@@ -63,7 +64,7 @@ class AppendResult(Wire, frozen=True):
     branched: bool
 
 
-class EntriesParams(Wire, frozen=True):
+class EntriesParams(Params, frozen=True):
     """Read entries in log order: after a seq, around an entry, or exactly the given ids.
 
     They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
@@ -90,7 +91,7 @@ class EntriesResult(Wire, frozen=True):
     missing_blobs: list[str] = msgspec.field(default_factory=list)
 
 
-class PathParams(Wire, frozen=True):
+class PathParams(Params, frozen=True):
     """Read the entries from the root to `leafId` (default: the session's leaf), root first."""
 
     session_id: SessionId
@@ -100,7 +101,7 @@ class PathParams(Wire, frozen=True):
     resolve_blobs: bool = False
 
 
-class EntryDocumentParams(Wire, frozen=True):
+class EntryDocumentParams(Params, frozen=True):
     """Read one entry as a Markdown document, to be shown by an editor.
 
     All that was said stands in fences that it cannot end. Texts that were cut are whole again.
@@ -118,7 +119,7 @@ class EntryDocumentResult(Wire, frozen=True):
     text: str
 
 
-class TreeParams(Wire, frozen=True):
+class TreeParams(Params, frozen=True):
     """Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
 
     `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
@@ -171,7 +172,7 @@ class TreeResult(Wire, frozen=True):
     above: list[TreeNode] = msgspec.field(default_factory=list)
 
 
-class LabelParams(Wire, frozen=True):
+class LabelParams(Params, frozen=True):
     """Bookmark an entry; an absent or empty `label` removes the bookmark."""
 
     session_id: SessionId
@@ -179,14 +180,14 @@ class LabelParams(Wire, frozen=True):
     label: Annotated[str, Meta(max_length=1_000)] | None = None
 
 
-class RenameParams(Wire, frozen=True):
+class RenameParams(Params, frozen=True):
     """Give the session a title; an empty one takes it away. The title is a line of the log."""
 
     session_id: SessionId
     title: Annotated[str, Meta(max_length=1_000)]
 
 
-class TagParams(Wire, frozen=True):
+class TagParams(Params, frozen=True):
     """Add and remove words to filter sessions by, or with `tags` replace them all."""
 
     session_id: SessionId

@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from sessiond.protocol.types.shared import After, Seq, SessionId, SessionInfo, Wire
+from sessiond.protocol.types.shared import After, Params, Seq, SessionId, SessionInfo, Wire
 
 
-class SubscribeParams(Wire, frozen=True):
+class SubscribeParams(Params, frozen=True):
     """Hear of every change of a session from now on, and with `after` of what was missed since.
 
     Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
@@ -26,7 +26,7 @@ class SubscribeResult(Wire, frozen=True):
     reason: str | None
 
 
-class UnsubscribeParams(Wire, frozen=True):
+class UnsubscribeParams(Params, frozen=True):
     """Hear no more of a session; it stays open for this client."""
 
     session_id: SessionId
@@ -38,7 +38,7 @@ class UnsubscribeResult(Wire, frozen=True):
     was_subscribed: bool
 
 
-class FlushParams(Wire, frozen=True):
+class FlushParams(Params, frozen=True):
     """Wait until every line of a session (of all, without `sessionId`) would survive a power cut."""
 
     session_id: SessionId | None = None

@@ -4,8 +4,6 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-import msgspec
-
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Nature, Pending
@@ -29,6 +27,7 @@ from sessiond.server.handlers import (
     watching,
     writing,
 )
+from sessiond.server.params import reader_of
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
@@ -37,9 +36,10 @@ Answer: TypeAlias = R | Pending | Coroutine[Any, Any, R | Pending]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a request of one method is decoded and answered."""
+    """How a request of one method is decoded and answered; see `ParamsReader` for the two ways to decode."""
 
     decode: Callable[[bytes], Any]
+    decode_slowly: Callable[[bytes], Any]
     call: Callable[[Client, Any], Any]
     nature: Nature
 
@@ -47,7 +47,8 @@ class Route:
 def _route(
     method: m.Method[P, R], call: Callable[[Client, P], Answer[R]], nature: Nature = "small"
 ) -> tuple[str, Route]:
-    return method.name, Route(msgspec.json.Decoder(method.params).decode, call, nature)
+    reader = reader_of(method)
+    return method.name, Route(reader.decode, reader.decode_slowly, call, nature)
 
 
 def _on_session(
