@@ -460,7 +460,7 @@ async def test_an_update_with_an_id_may_be_sent_again_and_counts_once(daemon: Ru
     change = {"id": "u1", "tokens": 5, "tags": ["a"], "decision": {"decision": "d"}}
     first = await update(peer, session, **change)
     await update(peer, session, tokens=1)
-    assert await update(peer, session, **change) == first
+    assert await update(peer, session, **change) == first | {"duplicate": True}
     assert (await state_of(peer, session))["tokensUsed"] == 6
     assert first["entryId"] == "u1"
     assert (await refusal(update(peer, session, id="u1", tokens=6))).kind == "idReused"
@@ -469,7 +469,8 @@ async def test_an_update_with_an_id_may_be_sent_again_and_counts_once(daemon: Ru
 async def test_a_task_with_an_id_begins_once(daemon: Running, cwd: str) -> None:
     peer, session = await started(daemon, cwd)
     first = await begin(peer, session, id="t1", decision={"decision": "d"})
-    assert await begin(peer, session, id="t1", decision={"decision": "d"}) == first
+    again = await begin(peer, session, id="t1", decision={"decision": "d"})
+    assert again == first | {"duplicate": True}
     assert (await begin(peer, session, id="t2"))["state"]["turnCount"] == 2
 
 

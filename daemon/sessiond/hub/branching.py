@@ -4,6 +4,9 @@ Appends go on meanwhile. If one of them moves the leaf, the move is refused: the
 that is left, and somebody is at work there.
 """
 
+from functools import partial
+from typing import Any
+
 import msgspec
 from msgspec import UNSET
 
@@ -13,10 +16,12 @@ from sessiond.hub.errors import LeafConflict
 from sessiond.hub.jobs import Job, Jobs, Leave, Waiter, until_stored
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import Placement
+from sessiond.hub.repeating import Repeats
 from sessiond.hub.summarizer import Assignment
 from sessiond.hub.summarizing import Summarizers, Summary
 from sessiond.protocol import types as t
 from sessiond.session.branching import BranchPreparation, prepare_branch
+from sessiond.session.commands import Command, Recorded
 from sessiond.session.tree import NONE
 
 
@@ -27,19 +32,23 @@ class Branches:
         self.configured = configured
         self._summarizers = summarizers
         self._jobs = jobs
+        self._repeats = Repeats(jobs)
 
     def branch(
-        self, live: LiveSession, params: t.BranchParams, origin: t.Origin, asker: str, waiter: Waiter
-    ) -> Leave:
-        """Begin. Raises `EntryNotFound`, `LeafConflict`."""
+        self, live: LiveSession, params: t.BranchParams, command: Command | None, origin: t.Origin, asker: str,
+        waiter: Waiter,
+    ) -> Leave:  # fmt: skip
+        """Begin, or wait for what is under way. Raises `EntryNotFound`, `LeafConflict`, `CommandReused`."""
+        repeat = self._repeats.join(live, command, waiter, partial(_recorded, params.target_id))
+        if repeat is not None:
+            return repeat
         tree, target = live.tree, row_of(live, params.target_id)
         expected = params.expected_leaf
         if expected is not UNSET and expected != tree.pending_leaf_id:
             missing = tree.seq - max(row_of(live, expected), 0)
             raise LeafConflict(expected, tree.pending_leaf_id, seq=tree.seq, missing=missing)
-        return self._jobs.begin(
-            live, lambda job: self._with_asked(job, live, params, target, origin, asker)
-        ).join(waiter)
+        job = self._jobs.begin(live, lambda new: self._with_asked(new, live, params, target, origin, asker))
+        return self._repeats.carry(live, command, job).join(waiter)
 
     async def _with_asked(
         self, job: Job, live: LiveSession, params: t.BranchParams, target: int, origin: t.Origin, asker: str
@@ -61,11 +70,12 @@ class Branches:
             )  # fmt: skip
             summary = await self._summarizers.write(assignment, live, asker, job.tell)
         draft = _draft(params, prepared, summary)
+        job.answer = {} if summary is None else {"summarizedBy": summary.by}
 
         def result(outcome: Outcome) -> t.BranchResult:
             if summary is None:
-                return moved(outcome, None, None)
-            return moved(outcome, summary.said.summary, summary.by)
+                return moved(outcome, params.target_id, None, None)
+            return moved(outcome, params.target_id, summary.said.summary, summary.by)
 
         placement = Placement(params.target_id, leaf_id)
         refusal = await job.append(live, draft, placement, origin, result)
@@ -78,12 +88,26 @@ def row_of(live: LiveSession, entry_id: str | None) -> int:
     return NONE if entry_id is None else live.row(entry_id)
 
 
-def moved(outcome: Outcome, summary: str | None, by: t.SummarizedBy | None) -> t.BranchResult:
-    """What is told of a leaf that was moved."""
+def moved(
+    outcome: Outcome, target_id: str | None, summary: str | None, by: t.SummarizedBy | None
+) -> t.BranchResult:
+    """What is told of a leaf that was moved to `target_id`, or stands on a summary there."""
+    entry_id = None if summary is None else outcome.prepared.ids[0]
     return t.BranchResult(
-        leaf_id=outcome.leaf_id, seq=outcome.seq,
-        entry_id=None if summary is None else outcome.prepared.ids[0],
+        leaf_id=entry_id or target_id, seq=outcome.seqs[0], entry_id=entry_id,
         previous_leaf_id=outcome.prepared.former_leaf, summary=summary, summarized_by=by,
+        duplicate=outcome.prepared.duplicate,
+    )  # fmt: skip
+
+
+def _recorded(target_id: str | None, line: dict[str, Any], row: int, known: Recorded) -> t.BranchResult:
+    """What is told again of a leaf that was moved, with a summary that was asked for or without."""
+    answer = known.mark.answer
+    entry_id = known.ids[0] if line.get("type") == "branch_summary" else None
+    return t.BranchResult(
+        leaf_id=entry_id or target_id, seq=row, entry_id=entry_id,
+        previous_leaf_id=answer.get("previousLeafId"), summary=line.get("summary"),
+        summarized_by=answer.get("summarizedBy"), duplicate=True,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ Appends go on meanwhile: `landing` sees to where the session stands when the sum
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -18,10 +18,12 @@ from sessiond.hub.jobs import Job, Jobs, Leave, Result, Waiter, until_stored
 from sessiond.hub.landing import Landings, land_now
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import Placement
+from sessiond.hub.repeating import Repeats
 from sessiond.hub.summarizer import Assignment
 from sessiond.hub.summarizing import Summarizers
 from sessiond.protocol import types as t
 from sessiond.session import compaction, safety, system, tokens
+from sessiond.session.commands import Command, Recorded
 from sessiond.session.compaction import Limits, Preparation
 from sessiond.session.context import Context
 from sessiond.session.steps import ROWS_A_STEP, Steps
@@ -38,6 +40,7 @@ class Request:
     params: t.CompactParams
     origin: t.Origin
     asker: str | None = None
+    command: Command | None = None
 
 
 class Compactions:
@@ -48,6 +51,7 @@ class Compactions:
         self._summarizers = summarizers
         self._jobs = jobs
         self._landings = Landings()
+        self._repeats = Repeats(jobs)
         self._asked: dict[LiveSession, Job] = {}
 
     async def prepare(
@@ -59,19 +63,29 @@ class Compactions:
         return await _prepared(live, row, settings, params.instructions), settings
 
     def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:
-        """Begin, or wait for what is under way. Raises `InvalidRequest`, `LeafConflict`, `EntryNotFound`."""
+        """Begin, or wait for what is under way.
+
+        Raises `InvalidRequest`, `LeafConflict`, `EntryNotFound`, `CommandReused`.
+        """
+        command = request.command
+        repeat = self._repeats.join(live, command, waiter, _recorded)
+        if repeat is not None:
+            return repeat
         settings = limits.in_force(self.configured, live.tree, request.params.settings)
         _refuse_unless_at_the_leaf(live, request.params.expected_leaf)
         if request.params.summary is not None:
-            return self._jobs.begin(live, lambda job: _with_given(job, live, request, settings)).join(waiter)
+            job = self._jobs.begin(live, lambda new: _with_given(new, live, request, settings))
+            return self._repeats.carry(live, command, job).join(waiter)
         if request.params.first_kept_entry_id is not None:
             raise InvalidRequest("firstKeptEntryId goes with summary: without one the daemon finds the cut")
-        job = self._asked.get(live)
-        if job is None or not job.open:
-            job = self._jobs.begin(live, lambda new: self._with_asked(new, live, request, settings))
-            self._asked[live] = job
-            job.when_ended(partial(self._forget, live, job))
-        return job.join(waiter)
+        known = self._asked.get(live)
+        # A line that is being written cannot say any more that it carries out this command, too.
+        if known is not None and known.open and not (command is not None and known.writing):
+            return self._repeats.carry(live, command, known).join(waiter)
+        job = self._jobs.begin(live, lambda new: self._with_asked(new, live, request, settings))
+        self._asked[live] = job
+        job.when_ended(partial(self._forget, live, job))
+        return self._repeats.carry(live, command, job).join(waiter)
 
     def _forget(self, live: LiveSession, job: Job) -> None:
         if self._asked.get(live) is job:
@@ -100,7 +114,7 @@ class Compactions:
             instructions=request.params.instructions,
         )  # fmt: skip
         summary = await self._summarizers.write(assignment, live, request.asker, job.tell)
-        draft, result = _compaction(request.params, summary.said, summary.by, prepared)
+        draft, result = _compaction(job, request.params, summary.said, summary.by, prepared)
         await self._landings.land(job, live, row, draft, request.origin, result)
 
 
@@ -116,7 +130,7 @@ async def _with_given(job: Job, live: LiveSession, request: Request, settings: t
         _refuse_if_idle(prepared)
     else:
         prepared = await _at_a_given_cut(live, row, params.first_kept_entry_id)
-    draft, result = _compaction(params, said, "given", prepared)
+    draft, result = _compaction(job, params, said, "given", prepared)
     if params.first_kept_entry_id is None and params.expected_leaf is UNSET:
         refusal: Exception | None = await land_now(job, live, row, draft, request.origin, result)
     else:
@@ -170,7 +184,7 @@ def _kept(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[tuple[Raw
 
 
 def _compaction(
-    params: t.CompactParams, said: t.SummarizeResult, by: t.SummarizedBy, prepared: Preparation
+    job: Job, params: t.CompactParams, said: t.SummarizeResult, by: t.SummarizedBy, prepared: Preparation
 ) -> tuple[bytes, Result]:
     """The draft of a compaction, and what is answered once it is stored. What the request says, wins."""
     tokens_before = prepared.tokens_before if params.tokens_before is None else params.tokens_before
@@ -193,15 +207,29 @@ def _compaction(
         msgspec.json.encode({"role": "compactionSummary", "summary": said.summary})
     )
 
+    tokens_after = prepared.tokens_after + summary_tokens
+    job.answer = {"summarizedBy": by, "tokensAfter": tokens_after}
+
     def result(outcome: Outcome) -> t.CompactResult:
         return t.CompactResult(
             entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0], leaf_id=outcome.leaf_id,
             previous_leaf_id=outcome.prepared.former_leaf, summary=said.summary, summarized_by=by,
             first_kept_entry_id=prepared.first_kept_entry_id or "", tokens_before=tokens_before,
-            tokens_after=prepared.tokens_after + summary_tokens,
+            tokens_after=tokens_after,
         )  # fmt: skip
 
     return msgspec.json.encode(fields), result
+
+
+def _recorded(line: dict[str, Any], row: int, known: Recorded) -> t.CompactResult:
+    """What is told again of a compaction that was stored."""
+    answer = known.mark.answer
+    return t.CompactResult(
+        entry_id=known.ids[0], seq=row, leaf_id=known.ids[0], previous_leaf_id=answer.get("previousLeafId"),
+        summary=line.get("summary", ""), summarized_by=answer.get("summarizedBy", "given"),
+        first_kept_entry_id=line.get("firstKeptEntryId", ""), tokens_before=line.get("tokensBefore", 0),
+        tokens_after=answer.get("tokensAfter", 0), duplicate=True,
+    )  # fmt: skip
 
 
 def _refuse_unless_at_the_leaf(live: LiveSession, expected: str | UnsetType | None) -> None:

@@ -106,6 +106,17 @@ class IdReused(HubError):
         self.seq = seq
 
 
+class CommandReused(HubError):
+    """The commandId {command_id} belongs to another request, a {method}. Nothing was written; use a new one."""
+
+    def __init__(self, command_id: str, method: str) -> None:
+        super().__init__(
+            f"The commandId {command_id!r:.140} belongs to another request, a {method:.40}. "
+            "Nothing was written; use a new one."
+        )
+        self.command_id = command_id
+
+
 class InvalidEntry(HubError):
     """Entry {index} of the batch cannot be stored: {reason}. Nothing of the batch was."""
 

@@ -8,10 +8,13 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeAlias
 
+import msgspec
+
 from sessiond.hub.errors import Draining, LeafConflict, WouldBreakTree
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.protocol import types as t
+from sessiond.session.commands import Command, Joined
 
 Result: TypeAlias = Callable[[Outcome], t.Wire]
 """Makes the answer of what was committed."""
@@ -40,10 +43,19 @@ class Job:
     def __init__(self, work: Work) -> None:
         self.open = True
         """Whether the outcome is still to come, so that one may join."""
+        self.commands: list[Command] = []
+        """The commands that the line which this job appends carries out."""
+        self.answer: dict[str, Any] = {}
+        """What that line notes for the answer to a repeat."""
         self._waiters: list[Waiter] = []
         self._writing = False
         self._stopping = False
         self._task = asyncio.get_running_loop().create_task(self._do(work))
+
+    @property
+    def writing(self) -> bool:
+        """Whether its line is on the way to the disk: it can carry out no further command."""
+        return self._writing
 
     def when_ended(self, call: Callable[[], None]) -> None:
         """Call something when all is done, whatever came of it."""
@@ -85,11 +97,12 @@ class Job:
             self._writing = False
             refusal = outcome if isinstance(outcome, LeafConflict | WouldBreakTree) else None
             if refusal is None:
-                self._finish(outcome if isinstance(outcome, Exception) else result(outcome))
+                self.finish(outcome if isinstance(outcome, Exception) else result(outcome))
             if not ended.done():
                 ended.set_result(refusal)
 
         self._writing = True
+        placement = msgspec.structs.replace(placement, command=self._command())
         live.append([draft], placement, "synced", origin, done)
         refusal = await ended
         if refusal is not None and self._stopping:
@@ -103,7 +116,16 @@ class Job:
             self._task.cancel()
         await asyncio.wait([self._task])
 
-    def _finish(self, outcome: t.Wire | Exception) -> None:
+    def _command(self) -> Command | None:
+        """The first command, which says of the others that its line has carried them out, too."""
+        if not self.commands:
+            return None
+        first, *others = self.commands
+        joined = tuple(Joined(id=it.id, digest=it.digest) for it in others)
+        return msgspec.structs.replace(first, answer=self.answer, joined=joined)
+
+    def finish(self, outcome: t.Wire | Exception) -> None:
+        """Tell everybody what came of it."""
         self.open = False
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
@@ -113,9 +135,9 @@ class Job:
         try:
             await work(self)
         except asyncio.CancelledError:
-            self._finish(Draining())  # only then is there still somebody who waits
+            self.finish(Draining())  # only then is there still somebody who waits
         except Exception as error:  # noqa: BLE001 - whoever waits is told; a task has nobody to tell
-            self._finish(error)
+            self.finish(error)
 
 
 class Jobs:

@@ -11,14 +11,22 @@ from msgspec import UNSET, UnsetType
 
 from sessiond.hub import clock, values
 from sessiond.hub.drafts import Draft, read_draft
-from sessiond.hub.errors import EntryNotFound, IdReused, InvalidEntry, LeafConflict, WouldBreakTree
-from sessiond.session import safety
+from sessiond.hub.errors import (
+    CommandReused,
+    EntryNotFound,
+    IdReused,
+    InvalidEntry,
+    LeafConflict,
+    WouldBreakTree,
+)
+from sessiond.session import commands, safety
 from sessiond.session.batches import MORE_FOLLOWS
+from sessiond.session.commands import Command, Mark
 from sessiond.session.tree import NONE, NewRow, Tree
 
 _encode = msgspec.json.Encoder().encode
 _POINTERS = frozenset(("leaf", "label"))
-_OURS = frozenset(("type", "id", "parentId", "timestamp"))
+_OURS = frozenset(("type", "id", "parentId", "timestamp", commands.FIELD))
 
 
 class Placement(msgspec.Struct, frozen=True, gc=False):
@@ -29,13 +37,22 @@ class Placement(msgspec.Struct, frozen=True, gc=False):
     branch_on_conflict: bool = False
     advance: bool = True
     as_found: bool = False  # entries of another program's session: what was done there is not judged
+    command: Command | None = None  # the request can be repeated: its lines name it
 
 
 AT_THE_LEAF: Final = Placement()
 
 
+def at_the_leaf(command: Command | None) -> Placement:
+    """Where what a command writes goes when it says nothing else."""
+    return AT_THE_LEAF if command is None else Placement(command=command)
+
+
 class Prepared(msgspec.Struct, frozen=True, gc=False):
-    """A batch ready to be queued: new rows, all ids in the order of the request, the leaf before and after."""
+    """A batch ready to be queued: new rows, all ids in the order of the request, the leaf before and after.
+
+    `repeated` is what the lines of an earlier request with the same command say; there are no new rows then.
+    """
 
     rows: list[NewRow]
     ids: list[str]
@@ -44,6 +61,12 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     leaf: str | None
     branched: bool = False
     is_turn: bool = False  # one new message at the leaf: the commonest batch, which changes nothing else
+    repeated: Mark | None = None
+
+    @property
+    def duplicate(self) -> bool:
+        """Whether everything was stored before."""
+        return not self.created
 
 
 def prepare(
@@ -57,6 +80,9 @@ def prepare(
             leaf = tree.pending_leaf_id
             row = _row(draft, entry_id, leaf)
             return Prepared([row], [entry_id], {entry_id}, leaf, entry_id, is_turn=True)
+    command = placement.command
+    if command is not None and (known := commands.find(tree, command, read)) is not None:
+        return _repeated(tree, command, known)
     checked = [read_draft(index, bytes(draft)) for index, draft in enumerate(drafts)]
     stored = {draft.index for draft in checked if draft.id is not None and _is_retry(tree, draft, read)}
     former_leaf = leaf = tree.pending_leaf_id
@@ -66,13 +92,14 @@ def prepare(
     rows: list[NewRow] = []
     ids: list[str] = []
     created: set[str] = set()
+    mark = None if command is None else command.mark(former_leaf)
     for draft in checked:
         if draft.index in stored:
             entry_id = draft.id or ""
         else:
-            entry_id = _new_id(tree, draft, created)
+            entry_id = _new_id(tree, draft, created, command)
             parent = _parent(tree, draft, created, parent)
-            new = _row(draft, entry_id, parent)
+            new = _row(draft, entry_id, parent, mark)
             if draft.type == "compaction" and not placement.as_found:
                 _check_compaction(tree, rows, new, read)
             rows.append(new)
@@ -84,6 +111,17 @@ def prepare(
     elif rows:
         rows.append(_leaf_row(tree, leaf, created))
     return Prepared(_as_one(rows), ids, created, former_leaf, leaf, branched)
+
+
+def _repeated(tree: Tree, command: Command, known: commands.Recorded) -> Prepared:
+    """Nothing new: a command that was carried out before. Raises `CommandReused` when it was another request."""
+    if known.digest != command.digest:
+        raise CommandReused(command.id, known.mark.method)
+    former = known.mark.answer.get("previousLeafId")
+    leaf = tree.pending_leaf_id
+    return Prepared(
+        [], known.ids, set(), former if isinstance(former, str) else None, leaf, repeated=known.mark
+    )
 
 
 def _check_compaction(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: Callable[[int], bytes]) -> None:
@@ -140,9 +178,11 @@ def free_id(tree: Tree, created: Container[str] = ()) -> str:
             return entry_id
 
 
-def _new_id(tree: Tree, draft: Draft, created: Container[str]) -> str:
+def _new_id(tree: Tree, draft: Draft, created: Container[str], command: Command | None) -> str:
     if draft.id is not None and draft.id in created:
         raise InvalidEntry(draft.index, f"the id {draft.id} stands twice in the batch - at `$.id`")
+    if draft.id is None and command is not None:
+        return commands.new_id(tree, command, draft.index, created)
     return draft.id or free_id(tree, created)
 
 
@@ -160,7 +200,7 @@ def _is_retry(tree: Tree, draft: Draft, read: Callable[[int], bytes]) -> bool:
     row = tree.any_row(draft.id or "")
     if row is None:
         return False
-    fields = dict(draft.fields)
+    fields = {name: value for name, value in draft.fields.items() if name != commands.FIELD}
     if draft.type == "leaf":
         fields.pop("parentId", None)  # it hangs on its target, whatever was asked for
     if not values.contains(read(row), fields, beside=_OURS):
@@ -168,7 +208,7 @@ def _is_retry(tree: Tree, draft: Draft, read: Callable[[int], bytes]) -> bool:
     return True
 
 
-def _row(draft: Draft, entry_id: str, parent_id: str | None) -> NewRow:
+def _row(draft: Draft, entry_id: str, parent_id: str | None, mark: Mark | None = None) -> NewRow:
     head = b'{"type":%b,"id":"%b","parentId":%b,"timestamp":%b' % (
         _encode(draft.type), entry_id.encode(), _encode(parent_id),
         _encode(draft.timestamp or clock.timestamp()),
@@ -177,6 +217,8 @@ def _row(draft: Draft, entry_id: str, parent_id: str | None) -> NewRow:
     for name, value in draft.fields.items():
         if name not in _OURS:
             parts += (b",", _encode(name), b":", value)
+    if mark is not None:
+        parts += (b",", _encode(commands.FIELD), b":", _encode(mark))
     parts.append(b"}\n")
     return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role)
 

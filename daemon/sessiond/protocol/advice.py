@@ -80,8 +80,9 @@ ADVICE: Final[dict[str, Advice]] = {
         retryable=True,
     ),
     "idReused": Advice(
-        "The session already has an entry with this id and other content. Nothing was written.",
-        "Take a new id. A retry must send the very same entry.",
+        "The session already has an entry with this id and other content, or the `commandId` belongs to another "
+        "request. Nothing was written.",
+        "Take a new id. A retry must send the very same entry, or the very same params.",
     ),
     "alreadyExists": Advice(
         "There already is a session with this id, or another file of the same session is open.",

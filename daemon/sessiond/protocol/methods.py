@@ -31,6 +31,8 @@ class Notification(Generic[P]):
 
 _READ = ("sessionNotFound", "sessionTrashed", "damaged", "foreignDialect", "storageFailed", "foreignWriter")
 _WRITE = (*_READ, "readOnly", "storageFull", "draining")
+_COMMAND = (*_WRITE, "idReused")
+"""What writes lines and may bring a `commandId`."""
 _SUMMARY = ("noSummarizer", "summarizerFailed")
 
 CREATE: Final = Method(
@@ -73,14 +75,14 @@ PREPARE_COMPACTION: Final = Method(
 )  # fmt: skip
 COMPACT: Final = Method(
     "session/compact", t.CompactParams, t.CompactResult,
-    (*_WRITE, "entryNotFound", "leafConflict", "wouldBreakTree", "nothingToCompact", *_SUMMARY),
+    (*_COMMAND, "entryNotFound", "leafConflict", "wouldBreakTree", "nothingToCompact", *_SUMMARY),
 )  # fmt: skip
-CONFIGURE: Final = Method("session/configure", t.ConfigureParams, t.ConfigureResult, _WRITE)
+CONFIGURE: Final = Method("session/configure", t.ConfigureParams, t.ConfigureResult, _COMMAND)
 PREPARE_BRANCH: Final = Method(
     "session/prepareBranch", t.PrepareBranchParams, t.PrepareBranchResult, (*_READ, "entryNotFound")
 )
 BRANCH: Final = Method(
-    "session/branch", t.BranchParams, t.BranchResult, (*_WRITE, "entryNotFound", "leafConflict", *_SUMMARY)
+    "session/branch", t.BranchParams, t.BranchResult, (*_COMMAND, "entryNotFound", "leafConflict", *_SUMMARY)
 )
 STATE: Final = Method("session/state", t.StateParams, t.StateResult, (*_READ, "entryNotFound"))
 UPDATE_STATE: Final = Method(
@@ -98,9 +100,9 @@ IMPORT: Final = Method(
 EXPORT: Final = Method(
     "session/export", t.ExportParams, t.ExportResult, (*_READ, "entryNotFound", "tooLarge", "storageFull")
 )
-LABEL: Final = Method("session/label", t.LabelParams, t.ChangeResult, (*_WRITE, "entryNotFound"))
-RENAME: Final = Method("session/rename", t.RenameParams, t.ChangeResult, _WRITE)
-TAG: Final = Method("session/tag", t.TagParams, t.ChangeResult, _WRITE)
+LABEL: Final = Method("session/label", t.LabelParams, t.ChangeResult, (*_COMMAND, "entryNotFound"))
+RENAME: Final = Method("session/rename", t.RenameParams, t.ChangeResult, _COMMAND)
+TAG: Final = Method("session/tag", t.TagParams, t.ChangeResult, _COMMAND)
 MOVE: Final = Method("session/move", t.MoveParams, t.SessionResult, (*_WRITE, "alreadyExists"))
 DELETE: Final = Method(
     "session/delete", t.DeleteParams, t.DeleteResult,

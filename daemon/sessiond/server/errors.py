@@ -143,6 +143,7 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
         lambda e: {"current_leaf": e.current, "seq": e.seq, "missing": e.missing},
     ),
     (hub.IdReused, "idReused", lambda e: {"id": e.entry_id, "seq": e.seq}),
+    (hub.CommandReused, "idReused", lambda e: {"id": e.command_id}),
     (store.LogExists, "alreadyExists", lambda e: {"id": e.ref}),
     (hub.CursorExpired, "cursorExpired", _nothing),
     (hub.InvalidEntry, "invalidEntry", lambda e: {"path": e.place}),

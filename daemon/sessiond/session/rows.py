@@ -124,6 +124,15 @@ class Rows:
             self._roles.rfind(USER, 0, self.committed), self._roles.rfind(ASSISTANT, 0, self.committed)
         )
 
+    def newest_of_kind(self, kind: int, limit: int) -> list[int]:
+        """The last `limit` rows of a kind, pending ones included, the newest first."""
+        rows: list[int] = []
+        row = self._kinds.rfind(kind)
+        while row >= 0 and len(rows) < limit:
+            rows.append(row)
+            row = self._kinds.rfind(kind, 0, row)
+        return rows
+
     def has_assistant(self) -> bool:
         return self._roles.find(ASSISTANT, 0, self.committed) >= 0
 

@@ -890,6 +890,8 @@ export interface CompactParams {
   expectedLeaf?: string | null;
   /** 1 to 128 characters. */
   workDoneToken?: string | number | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -906,6 +908,8 @@ export interface CompactResult {
   tokensBefore: number;
   /** An estimate, with the summary. */
   tokensAfter: number;
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /**
@@ -917,6 +921,8 @@ export interface ConfigureParams {
   /** 1 to 128 characters. */
   sessionId: string;
   autoCompact?: CompactionChoice | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -926,6 +932,8 @@ export interface ConfigureResult {
   autoCompact: CompactionSettings;
   entryId: string | null;
   seq: number;
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /**
@@ -987,6 +995,8 @@ export interface BranchParams {
   instructions?: string | null;
   /** 1 to 128 characters. */
   workDoneToken?: string | number | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -999,6 +1009,8 @@ export interface BranchResult {
   previousLeafId: string | null;
   summary: string | null;
   summarizedBy: "client" | "command" | "given" | null;
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /**
@@ -1152,6 +1164,8 @@ export interface LabelParams {
   targetId: string;
   /** At most 1000 characters. */
   label?: string | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1161,6 +1175,8 @@ export interface ChangeResult {
   entryId: string;
   seq: number;
   session: SessionInfo;
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /** Give the session a title; an empty one takes it away. The title is a line of the log. */
@@ -1169,6 +1185,8 @@ export interface RenameParams {
   sessionId: string;
   /** At most 1000 characters. */
   title: string;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1180,6 +1198,8 @@ export interface TagParams {
   add?: string[] | null;
   remove?: string[] | null;
   tags?: string[] | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1270,6 +1290,8 @@ export interface UpdateStateParams {
   /** Prune now, whatever the limits say. Default `false`. */
   compress?: boolean;
   limits?: PruneLimits | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1312,6 +1334,8 @@ export interface UpdateStateResult {
   entryId: string;
   seq: number;
   shouldPrune: boolean;
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /**
@@ -1326,6 +1350,8 @@ export interface BeginTaskParams {
   id?: string | null;
   decision?: NewDecision | null;
   limits?: PruneLimits | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1341,6 +1367,8 @@ export interface BeginTaskResult {
   seq: number;
   /** By this task. */
   pruned: boolean;
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /**
@@ -2473,13 +2501,13 @@ export interface Requests {
    * `session/prepareCompaction`.
    * To undo it, move the leaf to `previousLeafId` with `session/branch`.
    */
-  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
+  "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
   /**
    * Choose, for one session, when it is compacted by itself; null goes back to the configuration.
    *
    * The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
    */
-  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
+  "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /**
    * What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
    *
@@ -2493,7 +2521,7 @@ export interface Requests {
    * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
    * somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
    */
-  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
+  "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
   /**
    * Cut the path to an entry into a new session, labels rebuilt, and open that.
    *
@@ -2522,11 +2550,11 @@ export interface Requests {
    */
   "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "tooLarge" | "storageFull" };
   /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
-  "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" };
+  "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
   /** Give the session a title; an empty one takes it away. The title is a line of the log. */
-  "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
+  "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /** Add and remove words to filter sessions by, or with `tags` replace them all. */
-  "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" };
+  "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
   "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
@@ -2778,7 +2806,7 @@ export const errorCodes = {
   blobNotFound: 1404,
   /** The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written. */
   leafConflict: 1409,
-  /** The session already has an entry with this id and other content. Nothing was written. */
+  /** The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written. */
   idReused: 1409,
   /** There already is a session with this id, or another file of the same session is open. */
   alreadyExists: 1409,

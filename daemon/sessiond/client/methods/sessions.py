@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sessiond.client.methods.base import Methods
 from sessiond.protocol import methods as m, types as t
@@ -133,7 +133,7 @@ class SessionMethods(Methods):
         tags: Sequence[str] | None = None,
     ) -> t.ChangeResult:
         lists = {"add": add, "remove": remove, "tags": tags}
-        given = {name: list(words) for name, words in lists.items() if words is not None}
+        given: dict[str, Any] = {name: list(words) for name, words in lists.items() if words is not None}
         return await self.call(m.TAG, t.TagParams(session_id=session_id, **given))
 
     async def flush(self, session_id: str | None = None) -> t.FlushResult:

@@ -3,7 +3,16 @@
 from msgspec import UNSET, UnsetType
 
 from sessiond.protocol.types.compaction import FileOperations, SummarizedBy
-from sessiond.protocol.types.shared import EntryId, Json, Params, ProgressToken, SessionId, Tokens, Wire
+from sessiond.protocol.types.shared import (
+    CommandId,
+    EntryId,
+    Json,
+    Params,
+    ProgressToken,
+    SessionId,
+    Tokens,
+    Wire,
+)
 
 
 class PrepareBranchParams(Params, frozen=True):
@@ -50,6 +59,7 @@ class BranchParams(Params, frozen=True):
     summarize: bool = False
     instructions: str | None = None
     work_done_token: ProgressToken | None = None
+    command_id: CommandId | None = None
 
 
 class BranchResult(Wire, frozen=True):
@@ -61,3 +71,4 @@ class BranchResult(Wire, frozen=True):
     previous_leaf_id: str | None
     summary: str | None
     summarized_by: SummarizedBy | None
+    duplicate: bool = False  # an earlier request with this `commandId` has done it

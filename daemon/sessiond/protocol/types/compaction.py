@@ -4,7 +4,16 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from sessiond.protocol.types.shared import EntryId, Json, Params, ProgressToken, SessionId, Tokens, Wire
+from sessiond.protocol.types.shared import (
+    CommandId,
+    EntryId,
+    Json,
+    Params,
+    ProgressToken,
+    SessionId,
+    Tokens,
+    Wire,
+)
 
 SummarizedBy = Literal["given", "client", "command"]
 
@@ -35,6 +44,7 @@ class ConfigureParams(Params, frozen=True):
 
     session_id: SessionId
     auto_compact: CompactionChoice | UnsetType | None = UNSET
+    command_id: CommandId | None = None
 
 
 class ConfigureResult(Wire, frozen=True):
@@ -43,6 +53,7 @@ class ConfigureResult(Wire, frozen=True):
     auto_compact: CompactionSettings
     entry_id: str | None
     seq: int
+    duplicate: bool = False  # an earlier request with this `commandId` has done it
 
 
 class FileOperations(Wire, frozen=True):
@@ -105,6 +116,7 @@ class CompactParams(Params, frozen=True):
     instructions: str | None = None
     expected_leaf: EntryId | UnsetType | None = UNSET
     work_done_token: ProgressToken | None = None
+    command_id: CommandId | None = None
 
 
 class CompactResult(Wire, frozen=True):
@@ -119,6 +131,7 @@ class CompactResult(Wire, frozen=True):
     summarized_by: SummarizedBy
     tokens_before: int
     tokens_after: int  # an estimate, with the summary
+    duplicate: bool = False  # an earlier request with this `commandId` has done it
 
 
 class SummarizeParams(Wire, frozen=True):

@@ -9,6 +9,9 @@ from sessiond.session.problems import ProblemKind, Severity
 
 SessionId = Annotated[str, Meta(min_length=1, max_length=128)]
 EntryId = Annotated[str, Meta(min_length=1, max_length=64)]
+CommandId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
+"""What a client calls a request that writes, so that it can send the request again: see "Repeating a request"."""
+
 Limit = Annotated[int, Meta(ge=1, le=10_000)]
 Seq = Annotated[int, Meta(ge=0)]
 Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000)]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import EntryId, Params, SessionId, Tokens, Wire
+from sessiond.protocol.types.shared import CommandId, EntryId, Params, SessionId, Tokens, Wire
 
 
 class Decision(Wire, frozen=True):
@@ -100,6 +100,7 @@ class UpdateStateParams(Params, frozen=True):
     agent_name: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     compress: bool = False  # prune now, whatever the limits say
     limits: PruneLimits | None = None
+    command_id: CommandId | None = None
 
 
 class UpdateStateResult(Wire, frozen=True):
@@ -109,6 +110,7 @@ class UpdateStateResult(Wire, frozen=True):
     entry_id: str
     seq: int
     should_prune: bool
+    duplicate: bool = False  # an earlier request with this `commandId` has done it
 
 
 class BeginTaskParams(Params, frozen=True):
@@ -121,6 +123,7 @@ class BeginTaskParams(Params, frozen=True):
     id: EntryId | None = None
     decision: NewDecision | None = None
     limits: PruneLimits | None = None
+    command_id: CommandId | None = None
 
 
 class BeginTaskResult(Wire, frozen=True):
@@ -134,3 +137,4 @@ class BeginTaskResult(Wire, frozen=True):
     entry_id: str
     seq: int
     pruned: bool  # by this task
+    duplicate: bool = False  # an earlier request with this `commandId` has done it

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from sessiond.protocol.types.shared import (
     After,
+    CommandId,
     Draft,
     Durability,
     Entry,
@@ -178,6 +179,7 @@ class LabelParams(Params, frozen=True):
     session_id: SessionId
     target_id: EntryId
     label: Annotated[str, Meta(max_length=1_000)] | None = None
+    command_id: CommandId | None = None
 
 
 class RenameParams(Params, frozen=True):
@@ -185,6 +187,7 @@ class RenameParams(Params, frozen=True):
 
     session_id: SessionId
     title: Annotated[str, Meta(max_length=1_000)]
+    command_id: CommandId | None = None
 
 
 class TagParams(Params, frozen=True):
@@ -194,6 +197,7 @@ class TagParams(Params, frozen=True):
     add: list[str] | None = None
     remove: list[str] | None = None
     tags: list[str] | None = None
+    command_id: CommandId | None = None
 
 
 class ChangeResult(Wire, frozen=True):
@@ -202,3 +206,4 @@ class ChangeResult(Wire, frozen=True):
     entry_id: str
     seq: int
     session: SessionInfo
+    duplicate: bool = False  # an earlier request with this `commandId` has done it

@@ -3,10 +3,11 @@
 from msgspec import UNSET
 
 from sessiond.hub.branching import branch_summary, leaf_move, moved, row_of
+from sessiond.hub.commands import command_of
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import Placement
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Pending
 from sessiond.server.client import Client
 from sessiond.server.handlers.compacting import files, refuse_too_large
@@ -35,11 +36,14 @@ def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending
     client.hub.refuse_when_draining()
     if params.summarize and params.summary is not None:
         raise InvalidRequest("say either summary or summarize")
+    command = command_of(m.BRANCH, params, live.session_id)
     if params.summarize:
         client.requests.refuse_more_waiting()
         waiting = Waiting(client, params.work_done_token, "Summarising the branch that is left")
         return waiting.for_what(
-            lambda: client.hub.branches.branch(live, params, client.origin, client.client_id, waiting)
+            lambda: client.hub.branches.branch(
+                live, params, command, client.origin, client.client_id, waiting
+            )
         )
     if params.summary is None:
         draft = leaf_move(params.target_id)
@@ -51,6 +55,7 @@ def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending
             draft["fromExtension"] = params.from_extension
 
     def result(outcome: Outcome) -> t.BranchResult:
-        return moved(outcome, params.summary, None if params.summary is None else "given")
+        return moved(outcome, params.target_id, params.summary, None if params.summary is None else "given")
 
-    return write(client, live, draft, result, Placement(params.target_id, params.expected_leaf))
+    placement = Placement(params.target_id, params.expected_leaf, command=command)
+    return write(client, live, draft, result, placement)

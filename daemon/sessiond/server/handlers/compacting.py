@@ -3,12 +3,13 @@
 from msgspec import UNSET
 
 from sessiond.hub import limits
+from sessiond.hub.commands import command_of
 from sessiond.hub.compacting import Request
 from sessiond.hub.errors import TooLarge
 from sessiond.hub.live import LiveSession, Outcome
-from sessiond.hub.placing import AT_THE_LEAF
+from sessiond.hub.placing import at_the_leaf
 from sessiond.hub.summarizing import MOST_IN_A_PROMPT
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Pending
 from sessiond.server.client import Client
 from sessiond.server.handlers.writing import write
@@ -36,7 +37,8 @@ def compact(client: Client, live: LiveSession, params: t.CompactParams) -> Pendi
     client.hub.refuse_when_draining()
     client.requests.refuse_more_waiting()
     waiting = Waiting(client, params.work_done_token, "Compacting the session")
-    request = Request(params, client.origin, client.client_id)
+    command = command_of(m.COMPACT, params, live.session_id)
+    request = Request(params, client.origin, client.client_id, command)
     return waiting.for_what(lambda: client.hub.compactions.compact(live, request, waiting))
 
 
@@ -58,10 +60,12 @@ async def configure(
         def result(outcome: Outcome) -> t.ConfigureResult:
             settings = limits.in_force(configured, live.tree)
             return t.ConfigureResult(
-                auto_compact=settings, entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0]
-            )
+                auto_compact=settings, entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0],
+                duplicate=outcome.prepared.duplicate,
+            )  # fmt: skip
 
-        pending = write(client, live, draft, result, AT_THE_LEAF)
+        command = command_of(m.CONFIGURE, params, live.session_id)
+        pending = write(client, live, draft, result, at_the_leaf(command))
     except BaseException:
         live.changing.release()
         raise

@@ -12,12 +12,14 @@ import msgspec
 
 from sessiond import config
 from sessiond.hub import kept, working
+from sessiond.hub.commands import command_of
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.live import LiveSession, Outcome
-from sessiond.hub.placing import AT_THE_LEAF
-from sessiond.protocol import types as t
+from sessiond.hub.placing import at_the_leaf
+from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
 from sessiond.session import entries, marks
+from sessiond.session.commands import Command
 from sessiond.session.state import Limits, context_lines
 from sessiond.session.updates import Above, Decided, Made, Update
 
@@ -43,11 +45,13 @@ def update(
         tokens=params.tokens, turns=params.turns, plan=params.plan, model=params.model,
         agent_name=params.agent_name, compress=_above(limits) if params.compress else None,
     )  # fmt: skip
+    command = command_of(m.UPDATE_STATE, params, live.session_id)
     if params.tags is not None:
-        return _updated(client, live, _tagged(client, live, params.tags, change, params.id), limits)
+        tagged = _tagged(client, live, params.tags, change, params.id, command)
+        return _updated(client, live, tagged, limits)
     if change == Update():
         raise InvalidRequest("say what has changed")
-    return _updated(client, live, _recorded(client, live, [_draft(change, params.id)]), limits)
+    return _updated(client, live, _recorded(client, live, [_draft(change, params.id)], command), limits)
 
 
 def begin_task(
@@ -55,22 +59,25 @@ def begin_task(
 ) -> Coroutine[Any, Any, t.BeginTaskResult]:
     limits = _limits(client.server.chosen.state, params.limits)
     change = Update(decision=_decided(params.decision), turns=1, prune_above=_above(limits))
-    return _begun(client, live, _recorded(client, live, [_draft(change, params.id)]))
+    command = command_of(m.BEGIN_TASK, params, live.session_id)
+    return _begun(client, live, _recorded(client, live, [_draft(change, params.id)], command))
 
 
 async def _updated(
     client: Client, live: LiveSession, recorded: Awaitable[Outcome], limits: Limits
 ) -> t.UpdateStateResult:
-    entry_id, row = _last(await recorded)
+    outcome = await recorded
+    entry_id, row = _last(outcome)
     point = await kept.state_at(live, row)
     return t.UpdateStateResult(
         state=await working.working_state(client.hub, live, point), entry_id=entry_id, seq=row,
-        should_prune=point.state.should_prune(limits),
+        should_prune=point.state.should_prune(limits), duplicate=outcome.prepared.duplicate,
     )  # fmt: skip
 
 
 async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]) -> t.BeginTaskResult:
-    entry_id, row = _last(await recorded)
+    outcome = await recorded
+    entry_id, row = _last(outcome)
     before = await kept.state_at(live, live.tree.parent(row))
     point = await kept.state_at(live, row)
     return t.BeginTaskResult(
@@ -78,12 +85,14 @@ async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]
         context="\n".join(context_lines(live.session_id, point.state, point.model)),
         state=await working.working_state(client.hub, live, point), model=point.model, entry_id=entry_id,
         seq=row, pruned=point.state.pruned and not before.state.pruned,
+        duplicate=outcome.prepared.duplicate,
     )  # fmt: skip
 
 
 async def _tagged(
-    client: Client, live: LiveSession, tags: Sequence[str], change: Update, entry_id: str | None
-) -> Outcome:
+    client: Client, live: LiveSession, tags: Sequence[str], change: Update, entry_id: str | None,
+    command: Command | None,
+) -> Outcome:  # fmt: skip
     """Record tags, and what else has changed, in one batch; not while `session/tag` goes out from what is there."""
     alone = change == Update()
     tags_id = entry_id if alone or entry_id is None else f"{entry_id}-tags"
@@ -91,10 +100,12 @@ async def _tagged(
     if not alone:
         drafts.append(_draft(change, entry_id))
     async with live.changing:
-        return await _recorded(client, live, drafts)
+        return await _recorded(client, live, drafts, command)
 
 
-def _recorded(client: Client, live: LiveSession, drafts: Sequence[bytes]) -> asyncio.Future[Outcome]:
+def _recorded(
+    client: Client, live: LiveSession, drafts: Sequence[bytes], command: Command | None
+) -> asyncio.Future[Outcome]:
     """Queue entries at the leaf, synced."""
     client.hub.refuse_when_draining()
     outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -107,7 +118,7 @@ def _recorded(client: Client, live: LiveSession, drafts: Sequence[bytes]) -> asy
         else:
             outcome.set_result(answer)
 
-    live.append(drafts, AT_THE_LEAF, "synced", client.origin, done)
+    live.append(drafts, at_the_leaf(command), "synced", client.origin, done)
     return outcome
 
 

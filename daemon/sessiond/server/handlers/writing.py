@@ -5,14 +5,16 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET
 
+from sessiond.hub.commands import command_of
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.live import MUCH_UNWRITTEN, LiveSession, Outcome
-from sessiond.hub.placing import AT_THE_LEAF, Placement
-from sessiond.protocol import types as t
+from sessiond.hub.placing import AT_THE_LEAF, Placement, at_the_leaf
+from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Pending
 from sessiond.server.client import Client
 from sessiond.server.handlers.formatted import in_agents_format
 from sessiond.session import entries, marks
+from sessiond.session.commands import Command
 
 
 def append(client: Client, params: t.AppendParams) -> Pending:
@@ -82,11 +84,12 @@ def label(client: Client, live: LiveSession, params: t.LabelParams) -> Pending:
     live.row(params.target_id)  # says what a mistyped id is like
     if params.label:
         draft["label"] = params.label
-    return _change(client, live, draft)
+    return _change(client, live, draft, command_of(m.LABEL, params, live.session_id))
 
 
 def rename(client: Client, live: LiveSession, params: t.RenameParams) -> Pending:
-    return _change(client, live, {"type": "session_info", "name": " ".join(params.title.split())})
+    draft: dict[str, object] = {"type": "session_info", "name": " ".join(params.title.split())}
+    return _change(client, live, draft, command_of(m.RENAME, params, live.session_id))
 
 
 async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending:
@@ -102,7 +105,7 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
         draft: dict[str, object] = {
             "type": "custom", "customType": entries.TAGS_TYPE, "data": {"tags": kept},
         }  # fmt: skip
-        pending = _change(client, live, draft)
+        pending = _change(client, live, draft, command_of(m.TAG, params, live.session_id))
     except BaseException:
         live.changing.release()
         raise
@@ -110,13 +113,14 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
     return pending
 
 
-def _change(client: Client, live: LiveSession, draft: dict[str, object]) -> Pending:
+def _change(client: Client, live: LiveSession, draft: dict[str, object], command: Command | None) -> Pending:
     def result(outcome: Outcome) -> t.ChangeResult:
         return t.ChangeResult(
-            entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0], session=client.hub.info(live)
-        )
+            entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0], session=client.hub.info(live),
+            duplicate=outcome.prepared.duplicate,
+        )  # fmt: skip
 
-    return write(client, live, draft, result, AT_THE_LEAF)
+    return write(client, live, draft, result, at_the_leaf(command))
 
 
 def write(

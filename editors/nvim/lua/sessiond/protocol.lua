@@ -602,6 +602,7 @@
 ---@field instructions? string
 ---@field expectedLeaf? string|vim.NIL 1 to 64 characters.
 ---@field workDoneToken? string|integer 1 to 128 characters.
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The compaction that was written, and the leaf before it.
 ---@class (exact) sessiond.CompactResult
@@ -614,6 +615,7 @@
 ---@field summarizedBy "client"|"command"|"given"
 ---@field tokensBefore integer
 ---@field tokensAfter integer An estimate, with the summary.
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---Choose, for one session, when it is compacted by itself; null goes back to the configuration.
 ---
@@ -621,12 +623,14 @@
 ---@class (exact) sessiond.ConfigureParams
 ---@field sessionId string 1 to 128 characters.
 ---@field autoCompact? sessiond.CompactionChoice|vim.NIL
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The settings in force; `entryId` is the line that recorded a change.
 ---@class (exact) sessiond.ConfigureResult
 ---@field autoCompact sessiond.CompactionSettings
 ---@field entryId? string
 ---@field seq integer
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
 ---
@@ -665,6 +669,7 @@
 ---@field summarize? boolean Default `false`.
 ---@field instructions? string
 ---@field workDoneToken? string|integer 1 to 128 characters.
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The leaf after the move; `entryId` is the branch summary when one was written.
 ---@class (exact) sessiond.BranchResult
@@ -674,6 +679,7 @@
 ---@field previousLeafId? string
 ---@field summary? string
 ---@field summarizedBy? "client"|"command"|"given"
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---Cut the path to an entry into a new session, labels rebuilt, and open that.
 ---
@@ -779,17 +785,20 @@
 ---@field sessionId string 1 to 128 characters.
 ---@field targetId string 1 to 64 characters.
 ---@field label? string At most 1000 characters.
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The line that recorded the change, and the session after it.
 ---@class (exact) sessiond.ChangeResult
 ---@field entryId string
 ---@field seq integer
 ---@field session sessiond.SessionInfo
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---Give the session a title; an empty one takes it away. The title is a line of the log.
 ---@class (exact) sessiond.RenameParams
 ---@field sessionId string 1 to 128 characters.
 ---@field title string At most 1000 characters.
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Add and remove words to filter sessions by, or with `tags` replace them all.
 ---@class (exact) sessiond.TagParams
@@ -797,6 +806,7 @@
 ---@field add? string[]
 ---@field remove? string[]
 ---@field tags? string[]
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The working state at `leafId` (default: the session's leaf): all updates along the path, folded.
 ---@class (exact) sessiond.StateParams
@@ -857,6 +867,7 @@
 ---@field agentName? string 1 to 200 characters.
 ---@field compress? boolean Prune now, whatever the limits say. Default `false`.
 ---@field limits? sessiond.PruneLimits
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---A decision to be recorded; without `timestamp` it is made now.
 ---@class (exact) sessiond.NewDecision
@@ -880,6 +891,7 @@
 ---@field entryId string
 ---@field seq integer
 ---@field shouldPrune boolean
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
 ---
@@ -889,6 +901,7 @@
 ---@field id? string 1 to 64 characters.
 ---@field decision? sessiond.NewDecision
 ---@field limits? sessiond.PruneLimits
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---What an agent begins with; `context` is a few lines for its system prompt.
 ---@class (exact) sessiond.BeginTaskResult
@@ -900,6 +913,7 @@
 ---@field entryId string
 ---@field seq integer
 ---@field pruned boolean By this task.
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---Hear of every change of a session from now on, and with `after` of what was missed since.
 ---
@@ -1748,7 +1762,7 @@ M.error_codes = {
   entryNotFound = 1404, -- The session has no entry with this id.
   blobNotFound = 1404, -- No blob has this hash.
   leafConflict = 1409, -- The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.
-  idReused = 1409, -- The session already has an entry with this id and other content. Nothing was written.
+  idReused = 1409, -- The session already has an entry with this id and other content, or the `commandId` belongs to another request. Nothing was written.
   alreadyExists = 1409, -- There already is a session with this id, or another file of the same session is open.
   cursorExpired = 1410, -- The cursor belongs to another query or to a state that is gone.
   sessionTrashed = 1410, -- The session was moved to the trash; `path` says where it is now. Nothing was written.
