@@ -96,7 +96,7 @@ def test_lone_surrogates_never_reach_a_line() -> None:
 def facts(*lines: Line | bytes) -> Facts:
     session = loaded(*lines)
     found = summarize(session.tree, session.read)
-    assert session.lines_read <= 2
+    assert session.lines_read <= 4
     return found
 
 
@@ -111,7 +111,7 @@ def test_a_session_is_summed_up() -> None:
         tags=("work",),
         first_prompt="what is it?",
         created_at="2026-03-01T08:00:00.000Z",
-        updated_at="2026-03-01T08:00:03.000Z",
+        updated_at="2026-03-01T08:00:05.000Z",
         message_count=3,
         entry_count=5,
         cwd="/home/dev/clock",
@@ -119,9 +119,49 @@ def test_a_session_is_summed_up() -> None:
     )
 
 
-def test_a_session_without_messages_was_last_changed_when_it_began() -> None:
-    found = facts(header(), entry("model_change", model="a/b"))
+@pytest.mark.parametrize(
+    "last",
+    [
+        entry("model_change", model="a/b"), entry("session_info", name="Named"),
+        entry("label", targetId="e1", label="here"), entry("custom", customType="theirs"),
+        entry("leaf", targetId="e1"), entry("compaction", summary="s", firstKeptEntryId="e1", tokensBefore=1),
+        entry("of_a_later_version"),
+    ],
+    ids=lambda it: str(it["type"]),
+)  # fmt: skip
+def test_every_type_of_entry_makes_a_session_newer(last: Line) -> None:
+    before = facts(header(), user("q"), assistant("a"))
+    after = facts(header(), user("q"), assistant("a"), last)
+    assert after.updated_at > before.updated_at
+
+
+def test_a_session_without_entries_was_last_changed_when_it_began() -> None:
+    found = facts(header())
     assert (found.first_prompt, found.updated_at) == (None, found.created_at)
+
+
+def test_a_fork_of_an_old_session_is_as_new_as_its_header() -> None:
+    label = entry("label", targetId="e1", label="here") | {"timestamp": "2026-03-01T08:00:01.000Z"}
+    found = facts(header(timestamp="2026-05-01T08:00:00.000Z"), user("q"), assistant("a"), label)
+    assert found.updated_at == "2026-05-01T08:00:00.000Z"
+
+
+def test_a_last_line_with_an_early_time_does_not_make_a_session_older() -> None:
+    leaf = entry("leaf", targetId="e1") | {"timestamp": "2026-03-01T08:00:00.000Z"}
+    newest = facts(header(), user("q"), assistant("a")).updated_at
+    assert facts(header(), user("q"), assistant("a"), leaf).updated_at == newest
+
+
+def test_a_rename_in_the_title_slot_makes_a_session_newer() -> None:
+    slot = {"type": "title", "v": 1, "title": "Named", "updatedAt": "2026-06-01T08:00:00.000Z", "pad": " "}
+    assert (
+        facts(json.dumps(slot).encode() + b"\n", header(), user("q")).updated_at == "2026-06-01T08:00:00.000Z"
+    )
+
+
+def test_times_with_other_offsets_are_compared_as_times() -> None:
+    evening = user("q") | {"timestamp": "2026-03-02T01:00:00+05:00"}
+    assert facts(header(), evening).updated_at == "2026-03-01T20:00:00.000Z"
 
 
 def test_a_damaged_session_has_empty_facts() -> None:

@@ -1,8 +1,8 @@
 """Continue-recent: which session a terminal goes on with, and why.
 
 The rules, in order (seed: oh-my-pi `continueRecent`; fact: pi-omp §2.14): the terminal's own breadcrumb for
-this folder; the newest session of the folder that no other living terminal holds; a new one. Two terminals in
-one folder therefore get two sessions.
+this folder; the most recently updated session of the folder that no other living terminal holds; a new one.
+Two terminals in one folder therefore get two sessions.
 """
 
 import os
@@ -34,7 +34,7 @@ class Terminals:
 def choose(
     sessions: Sequence[t.SessionInfo], cwd: str, held: dict[str, str], *, even_if_held: bool
 ) -> tuple[t.SessionInfo, str] | None:
-    """The newest session of `cwd` that is free, with the reason as a sentence."""
+    """The most recently updated session of `cwd` that is free, with the reason as a sentence."""
     here = sorted(
         (session for session in sessions if session.cwd == cwd and session.message_count),
         key=lambda session: session.updated_at,

@@ -1,14 +1,21 @@
-"""What a list of sessions shows of one: a few facts, two of which need a line each."""
+"""What a list of sessions shows of one: a few facts, some of which need a line each."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sessiond.session import preview
+import msgspec
+
+from sessiond.session import payloads, preview
 from sessiond.session.steps import Read
+from sessiond.session.texts import milliseconds
 from sessiond.session.tree import NONE, Tree
 
 _PROMPT_CHARACTERS: Final = 200
+_LAST_ROWS: Final = 2
+"""How many of the last lines are looked at: an import ends in a line with the time of the session's beginning."""
+_LATEST: Final = 253_402_300_800_000
+"""Milliseconds from 1970 to the year 10000, which no timestamp can name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,11 @@ class Facts:
 
 
 def summarize(tree: Tree, read: Read) -> Facts:
-    """The facts of a session. Reads at most two lines: the first prompt and the last message."""
+    """The facts of a session. Reads at most four lines: the first prompt, the last message, the last two lines.
+
+    `updated_at` is the latest time that the session names: of its last lines, whatever their type, of its last
+    message, of its header (a fork begins later than what it copied), and of oh-my-pi's title slot.
+    """
     header = tree.header
     created_at = header.timestamp if header is not None else ""
     return Facts(
@@ -35,7 +46,7 @@ def summarize(tree: Tree, read: Read) -> Facts:
         tags=tree.tags,
         first_prompt=_first_prompt(tree, read),
         created_at=created_at,
-        updated_at=_said_at(tree, read) or created_at,
+        updated_at=_updated_at(tree, read, created_at),
         message_count=tree.count_messages(),
         entry_count=tree.count_entries(),
         cwd=header.cwd if header is not None else "",
@@ -51,22 +62,44 @@ def _first_prompt(tree: Tree, read: Read) -> str | None:
     return preview.one_line(preview.text_of_message(message), _PROMPT_CHARACTERS) or None
 
 
-def _said_at(tree: Tree, read: Read) -> str | None:
-    """When the last user or assistant message was written down, or said, when its entry has no time."""
-    row = tree.last_message()
-    if row == NONE:
-        return None
-    entry = preview.decoded(read([row])[0])
-    timestamp = entry.get("timestamp")
-    return timestamp if isinstance(timestamp, str) and timestamp else _own_clock(entry.get("message"))
+def _updated_at(tree: Tree, read: Read, created_at: str) -> str:
+    """The latest time in the form of our own timestamps, by which lists are sorted; without any, `created_at`."""
+    rows = tree.last_entries(_LAST_ROWS)
+    message = tree.last_message()
+    if message != NONE and message not in rows:
+        rows = [message, *rows]
+    named = [created_at, tree.slot_updated_at or ""]
+    times = [at for text in named if (at := milliseconds(text)) is not None]
+    times += [at for line in read(rows) if (at := _written_at(line)) is not None]
+    times = [at for at in times if 0 <= at < _LATEST]
+    return _timestamp(max(times)) if times else created_at
 
 
-def _own_clock(message: Any) -> str | None:
-    said_at = message.get("timestamp") if isinstance(message, dict) else None
-    if not isinstance(said_at, int | float):
+class _Times(msgspec.Struct):
+    timestamp: Any = None
+    message: msgspec.Raw = msgspec.Raw()
+
+
+class _OwnTime(msgspec.Struct):
+    timestamp: Any = None
+
+
+_times = msgspec.json.Decoder(_Times)
+_own_time = msgspec.json.Decoder(_OwnTime)
+
+
+def _written_at(line: bytes) -> int | None:
+    """When an entry was written, or its message said, when the entry has no time. Milliseconds since 1970."""
+    found = payloads.part(_times, line)
+    if found is None:
         return None
-    try:
-        moment = datetime.fromtimestamp(said_at / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(found.timestamp, str) and found.timestamp:
+        return milliseconds(found.timestamp)
+    own = payloads.part(_own_time, found.message) if found.message else None
+    said_at = None if own is None else own.timestamp
+    return int(said_at) if isinstance(said_at, int | float) and 0 <= said_at < _LATEST else None
+
+
+def _timestamp(at: int) -> str:
+    moment = datetime.fromtimestamp(at // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03}Z"

@@ -34,6 +34,7 @@ class ReadRows(Rows):
         self.tail = b""  # a last line without its newline, when it is torn: it follows `end`
         self.tail_is_entry = False  # the last row lacks only its newline
         self.slot_title: str | None = None
+        self.slot_updated_at: str | None = None  # when oh-my-pi last wrote the title slot
         self._marks = Marks()
         self._rest = bytearray()
         self._begun = False
@@ -296,6 +297,8 @@ class ReadRows(Rows):
                 if very_first and first.get("type") == "title":
                     title = first.get("title")
                     self.slot_title = title if isinstance(title, str) else ""
+                    updated_at = first.get("updatedAt")
+                    self.slot_updated_at = updated_at if isinstance(updated_at, str) else None
                     position = end
                     continue
                 header = header_of(first)

@@ -133,6 +133,16 @@ class Rows:
             row = self._kinds.rfind(kind, 0, row)
         return rows
 
+    def last_entries(self, count: int) -> list[int]:
+        """The rows of the last `count` entries, in the order of the log; lines that are no entries are left out."""
+        found: list[int] = []
+        row = self.committed
+        while row > 1 and len(found) < count:
+            row -= 1
+            if self._kinds[row] not in (BAD, HEADER):
+                found.append(row)
+        return found[::-1]
+
     def has_assistant(self) -> bool:
         return self._roles.find(ASSISTANT, 0, self.committed) >= 0
 

@@ -50,7 +50,7 @@ export interface SessionInfo {
   tags: string[];
   /** ISO 8601, UTC. */
   createdAt: string;
-  /** Timestamp of the last message, else of the header. */
+  /** When an entry of any type was last written, or the session created, if that is later. */
   updatedAt: string;
   /** User and assistant messages, all branches. */
   messageCount: number;
@@ -133,7 +133,7 @@ export interface CloseResult {
 /**
  * Find the session that this terminal should go on with, and open it.
  *
- * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
+ * First the terminal's own breadcrumb, then the most recently updated session of `cwd` that no other living terminal
  * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
  * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
  */
@@ -164,14 +164,14 @@ export interface Because {
 /** A folder that sessions belong to and that is gone: `session/move` would let them belong to another. */
 export interface FormerFolder {
   cwd: string;
-  /** The newest first. */
+  /** The most recently updated first. */
   sessionIds: string[];
   /** Why this folder is named. */
   message: string;
 }
 
 /**
- * List sessions, newest first, a page at a time.
+ * List sessions, the most recently updated first, a page at a time.
  *
  * `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
  * Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions
@@ -2389,13 +2389,13 @@ export interface Requests {
   /**
    * Find the session that this terminal should go on with, and open it.
    *
-   * First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
+   * First the terminal's own breadcrumb, then the most recently updated session of `cwd` that no other living terminal
    * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
    * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "draining" };
   /**
-   * List sessions, newest first, a page at a time.
+   * List sessions, the most recently updated first, a page at a time.
    *
    * `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
    * Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions

@@ -65,7 +65,7 @@ class CloseResult(Wire, frozen=True):
 class ContinueParams(Params, frozen=True):
     """Find the session that this terminal should go on with, and open it.
 
-    First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
+    First the terminal's own breadcrumb, then the most recently updated session of `cwd` that no other living terminal
     holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
     says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
     """
@@ -86,7 +86,7 @@ class FormerFolder(Wire, frozen=True):
     """A folder that sessions belong to and that is gone: `session/move` would let them belong to another."""
 
     cwd: str
-    session_ids: list[str]  # the newest first
+    session_ids: list[str]  # the most recently updated first
     message: str  # why this folder is named
 
 
@@ -101,7 +101,7 @@ class ContinueResult(Wire, frozen=True):
 
 
 class ListParams(Params, frozen=True):
-    """List sessions, newest first, a page at a time.
+    """List sessions, the most recently updated first, a page at a time.
 
     `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
     Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions

@@ -70,7 +70,7 @@ class SessionInfo(Wire, frozen=True):
     title: str | None
     tags: list[str]
     created_at: str  # ISO 8601, UTC
-    updated_at: str  # timestamp of the last message, else of the header
+    updated_at: str  # when an entry of any type was last written, or the session created, if that is later
     message_count: int  # user and assistant messages, all branches
     entry_count: int
     first_prompt: str | None  # at most 200 characters, one line

@@ -34,7 +34,7 @@
 ---@field title? string
 ---@field tags string[]
 ---@field createdAt string ISO 8601, UTC.
----@field updatedAt string Timestamp of the last message, else of the header.
+---@field updatedAt string When an entry of any type was last written, or the session created, if that is later.
 ---@field messageCount integer User and assistant messages, all branches.
 ---@field entryCount integer
 ---@field firstPrompt? string At most 200 characters, one line.
@@ -86,7 +86,7 @@
 
 ---Find the session that this terminal should go on with, and open it.
 ---
----First the terminal's own breadcrumb, then the newest session of `cwd` that no other living terminal
+---First the terminal's own breadcrumb, then the most recently updated session of `cwd` that no other living terminal
 ---holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
 ---says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
 ---@class (exact) sessiond.ContinueParams
@@ -110,10 +110,10 @@
 ---A folder that sessions belong to and that is gone: `session/move` would let them belong to another.
 ---@class (exact) sessiond.FormerFolder
 ---@field cwd string
----@field sessionIds string[] The newest first.
+---@field sessionIds string[] The most recently updated first.
 ---@field message string Why this folder is named.
 
----List sessions, newest first, a page at a time.
+---List sessions, the most recently updated first, a page at a time.
 ---
 ---`cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
 ---Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions
