@@ -15,6 +15,7 @@ from scripts.benchmarks import (
     listing,
     opening,
     request_cost,
+    responsiveness,
     searching,
     starting,
 )
@@ -37,6 +38,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "search": searching.measure,
     "start": starting.measure,
     "browse": browsing.measure,
+    "responsiveness": responsiveness.measure,
 }
 
 

@@ -65,10 +65,23 @@ class Daemon(Process):
 @contextmanager
 def sessiond(home: Path) -> Iterator[Daemon]:
     """A daemon on this home, ended when the block ends."""
+    with _served(home, [sys.executable, "-E", "-P", "-m", "sessiond", "serve"], "/") as daemon:
+        yield daemon
+
+
+@contextmanager
+def probed_sessiond(home: Path, report: Path) -> Iterator[Daemon]:
+    """The same, with the time that each callback holds its event loop in `report` (see `loop_probe`)."""
+    command = [sys.executable, "-m", "scripts.benchmarks.loop_probe", str(report), "serve"]
+    with _served(home, command, os.getcwd()) as daemon:
+        yield daemon
+
+
+@contextmanager
+def _served(home: Path, command: list[str], cwd: str) -> Iterator[Daemon]:
     environ = {**os.environ, "SESSIOND_HOME": str(home)}
-    command = [sys.executable, "-E", "-P", "-m", "sessiond", "serve"]
     daemon = subprocess.Popen(
-        command, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
+        command, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=cwd
     )
     with _ended(daemon):
         path = places({"SESSIOND_HOME": str(home)}).socket

@@ -12,14 +12,20 @@ MEAN_TEXT = 880
 
 
 def write_session(
-    path: Path, session_id: str, entries: int, *, cwd: str = "/tmp", branch_every: int = 100
+    path: Path,
+    session_id: str,
+    entries: int,
+    *,
+    cwd: str = "/tmp",
+    branch_every: int = 100,
+    mean_text: int = MEAN_TEXT,
 ) -> str:
     """Write a session file and return the id of its last entry; with `branch_every` 0 it is one chain."""
     path.parent.mkdir(parents=True, exist_ok=True)
     header = {"type": "session", "version": 3, "id": session_id, "timestamp": TIMESTAMP, "cwd": cwd}
     with path.open("wb", buffering=1 << 20) as file:
         file.write(msgspec.json.encode(header) + b"\n")
-        for line in _lines(entries, branch_every):
+        for line in _lines(entries, branch_every, mean_text):
             file.write(line)
     return f"{entries - 1:08x}"
 
@@ -53,10 +59,10 @@ def assistant_message(text: str) -> dict[str, object]:
     }
 
 
-def _lines(entries: int, branch_every: int) -> Iterator[bytes]:
+def _lines(entries: int, branch_every: int, mean_text: int) -> Iterator[bytes]:
     chance = random.Random(0)
     # A few hundred bodies, encoded once: generating a million lines must not take longer than reading them.
-    bodies = [_body(chance, number) for number in range(500)]
+    bodies = [_body(chance, number, mean_text) for number in range(500)]
     parent = "null"
     for number in range(entries):
         yield (
@@ -67,8 +73,8 @@ def _lines(entries: int, branch_every: int) -> Iterator[bytes]:
         parent = f'"{max(0, number - 10) if leaves_chain else number:08x}"'
 
 
-def _body(chance: random.Random, number: int) -> bytes:
-    length = min(20_000, int(chance.expovariate(1 / MEAN_TEXT)))
+def _body(chance: random.Random, number: int, mean_text: int) -> bytes:
+    length = min(20_000, int(chance.expovariate(1 / mean_text)))
     words = 'a line of "code" with é and → in it;\n\t'
     text = (words * (length // len(words) + 1))[:length]
     return msgspec.json.encode(user_message(text) if number % 2 == 0 else assistant_message(text))

@@ -1,0 +1,100 @@
+"""A daemon whose event loop is timed: `python -m scripts.benchmarks.loop_probe REPORT serve`.
+
+Each callback of the loop that runs for more than `REPORTED` is written to REPORT as a line of JSON, with the wall
+time, the processor time of the loop's thread, and the coroutines that it ran. The wall time is longer than the
+processor time where the thread waited: for the interpreter lock, which another thread held, or for the machine.
+"""
+
+import asyncio
+import gc
+import sys
+import time
+from asyncio import events
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+REPORTED = 0.003
+"""Seconds."""
+
+
+class Hold(msgspec.Struct):
+    """One callback that held the loop. `ended` is a time of `time.perf_counter`, which all processes share."""
+
+    ended: float
+    wall: float
+    cpu: float
+    what: str
+
+
+def read_report(path: Path) -> list[Hold]:
+    """The holds in a report that may still be written."""
+    lines = path.read_bytes().split(b"\n")
+    return [msgspec.json.decode(line, type=Hold) for line in lines[:-1]]
+
+
+def _time_callbacks(report: Callable[[Hold], None]) -> None:
+    """Time each callback of the event loop: all of them are run by `Handle._run`."""
+    run = events.Handle._run
+    wall_clock, cpu_clock = time.perf_counter, time.thread_time
+
+    def timed(handle: events.Handle) -> None:
+        what: object = handle._callback  # type: ignore[attr-defined]
+        args: Any = handle._args  # type: ignore[attr-defined]
+        wall, cpu = wall_clock(), cpu_clock()
+        run(handle)
+        ended = wall_clock()
+        if ended - wall > REPORTED:
+            report(Hold(ended, ended - wall, cpu_clock() - cpu, _name(what, args)))
+
+    events.Handle._run = timed  # type: ignore[method-assign]
+
+
+def _name(callback: object, args: Any) -> str:
+    task = getattr(callback, "__self__", None)
+    if not isinstance(task, asyncio.Task):
+        owner = "" if task is None else f"{type(task).__name__}."
+        inner = f"({_name(args[0], None)})" if args and callable(args[0]) else ""
+        return owner + str(getattr(callback, "__name__", repr(callback))) + inner
+    names = []
+    coroutine: Any = task.get_coro()
+    while coroutine is not None and hasattr(coroutine, "__qualname__"):
+        names.append(coroutine.__qualname__)
+        coroutine = getattr(coroutine, "cr_await", None)
+    return " > ".join(names)
+
+
+def _time_collections(report: Callable[[Hold], None]) -> None:
+    began = [0.0, 0.0]
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            began[:] = time.perf_counter(), time.thread_time()
+            return
+        ended = time.perf_counter()
+        if ended - began[0] > REPORTED:
+            what = f"garbage collection of generation {info['generation']}"
+            report(Hold(ended, ended - began[0], time.thread_time() - began[1], what))
+
+    gc.callbacks.append(collected)
+
+
+def main() -> None:
+    path, *arguments = sys.argv[1:]
+    file = open(path, "ab", buffering=0)  # noqa: SIM115 - for as long as the process lives
+
+    def report(hold: Hold) -> None:
+        file.write(msgspec.json.encode(hold) + b"\n")
+
+    _time_callbacks(report)
+    _time_collections(report)
+    from sessiond.cli.main import main as command
+
+    sys.argv = ["sessiond", *arguments]
+    sys.exit(command())
+
+
+if __name__ == "__main__":
+    main()
