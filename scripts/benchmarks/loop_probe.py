@@ -37,19 +37,19 @@ def read_report(path: Path) -> list[Hold]:
 
 def _time_callbacks(report: Callable[[Hold], None]) -> None:
     """Time each callback of the event loop: all of them are run by `Handle._run`."""
-    run = events.Handle._run
+    handles: Any = events.Handle
+    run = handles._run  # noqa: SLF001 - there is no public place where all callbacks pass
     wall_clock, cpu_clock = time.perf_counter, time.thread_time
 
-    def timed(handle: events.Handle) -> None:
-        what: object = handle._callback  # type: ignore[attr-defined]
-        args: Any = handle._args  # type: ignore[attr-defined]
+    def timed(handle: Any) -> None:
+        what, args = handle._callback, handle._args  # noqa: SLF001 - and afterwards they are gone
         wall, cpu = wall_clock(), cpu_clock()
         run(handle)
         ended = wall_clock()
         if ended - wall > REPORTED:
             report(Hold(ended, ended - wall, cpu_clock() - cpu, _name(what, args)))
 
-    events.Handle._run = timed  # type: ignore[method-assign]
+    handles._run = timed  # noqa: SLF001 - as above
 
 
 def _name(callback: object, args: Any) -> str:

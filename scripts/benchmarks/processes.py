@@ -73,7 +73,7 @@ def sessiond(home: Path) -> Iterator[Daemon]:
 def probed_sessiond(home: Path, report: Path) -> Iterator[Daemon]:
     """The same, with the time that each callback holds its event loop in `report` (see `loop_probe`)."""
     command = [sys.executable, "-m", "scripts.benchmarks.loop_probe", str(report), "serve"]
-    with _served(home, command, os.getcwd()) as daemon:
+    with _served(home, command, str(Path.cwd())) as daemon:
         yield daemon
 
 

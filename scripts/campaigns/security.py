@@ -31,6 +31,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     surroundings.variables_code_and_descriptors_of_the_starter,
     surroundings.sockets_to_the_world,
     surroundings.knocks_at_the_tcp_door,
+    surroundings.half_open_connections_at_the_tcp_door,
 )
 
 

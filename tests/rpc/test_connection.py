@@ -40,6 +40,13 @@ class Wire(asyncio.Transport):
         self.writes: list[bytes] = []
         self.closed = False
         self.reads = True
+        self.ended = False
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.ended = True
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.writes.append(bytes(data))
@@ -424,10 +431,38 @@ async def test_a_bad_frame_is_complained_about_once_and_ends_the_connection(
     assert isinstance(mine.ends[0], error)
 
 
+async def test_a_refused_body_is_discarded_before_the_connection_closes() -> None:
+    mine = Recorder()
+    connection, wire = wired(mine)
+    connection.data_received(frames(encode_notification("first")) + b"Content-Length: 2000\r\n\r\n")
+    (written,) = wire.writes
+    assert b"announces 2000 bytes; the limit is 1000" in written
+    assert wire.ended
+    closed = []
+    for _ in range(20):
+        connection.data_received(b"x" * 100)
+        closed.append(wire.closed)
+    assert closed == [False] * 19 + [True]
+    assert mine.notifications == ["first"]
+    assert len(wire.writes) == 1
+
+
+async def test_texts_of_editors_that_are_too_large_are_left_out_once_that_is_wanted() -> None:
+    mine = Recorder()
+    connection, wire = wired(mine)
+    text = b'{"jsonrpc":"2.0","method":"textDocument/didOpen","params":"%b"}' % (b"x" * 2000)
+    connection.skip_large_texts()
+    connection.data_received(frames(text, encode_notification("next")))
+    assert mine.notifications == ["next"]
+    assert not wire.closed
+
+
 async def test_a_bad_first_line_is_complained_about_in_json_lines() -> None:
     connection, wire = wired(Recorder())
     connection.data_received(b"{" * 2000)
-    assert wire.closed
+    assert wire.ended
+    connection.data_received(b"{" * 2000)
+    assert connection.eof_received() is False  # now the transport closes
     assert [write[:1] for write in wire.writes] == [b"{"]
     assert connection.mode == "json-lines"
 

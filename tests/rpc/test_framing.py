@@ -140,11 +140,12 @@ def test_bare_newlines_end_header_lines_too() -> None:
         (header_frame(b"Content-Length: 0x10"), BadLength),
         (header_frame(b"Content-Length: "), BadLength),
         (header_frame(b"Content-Length: \xd9\xa3"), BadLength),  # an Arabic-Indic digit, in UTF-8
-        (header_frame(b"Content-Length: 1000000000"), BadLength),
-        (header_frame(b"Content-Length: " + b"9" * 4301), BadLength),
+        (header_frame(b"Content-Length: 1000000000"), FrameTooLarge),
+        (header_frame(b"Content-Length: " + b"9" * 4301), FrameTooLarge),
         (header_frame(b"Content-Length: 2\r\ncontent-length: 2"), BadLength),
         (header_frame(b"Content-Length: 101"), FrameTooLarge),
         (header_frame(b"Content-Type: text/plain"), BadHeader),
+        (b"Content-Length: 1000000000\r\n", FrameTooLarge),
         (b"\r\nContent-Length: 2\r\n\r\n{}", BadHeader),
         (b"GET / HTTP/1.1\r\n", BadHeader),
         (b'[{"jsonrpc":"2.0"}]\n', BadHeader),
@@ -163,6 +164,28 @@ def test_bad_frames_are_refused_by_kind(
     with pytest.raises(error):
         fed(framer, cut(stream))
     assert not framer.unfinished
+
+
+@pytest.mark.parametrize("cut", [at_once, single_bytes])
+def test_a_body_that_is_too_large_is_refused_when_its_header_has_been_read(
+    cut: Callable[[bytes], list[bytes]],
+) -> None:
+    with pytest.raises(FrameTooLarge) as refused:
+        fed(Framer(max_frame=100), cut(b"Content-Length: 101\r\n\r\n"))
+    assert (refused.value.limit, refused.value.actual, refused.value.to_come) == (100, 101, 101)
+
+
+def test_a_refused_body_says_how_much_of_it_is_to_come() -> None:
+    with pytest.raises(FrameTooLarge) as refused:
+        Framer(max_frame=100).feed(b"Content-Length: 150\r\n\r\n" + b"x" * 30)
+    assert refused.value.to_come == 120
+    with pytest.raises(FrameTooLarge) as refused:
+        Framer(max_frame=100).feed(b"Content-Length: 99999999999999999999\r\n\r\n")
+    assert (refused.value.limit, refused.value.actual) == (100, 999999999999999999)
+
+
+def test_zeros_before_a_length_do_not_make_it_too_large() -> None:
+    assert fed(Framer(), [b"Content-Length: 00000000000002\r\n\r\n{}"]) == [b"{}"]
 
 
 def test_what_is_just_within_the_limits_is_taken() -> None:

@@ -37,7 +37,7 @@ async def is_unharmed(peer: Peer, session_id: str) -> None:
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "parse"),
         (b"Content-Length: -5\r\n\r\n{}", "parse"),
         (b"Content-Length: 1e3\r\n\r\n", "parse"),
-        (b"Content-Length: 99999999999999999999\r\n\r\n", "parse"),
+        (b"Content-Length: 99999999999999999999\r\n\r\n", "tooLarge"),
         (b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "parse"),
         (b"Content-Type: text/plain\r\n\r\n{}", "parse"),
         (b"\x00\x01\x02\xff" * 100, "parse"),
@@ -64,6 +64,41 @@ async def test_bytes_that_are_no_frame_are_refused_and_end_only_their_connection
     if kind == "tooLarge":
         assert complaint["error"]["code"] == 1413
         assert complaint["error"]["data"]["limit"] == MAX_FRAME
+    await is_unharmed(peer, session_id)
+
+
+@OVER_SOCKETS
+async def test_a_message_that_is_too_large_is_refused_when_its_header_has_come(
+    daemon: Running, cwd: str
+) -> None:
+    """The peer may send the rest nevertheless: it is discarded, and the peer can read the error."""
+    peer, session_id = await started(daemon, cwd)
+
+    def try_it() -> tuple[list[dict[str, Any]], int]:
+        with Wire(daemon.home) as wire:
+            wire.send(b"Content-Length: %d\r\n\r\n" % (MAX_FRAME + 1))
+            told = wire.read_all()
+            for _ in range(10):
+                wire.send(b"x" * 1_000_000)
+            return told, MAX_FRAME + 1
+
+    [complaint], announced = await in_thread(try_it)
+    data = complaint["error"]["data"]
+    assert (data["kind"], data["limit"], data["actual"]) == ("tooLarge", MAX_FRAME, announced)
+    await is_unharmed(peer, session_id)
+
+
+@OVER_SOCKETS
+async def test_a_header_without_end_is_refused_at_its_limit(daemon: Running, cwd: str) -> None:
+    peer, session_id = await started(daemon, cwd)
+
+    def try_it() -> list[dict[str, Any]]:
+        with Wire(daemon.home) as wire:
+            wire.send(b"Content-Length: 2\r\n" + b"X-Padding: 12345\r\n" * 500)
+            return wire.read_all()
+
+    [complaint] = await in_thread(try_it)
+    assert complaint["error"]["data"]["kind"] == "parse"
     await is_unharmed(peer, session_id)
 
 

@@ -1,11 +1,14 @@
 """The TCP door: shut by default, on this machine only, and only for who has the token."""
 
+import asyncio
 import errno
 import json  # noqa: TID251 - what a stranger would send
+import os
 import signal
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,10 +21,12 @@ from sessiond.client.wire import Reader, frame
 from sessiond.config import InvalidConfig, read
 from sessiond.paths import Places, make_private
 from sessiond.server import tcp
+from sessiond.server.tcp_peer import user_of_peer
 from sessiond.server.token import BadToken, is_same, token_of
 from support.disk import Disk
 from support.homes import a_home, environment, sessiond, wait_until
 from support.patience import BOUND
+from support.waiting import until
 
 
 def with_a_door(where: Places) -> str:
@@ -154,9 +159,7 @@ def test_without_the_token_nothing_is_answered_but_that(door: tuple[Places, str]
         b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Length: 80\r\n\r\n" + request("server/stop"),
         b"OPTIONS * HTTP/1.1\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00",
-        b"Content-Length: 70000\r\n\r\n" + b" " * 70_000,
         b"X: " + b"y" * 9_000,
-        b'{"' + b"x" * 70_000,
     ],
 )
 def test_what_is_not_our_language_is_cut_off_without_a_word(door: tuple[Places, str], first: bytes) -> None:
@@ -169,14 +172,119 @@ def test_what_is_not_our_language_is_cut_off_without_a_word(door: tuple[Places, 
         assert all_of(knocking) == b""
 
 
+@pytest.mark.parametrize("first", [b"Content-Length: 65537\r\n\r\n", b'{"' + b"x" * 70_000])
+def test_a_first_message_that_is_too_large_is_refused_before_it_has_come(
+    door: tuple[Places, str], first: bytes
+) -> None:
+    _, address = door
+    with knock(address) as knocking:
+        knocking.sendall(first)
+        said = all_of(knocking)
+    data = json.loads(said[said.index(b"{") :])["error"]["data"]
+    assert (data["kind"], data["limit"]) == ("tooLarge", 65_536)
+
+
 def test_a_crowd_that_says_nothing_keeps_nobody_out(door: tuple[Places, str]) -> None:
     where, address = door
-    crowd = [knock(address) for _ in range(tcp.MOST_WAITING + 20)]
+    crowd = [knock(address) for _ in range(tcp.MAX_UNAUTHENTICATED + 20)]
     with knock(address) as knocking:
         knocking.sendall(request("server/authenticate", token=token(where)))
         assert json.loads(Reader(knocking).read())["result"] == {}
     for each in crowd:
         each.close()
+
+
+class Door:
+    """A door in this process, which takes the users of its connections from `users`, in the order of accepting."""
+
+    def __init__(self) -> None:
+        self.users: dict[int, int] = {}
+        self.came: list[socket.socket] = []
+        self._door = tcp.TcpDoor(
+            "127.0.0.1:0",
+            "t" * 43,
+            lambda client, _said: self.came.append(client),
+            user_of=lambda client: self.users.get(client.getpeername()[1]),
+        )
+
+    def __enter__(self) -> "Door":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._door.close()
+        for client in self.came:
+            client.close()
+
+    async def knock(self, user: int) -> socket.socket:
+        """A connection of this user that has begun to speak, and that the door knows of."""
+        knocking = socket.socket()
+        knocking.bind(("127.0.0.1", 0))
+        self.users[knocking.getsockname()[1]] = user
+        host, _, port = self._door.address.rpartition(":")
+        knocking.connect((host, int(port)))
+        knocking.sendall(b"Content-Le")
+        knocking.setblocking(False)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return knocking
+
+    async def let_in(self, knocking: socket.socket) -> None:
+        """Show the token, and wait until the door lets this connection in."""
+        before = len(self.came)
+        knocking.sendall(request("server/authenticate", token="t" * 43).removeprefix(b"Content-Le"))
+        await until(lambda: len(self.came) > before)
+
+
+def has_ended(knocking: socket.socket) -> bool:
+    """Whether the door has closed a connection."""
+    try:
+        return knocking.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+async def test_half_open_connections_of_one_user_take_no_place_of_another() -> None:
+    with Door() as door:
+        slow = await door.knock(user=1)
+        crowd = [await door.knock(user=2) for _ in range(3 * tcp.MAX_UNAUTHENTICATED)]
+        await door.let_in(slow)
+        ended = [has_ended(it) for it in crowd]
+        assert ended.count(False) <= tcp.MAX_UNAUTHENTICATED
+        assert ended == sorted(ended, reverse=True)  # the oldest went first
+        for each in [slow, *crowd]:
+            each.close()
+
+
+async def test_of_one_user_the_newest_connections_stay() -> None:
+    with Door() as door:
+        crowd = [await door.knock(user=2) for _ in range(tcp.MAX_UNAUTHENTICATED)]
+        newest = await door.knock(user=2)
+        await door.let_in(newest)
+        assert has_ended(crowd[0])
+        assert not has_ended(crowd[1])
+        for each in [newest, *crowd]:
+            each.close()
+
+
+async def test_who_does_not_show_the_token_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp, "AUTHENTICATION_SECONDS", 0.01)
+    with Door() as door, await door.knock(user=1) as slow:
+        await until(lambda: has_ended(slow))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the user of a TCP connection")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_the_user_of_a_connection_from_this_machine_is_known(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with (
+        socket.create_server((host, 0), family=family) as listening,
+        socket.create_connection(listening.getsockname()[:2], timeout=BOUND),
+    ):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert user_of_peer(accepted) == os.geteuid()
 
 
 async def test_the_clients_of_this_project_come_over_tcp_when_they_are_told_to(

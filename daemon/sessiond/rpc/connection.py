@@ -11,7 +11,7 @@ from typing import Final, Protocol, cast
 import msgspec
 from msgspec import UNSET, Raw
 
-from sessiond.rpc.framing import MAX_FRAME, Framer, FramingError, Mode, encode_frame
+from sessiond.rpc.framing import MAX_FRAME, Framer, FrameTooLarge, FramingError, Mode, encode_frame
 from sessiond.rpc.large_texts import is_large_text
 from sessiond.rpc.message import (
     INVALID_REQUEST,
@@ -36,6 +36,8 @@ _TURN_SECONDS: Final = 0.004
 """How long it may deliver messages that are more work than that."""
 _LOOK_AT_THE_CLOCK: Final = 16
 """After how many messages: most reads hold fewer, and need not pay for it."""
+_DISCARD_SECONDS: Final = 5.0
+"""How long a body that was refused for its size is read and discarded before the connection closes."""
 LARGE_FRAME: Final = 1024 * 1024
 """Bytes of a frame above which its owner is asked for room before more of it is read."""
 
@@ -129,7 +131,9 @@ class Connection(asyncio.Protocol):
         self._announced = False
         """Whether the unfinished frame is large and the handler knows of it."""
         self._handler = handler
-        self._framer = Framer(max_frame, skips=is_large_text)
+        self._framer = Framer(max_frame)
+        self._to_discard: int | None = None
+        """Bytes of a refused body that are still to be read before the connection closes; None: it was not refused."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._lost = self._loop.create_future()
@@ -251,6 +255,13 @@ class Connection(asyncio.Protocol):
         """Whether the peer has ever sent anything."""
         return self._framer.mode is not None
 
+    def skip_large_texts(self) -> None:
+        """From now on leaves out texts of files that are too large for a frame, instead of refusing them.
+
+        Editors send these in notifications that nobody can answer.
+        """
+        self._framer.skips = is_large_text
+
     def pause(self) -> None:
         """Stops reading, and delivering what was read, until `resume`."""
         self._paused = True
@@ -294,6 +305,9 @@ class Connection(asyncio.Protocol):
         self._handler.opened(self)
 
     def data_received(self, data: bytes) -> None:
+        if self._to_discard is not None:
+            self._discard(len(data))
+            return
         framer = self._framer
         try:
             bodies = framer.feed(data)
@@ -317,6 +331,8 @@ class Connection(asyncio.Protocol):
             self._handler.announced(self, size)
 
     def eof_received(self) -> bool:
+        if self._to_discard is not None:
+            return False
         try:
             self._end(self._framer.eof(), None)
         except FramingError as error:
@@ -429,12 +445,38 @@ class Connection(asyncio.Protocol):
         self._fail_calls()
         if isinstance(self._reason, FramingError):
             self._handler.unframed(self, self._reason)
-            self.close()
+            if isinstance(self._reason, FrameTooLarge):
+                self._close_after(self._reason)
+            else:
+                self.close()
         elif not self._unanswered:
             self.close()
         elif not self._end_is_told:
             self._end_is_told = True
             self._handler.ended(self)
+
+    def _close_after(self, refused: FrameTooLarge) -> None:
+        """Closes when the rest of a refused body has been read and discarded.
+
+        A peer that is still sending would otherwise get a broken pipe instead of the error.
+        """
+        transport = self._transport
+        if not refused.to_come and refused.actual is not None:
+            self.close()
+            return
+        self._flush()
+        self._stop()
+        self._to_discard = refused.to_come
+        if transport.can_write_eof():
+            transport.write_eof()
+        transport.resume_reading()
+        self._loop.call_later(_DISCARD_SECONDS, transport.close)
+
+    def _discard(self, size: int) -> None:
+        if self._to_discard:  # 0: the length is not known
+            self._to_discard = max(self._to_discard - size, 0)
+            if not self._to_discard:
+                self._transport.close()
 
     def _flush(self) -> None:
         self._flush_is_due = False

@@ -22,6 +22,9 @@ Skips: TypeAlias = Callable[[bytes], bool]
 """Whether a body that is too large may be left out, by its first `HEAD` bytes: nobody waits for an answer to it."""
 
 _MAX_DIGITS: Final = 9
+"""Digits of a length that may be within a limit."""
+_LONGEST_NUMBER: Final = 18
+"""Digits of a longer number that are read: what is told of it fits into 64 bits."""
 _match_usual_header = re.compile(rb"Content-Length: ([0-9]{1,9})\r\n\r\n").match
 _match_name = re.compile(rb"[a-z0-9-]+").fullmatch
 
@@ -41,7 +44,7 @@ class BadHeader(FramingError):
 
 
 class BadLength(FramingError):
-    """Content-Length must be given once, as 1 to 9 decimal digits."""
+    """Content-Length must be given once, as decimal digits."""
 
 
 class HeaderTooLarge(FramingError):
@@ -50,6 +53,16 @@ class HeaderTooLarge(FramingError):
 
 class FrameTooLarge(FramingError):
     """The body of a frame is larger than this end accepts. Send less in one message."""
+
+    def __init__(
+        self, detail: str = "", *, limit: int = 0, actual: int | None = None, to_come: int = 0
+    ) -> None:
+        super().__init__(detail)
+        self.limit = limit
+        self.actual = actual
+        """Bytes of the body, as its header announces them; None for a JSON line, whose length is not known."""
+        self.to_come = to_come
+        """Bytes of the body that have not arrived; 0 if that is not known."""
 
 
 class CutOff(FramingError):
@@ -73,7 +86,9 @@ class Framer:
         """The unfinished header, the received part of a body whose header is done, or the unfinished line."""
         self._awaited = 0
         """Length of the body that `_held` is the start of; 0 while no header is done."""
-        self._skips = skips
+        self.skips = skips
+        """Set it as soon as it is known that the peer sends such bodies. Without it, a body that is too large is
+        refused when its header is read; with it, when its first `HEAD` bytes have been read."""
         self._deciding = False
         """Whether `_held` is the header of a body that is too large, of which more must be seen."""
         self._skipping = 0
@@ -96,7 +111,8 @@ class Framer:
         Raises FramingError, whose `bodies` are those completed before it. After that every call raises.
         """
         if self._error is not None:
-            raise type(self._error)(self._error.detail)
+            self._error.bodies = []
+            raise self._error
         if self.mode is None and data:
             self.mode = "json-lines" if data.startswith(b"{") else "content-length"
         bodies: list[bytes] = []
@@ -123,7 +139,7 @@ class Framer:
             self._add_line(held, bodies)
             return bodies
         if self._deciding:
-            raise FrameTooLarge(f"The limit is {self.max_frame}.")
+            raise FrameTooLarge(f"The limit is {self.max_frame}.", limit=self.max_frame)
         if self._skipping:
             raise CutOff(f"{self._skipping} bytes of a body that is too large did not come.")
         if awaited:
@@ -154,7 +170,7 @@ class Framer:
                     self._held += data[at:]
                     return
                 length, start = header
-            if length > self.max_frame and not self._may_leave_out(data[start : start + HEAD], length):
+            if length > self.max_frame and not self._may_leave_out(data, start, length):
                 self._held += data[at:]
                 return
             at = start + length
@@ -182,11 +198,12 @@ class Framer:
             self._awaited = 0
         return at
 
-    def _may_leave_out(self, head: bytes, length: int) -> bool:
+    def _may_leave_out(self, data: bytes, start: int, length: int) -> bool:
         """Whether a body that is too large is left out; not yet while too little of it is there."""
-        self._deciding = self._skips is not None and len(head) < min(HEAD, length)
-        if self._skips is None or not (self._deciding or self._skips(head)):
-            raise FrameTooLarge(f"It announces {length} bytes; the limit is {self.max_frame}.")
+        head = data[start : start + HEAD]
+        self._deciding = self.skips is not None and len(head) < min(HEAD, length)
+        if self.skips is None or not (self._deciding or self.skips(head)):
+            raise _announced_too_large(length, self.max_frame, length - (len(data) - start))
         return not self._deciding
 
     def _read_header(self, data: bytes, at: int) -> tuple[int, int] | None:
@@ -207,10 +224,18 @@ class Framer:
             if name == b"content-length":
                 if length is not None:
                     raise BadLength("It was given twice.")
-                length = _read_length(value.strip())
+                length = self._read_length(value.strip())
         if len(data) >= limit:
             raise HeaderTooLarge(f"The limit is {self._max_header} bytes.")
         return None
+
+    def _read_length(self, digits: bytes) -> int:
+        if not digits.isdigit():
+            raise BadLength(f"It is {digits[:60]!r}.")
+        digits = digits.lstrip(b"0") or b"0"
+        if len(digits) > _MAX_DIGITS:
+            raise _announced_too_large(int(digits[:_LONGEST_NUMBER]), self.max_frame, 0)
+        return int(digits)
 
     def _cut_lines(self, data: bytes, bodies: list[bytes]) -> None:
         *lines, rest = data.split(b"\n")
@@ -231,7 +256,9 @@ class Framer:
 
     def _check_line(self, length: int) -> None:
         if length > self.max_frame:
-            raise FrameTooLarge(f"The line has {length} bytes or more; the limit is {self.max_frame}.")
+            raise FrameTooLarge(
+                f"The line has {length} bytes or more; the limit is {self.max_frame}.", limit=self.max_frame
+            )
 
 
 def encode_frame(body: bytes, mode: Mode) -> bytes:
@@ -242,7 +269,10 @@ def encode_frame(body: bytes, mode: Mode) -> bytes:
     return body.replace(b"\n", b" ") + b"\n"
 
 
-def _read_length(digits: bytes) -> int:
-    if not digits.isdigit() or len(digits) > _MAX_DIGITS:
-        raise BadLength(f"It is {digits[:60]!r}.")
-    return int(digits)
+def _announced_too_large(length: int, limit: int, to_come: int) -> FrameTooLarge:
+    return FrameTooLarge(
+        f"It announces {length} bytes; the limit is {limit}.",
+        limit=limit,
+        actual=length,
+        to_come=max(to_come, 0),
+    )

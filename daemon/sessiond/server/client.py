@@ -144,7 +144,7 @@ class Client(Handler):
 
     def unframed(self, connection: Connection, error: FramingError) -> None:
         if isinstance(error, FrameTooLarge):
-            data = ErrorData(kind="tooLarge", retryable=False, limit=self.max_frame)
+            data = ErrorData(kind="tooLarge", retryable=False, limit=error.limit, actual=error.actual)
         else:
             data = ErrorData(kind="parse", retryable=False)
         connection.fail(None, CODES[data.kind], str(error), data)
@@ -215,6 +215,7 @@ class Client(Handler):
         if greeting.ours is not None:
             self._take_in(greeting.ours)
         if greeting.speaks_lsp:
+            self.connection.skip_large_texts()
             self._to_bridge(body)
             return
         answer = {

@@ -4,9 +4,11 @@ import os
 import re
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 from scripts.campaigns.attacks.asking import COMMAND, is_well, line
+from scripts.campaigns.attacks.users import NOBODY, nobodys_python
 from scripts.campaigns.campaign import Ground, hold
 from scripts.campaigns.daemons import PATIENCE, Home
 
@@ -55,15 +57,12 @@ def variables_code_and_descriptors_of_the_starter(_ground: Ground, home: Home) -
 
 def knocks_at_the_tcp_door(_ground: Ground, home: Home) -> None:
     """Where there is one, it opens to nobody without the token, and a web page is not even told that it is there."""
-    Path(home.places.config).mkdir(mode=0o700)
-    Path(home.places.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
-    host, _, port = str(home.call("server/status")["tcp"]).rpartition(":")
-    hold(host == "127.0.0.1", f"the door is at {host}")
+    port = _door(home)
     ask = line("server/status", {})
     wrong = line("server/authenticate", {"token": "x" * 43})
     page = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(ask), ask)
     for said in (ask, wrong + ask, page, b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + bytes(100), b""):
-        with socket.create_connection((host, int(port)), timeout=PATIENCE) as knocking:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as knocking:
             heard = b""
             try:
                 knocking.sendall(said)
@@ -75,6 +74,64 @@ def knocks_at_the_tcp_door(_ground: Ground, home: Home) -> None:
         hold(b"result" not in heard, f"{said[:30]!r} was answered: {heard!r:.200}")
         hold(not said.startswith((b"POST", b"GET")) or heard == b"", f"a web page was told {heard!r:.200}")
     is_well(home)
+
+
+_HALF_OPEN = """
+import collections, socket, sys
+held = collections.deque()
+print("begun", flush=True)
+while True:
+    half = socket.socket()
+    half.settimeout(5)
+    try:
+        half.connect(("127.0.0.1", int(sys.argv[1])))
+        half.send(b"Content-Le")
+    except OSError:
+        half.close()
+        continue
+    held.append(half)
+    if len(held) > 300:
+        held.popleft().close()
+"""
+_LOGINS = 20
+
+
+def half_open_connections_at_the_tcp_door(ground: Ground, home: Home) -> None:
+    """Another user opens connections without end and finishes none; each login of ours succeeds, even a slow one."""
+    port = _door(home)
+    token = Path(home.places.tcp_token).read_text(encoding="ascii").strip()
+    python = nobodys_python()
+    if python is None:
+        ground.cannot_partly("acting as another user: not root, or no Python that `nobody` may run")
+        return
+    command = [python, "-I", "-S", "-c", _HALF_OPEN, str(port)]
+    attacker = subprocess.Popen(
+        command, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/", stdout=subprocess.PIPE
+    )
+    try:
+        assert attacker.stdout is not None
+        hold(attacker.stdout.readline() == b"begun\n", "the attacker's program did not begin")
+        for _ in range(_LOGINS):
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as ours:
+                time.sleep(0.1)  # as through a tunnel: the attacker opens hundreds of connections meanwhile
+                ours.sendall(line("server/authenticate", {"token": token}))
+                answer = ours.recv(65_536)
+                hold(b'"result":{}' in answer, f"a login of ours was answered {answer!r:.200}")
+    finally:
+        attacker.kill()
+        attacker.wait()
+        if attacker.stdout is not None:
+            attacker.stdout.close()
+    is_well(home)
+
+
+def _door(home: Home) -> int:
+    """The port of a TCP door of this home's daemon."""
+    Path(home.places.config).mkdir(mode=0o700)
+    Path(home.places.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
+    host, _, port = str(home.call("server/status")["tcp"]).rpartition(":")
+    hold(host == "127.0.0.1", f"the door is at {host}")
+    return int(port)
 
 
 def sockets_to_the_world(_ground: Ground, home: Home) -> None:
