@@ -1,3 +1,7 @@
+import grp
+import os
+import pwd
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,7 @@ from sessiond.config import (
     Roots,
     State,
     Summarizer,
+    UnsafeConfig,
     read,
 )
 
@@ -23,6 +28,12 @@ def written(tmp_path: Path, text: str) -> str:
     path = tmp_path / "config.toml"
     path.write_text(text, encoding="utf-8")
     return str(path)
+
+
+def give_to_a_shared_group(path: str | Path) -> None:
+    """Root's own group is a group of one user, so what the group may do is tried with another one."""
+    if os.geteuid() == 0:
+        os.chown(path, -1, 65_534)
 
 
 def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
@@ -128,3 +139,58 @@ def test_further_folders_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.M
 def test_what_names_no_folders_is_refused(tmp_path: Path, value: str) -> None:
     with pytest.raises(InvalidConfig):
         read(written(tmp_path, f"[roots]\nfolders = {value}\n"))
+
+
+@pytest.mark.parametrize("mode", [0o622, 0o602, 0o666])
+def test_a_file_that_others_may_write_is_not_obeyed(tmp_path: Path, mode: int) -> None:
+    path = written(tmp_path, '[summarizer]\ncommand = ["true"]\n')
+    Path(path).chmod(mode)
+    give_to_a_shared_group(path)
+    with pytest.raises(UnsafeConfig, match=re.escape(path)):
+        read(path)
+
+
+@pytest.mark.parametrize("mode", [0o722, 0o777])
+def test_a_file_in_a_folder_that_others_may_write_to_is_not_obeyed(tmp_path: Path, mode: int) -> None:
+    path = written(tmp_path, "[listen]\n")
+    give_to_a_shared_group(tmp_path)
+    tmp_path.chmod(mode)
+    with pytest.raises(UnsafeConfig, match=re.escape(str(tmp_path))):
+        read(path)
+
+
+def test_a_link_is_obeyed_only_when_both_folders_are_closed_to_others(tmp_path: Path) -> None:
+    (kept := tmp_path / "dotfiles").mkdir(mode=0o700)
+    (config := tmp_path / "config").mkdir(mode=0o700)
+    (config / "config.toml").symlink_to(written(kept, '[listen]\nidle_exit = "1m"\n'))
+    assert read(str(config / "config.toml")).listen.idle_exit == 60.0
+    kept.chmod(0o777)
+    with pytest.raises(UnsafeConfig):
+        read(str(config / "config.toml"))
+
+
+def test_a_folder_with_the_sticky_bit_is_closed_enough(tmp_path: Path) -> None:
+    path = written(tmp_path, '[listen]\nidle_exit = "1m"\n')
+    tmp_path.chmod(0o1777)
+    assert read(path).listen.idle_exit == 60.0
+
+
+def test_a_group_of_the_user_alone_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, '[listen]\nidle_exit = "1m"\n')
+    Path(path).chmod(0o664)
+    user, group = pwd.getpwuid(os.geteuid()), os.stat(path).st_gid  # noqa: PTH116
+    alone = pwd.struct_passwd((user.pw_name, "x", user.pw_uid, group, "", "/", "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: alone)
+    monkeypatch.setattr(grp, "getgrgid", lambda _: grp.struct_group((user.pw_name, "x", group, [])))
+    assert read(path).listen.idle_exit == 60.0
+    monkeypatch.setattr(grp, "getgrgid", lambda _: grp.struct_group((user.pw_name, "x", group, ["eve"])))
+    with pytest.raises(UnsafeConfig):
+        read(path)
+
+
+@pytest.mark.system
+def test_a_file_of_another_user_is_not_obeyed(tmp_path: Path) -> None:
+    path = written(tmp_path, "[listen]\n")
+    os.chown(path, 65_534, -1)
+    with pytest.raises(UnsafeConfig, match="65534"):
+        read(path)

@@ -1,14 +1,16 @@
 """`config.toml`: the few things that a person may choose. Knows no folder: the caller says which file.
 
 Every key does something. An unknown key is an error, because a misspelt one would be a silent default.
+The file may name a program to run, so it is obeyed only when no other user can change it.
 """
 
 import os
 import re
+import shlex
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -25,6 +27,17 @@ class InvalidConfig(Exception):
 
     def __init__(self, path: str, reason: str, advice: str) -> None:
         super().__init__(f"The configuration {path} cannot be used: {reason}. What to write: {advice}.")
+        self.path = path
+
+
+class UnsafeConfig(InvalidConfig):
+    """The configuration {path} is not obeyed: {reason}. Check its contents, then run: {advice}."""
+
+    def __init__(self, path: str, reason: str, advice: str) -> None:
+        Exception.__init__(
+            self,
+            f"The configuration {path} is not obeyed: {reason}. Check its contents, then run: {advice}.",
+        )
         self.path = path
 
 
@@ -146,9 +159,16 @@ class Config:
 
 
 def read(path: str) -> Config:
-    """Read the configuration; a missing file means the defaults. Raises `InvalidConfig`."""
+    """Return the configuration in the file `path`; a missing file means the defaults.
+
+    Raises:
+        UnsafeConfig: Another user can change the file or its folder.
+        InvalidConfig: The file cannot be read, or a table, key or value in it is not known.
+    """
     try:
-        text = Path(path).read_bytes().decode()
+        with open(path, "rb") as file:
+            _refuse_unsafe(path, file.fileno())
+            text = file.read().decode()
     except FileNotFoundError:
         return Config()
     except (OSError, UnicodeDecodeError) as error:
@@ -165,6 +185,55 @@ def read(path: str) -> Config:
         return _checked(tables)
     except _Unfit as unfit:
         raise InvalidConfig(path, unfit.reason, unfit.advice) from None
+
+
+def _refuse_unsafe(path: str, opened: int) -> None:
+    """Raise `UnsafeConfig` when a user other than this one and root can change an open configuration file.
+
+    The folder counts as well as the file, because its owner can replace the file. Of a symbolic link both
+    folders count: the one that holds the link and the one that holds the file.
+    """
+    folders = dict.fromkeys(os.path.dirname(it) for it in (path, os.path.realpath(path)))  # noqa: PTH120
+    looked_at = [("it", path, os.fstat(opened))]
+    looked_at += [(f"its folder {folder}", folder, os.stat(folder)) for folder in folders]  # noqa: PTH116
+    for name, place, found in looked_at:
+        if found.st_uid not in (0, os.geteuid()):
+            reason, command = f"user id {found.st_uid} owns {name}", f"chown {os.geteuid()}"
+        elif (others := _others_who_may_write(found)) is not None:
+            reason, command = f"{others} can write to {name}", "chmod go-w"
+        else:
+            continue
+        raise UnsafeConfig(path, reason, f"{command} {shlex.quote(place)}")
+
+
+def _others_who_may_write(found: os.stat_result) -> str | None:
+    """Return in words which other users can replace a file or add to a folder, or None.
+
+    In a folder with the sticky bit, such as /tmp, nobody but the owner can replace a file.
+    """
+    if found.st_mode & stat.S_ISVTX:
+        return None
+    if found.st_mode & stat.S_IWOTH:
+        return "every user"
+    if found.st_mode & stat.S_IWGRP and not _is_own_group(found.st_gid):
+        return f"the group with id {found.st_gid}"
+    return None
+
+
+def _is_own_group(group_id: int) -> bool:
+    """Whether this user is the only member of a group.
+
+    Debian and Fedora give each user such a group and a umask of 002, so files that the group can write to are
+    usual there.
+    """
+    import grp
+    import pwd
+
+    try:
+        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(group_id)
+    except KeyError:
+        return False
+    return user.pw_gid == group_id and user.pw_name == group.gr_name and set(group.gr_mem) <= {user.pw_name}
 
 
 class _Unfit(Exception):

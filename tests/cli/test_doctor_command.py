@@ -94,6 +94,27 @@ def test_a_configuration_that_no_daemon_takes_is_told(shell: Shell) -> None:
     assert "badConfig" in kinds(ran)
 
 
+def test_a_configuration_that_others_may_write_is_told_and_starts_no_daemon(shell: Shell) -> None:
+    config = Path(shell.where.config_file)
+    config.parent.mkdir(parents=True)
+    config.write_text('[summarizer]\ncommand = ["true"]\n', encoding="utf-8")
+    config.chmod(0o666)
+    assert "unsafeConfig" in kinds(shell.run("doctor", "--json"))
+    ran = shell.run("new")
+    assert ran.code != 0
+    assert str(config) in ran.err
+    assert config.stat().st_mode & 0o777 == 0o666
+
+
+def test_a_configuration_in_the_wrong_place_is_pointed_out(shell: Shell) -> None:
+    misplaced = Path(shell.where.config_file).parent.parent / "config.toml"
+    misplaced.parent.mkdir(parents=True, exist_ok=True)
+    misplaced.write_text("[listen]\n", encoding="utf-8")
+    found = of(shell.run("doctor", "--json"), "misplacedConfig")
+    assert found["where"]["path"] == str(misplaced)
+    assert shell.where.config_file in found["what"]
+
+
 def test_a_socket_that_was_removed_comes_back(shell: Shell) -> None:
     a_session(shell)
     Path(endpoint(shell)["socket"]).unlink()

@@ -24,6 +24,8 @@ from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
 from sessiond.rpc.process import boot_id, is_stopped, start_time
 
+_CONFIG_NAMES = ("config.toml", "sessiond.toml", "config.json", "config.yaml", "config.yml")
+
 _BACK_SECONDS = 10.0
 """How long a daemon that was asked to listen again may take."""
 
@@ -57,7 +59,7 @@ def look_around(where: Places, environ: Mapping[str, str]) -> Surroundings:
     around = Surroundings(where)
     _look_at_environment(around, environ)
     _look_at_folders(around)
-    _look_at_config(around)
+    _look_at_config(around, environ)
     _look_at_locks(around)
     _look_at_endpoint(around)
     _look_at_daemon(around)
@@ -151,13 +153,27 @@ def _unusable(folder: str) -> str | None:
     return None if os.access(folder, os.W_OK | os.X_OK) else "it may not be written to"
 
 
-def _look_at_config(around: Surroundings) -> None:
+def _look_at_config(around: Surroundings, environ: Mapping[str, str]) -> None:
     path = around.where.config_file
     try:
         around.chosen = config.read(path)
     except config.InvalidConfig as error:
-        around.add("badConfig", str(error), path)
+        kind = "unsafeConfig" if isinstance(error, config.UnsafeConfig) else "badConfig"
+        around.add(kind, str(error), path)
         around.may_start = False
+    for other in _other_config_files(around.where, environ):
+        what = f"sessiond does not read it; the configuration is read from {path}"
+        around.add("misplacedConfig", what, other)
+
+
+def _other_config_files(where: Places, environ: Mapping[str, str]) -> list[str]:
+    """Return the files that a person may take for the configuration, but that this daemon does not read."""
+    ours = [where.config, where.data, where.state, *([where.home] if where.home else [])]
+    found = [os.path.join(folder, name) for folder in ours for name in _CONFIG_NAMES]
+    found.append(os.path.join(os.path.dirname(where.config), "sessiond.toml"))
+    if not where.home:  # some systems have another folder for it, and examples name this one
+        found.append(os.path.join(environ.get("HOME", "/"), ".config", "sessiond", "config.toml"))
+    return [it for it in dict.fromkeys(found) if it != where.config_file and os.path.isfile(it)]  # noqa: PTH113
 
 
 def _look_at_locks(around: Surroundings) -> None:

@@ -220,7 +220,19 @@ KINDS: Final[Mapping[str, Kind]] = {
         " entries does not depend on it.",
         "See the clock: date; timedatectl.",
     ),
-    "badConfig": Kind("error", "The configuration cannot be used; no daemon starts with it.", "Mend {path}."),
+    "badConfig": Kind(
+        "error", "The configuration cannot be used; no daemon starts with it.", "Correct {path}."
+    ),
+    "unsafeConfig": Kind(
+        "error",
+        "Another user can change the configuration, which may name a program to run; no daemon starts with it.",
+        "Check the contents of {path}, then take the rights of others away: chmod go-w.",
+    ),
+    "misplacedConfig": Kind(
+        "warning",
+        "A file looks like the configuration, but the daemon reads another one.",
+        "Move {path} to the place that the finding names, or remove it.",
+    ),
     "missingRoot": Kind(
         "warning",
         "A folder under [roots] cannot be listed.",

@@ -28,6 +28,7 @@ _STATUS: Final = {
     paths.UnsafeFolder: 73,
     activation.BadActivation: 73,
     config.InvalidConfig: 78,
+    config.UnsafeConfig: 78,
 }
 
 _DESCRIPTORS: Final = 65_536
