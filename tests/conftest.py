@@ -22,7 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a skipped test or module is a failure")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    # Compiling the rules that find secrets takes seconds: all daemons under test share what one has compiled.
+    os.environ.setdefault("KF_RULE_CACHE_DIR", str(config.rootpath / ".cache/secret-rules"))
     # A shell has its jobs in the background ignore interrupts, and a process under test would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -88,6 +88,11 @@ class Places:
         return os.path.join(self.state, "index.db")
 
     @property
+    def secret_rules(self) -> str:
+        """Compiled rules that find secrets in exports, to be deleted at will; see `hub/redaction`."""
+        return os.path.join(self.state, "secret-rules")
+
+    @property
     def log(self) -> str:
         """What the daemon writes for people: no bodies, no secrets."""
         return os.path.join(self.state, "sessiond.log")

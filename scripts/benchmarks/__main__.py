@@ -14,6 +14,7 @@ from scripts.benchmarks import (
     fanout,
     listing,
     opening,
+    redaction,
     request_cost,
     responsiveness,
     searching,
@@ -39,6 +40,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "start": starting.measure,
     "browse": browsing.measure,
     "responsiveness": responsiveness.measure,
+    "redact": redaction.measure,
 }
 
 

@@ -157,6 +157,22 @@ async def test_secrets_are_taken_out_unless_they_are_wanted(memory: Running, cwd
     assert memory.everything() == before
 
 
+async def test_secrets_in_the_title_in_tags_and_in_keys_of_objects_are_taken_out_too(
+    memory: Running, cwd: str
+) -> None:
+    peer, session = await started(memory, cwd)
+    keys = ["AKIA" + letter * 16 for letter in "ABC"]
+    await peer.call("session/rename", sessionId=session, title=f"Try {keys[0]}")
+    await peer.call("session/tag", sessionId=session, add=[keys[1]])
+    await peer.append(
+        session, {"type": "custom", "customType": "x", "data": {keys[2]: {"password": "hunter2"}}}
+    )
+    for format in ("jsonl", "operator", "go", "markdown", "html", "nova"):
+        result = await peer.call("session/export", sessionId=session, format=format)
+        assert not [it for it in (*keys, "hunter2") if it in result["text"]]
+    assert (await peer.call("session/info", sessionId=session))["session"]["tags"] == [keys[1]]
+
+
 async def test_nothing_is_exported_over_the_files_of_sessiond(memory: Running, cwd: str) -> None:
     peer, session, _ = await told(memory, cwd)
     path = Path((await peer.call("session/info", sessionId=session))["session"]["path"])

@@ -99,6 +99,11 @@ def _explain_export(result: dict[str, Any]) -> None:
             kinds[it["kind"]] = kinds.get(it["kind"], 0) + it["count"]
         named = ", ".join(f"{count} {one_line(kind)}" for kind, count in sorted(kinds.items()))
         print(f"redacted: {named} (--no-redact writes them out)", file=sys.stderr)
+    if result.get("redactionIncomplete"):
+        print(
+            "only common kinds of keys were looked for: install kingfisher-secret-scanner beside sessiond",
+            file=sys.stderr,
+        )
     if missing := result["missingBlobs"]:
         print(f"{human.count(len(missing), 'blob')} could not be found: see --json", file=sys.stderr)
 

@@ -29,7 +29,18 @@ ANOTHER_RUNS = 75
 COMMAND = (sys.executable, "-E", "-P", "-m", "sessiond")
 """How the daemon is started: the sessiond that this client belongs to, whatever the caller's folder is."""
 
-_PASSED_ON = ("HOME", "PATH", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL")
+_PASSED_ON = (
+    "HOME",
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "KF_RULE_CACHE_DIR",
+)
 _PASSED_ON_BY_PREFIX = ("LC_", "XDG_", "SESSIOND_")
 _LAST_LINES = 20
 _A_START = 2.0  # seconds that must be left to try once more; with less, the reason known so far is told

@@ -27,11 +27,12 @@ class Reporting:
 
 
 class Exchange:
-    """Imports into, and exports from, one store."""
+    """Imports into, and exports from, one store. See `Hub` for `secret_rules_folder`."""
 
-    def __init__(self, sessions: "Sessions", files: Store) -> None:
+    def __init__(self, sessions: "Sessions", files: Store, secret_rules_folder: str | None) -> None:
         self._sessions = sessions
         self._files = files
+        self._secret_rules_folder = secret_rules_folder
         self._both: tuple[Imports, Exports] | None = None
 
     async def import_(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
@@ -55,5 +56,7 @@ class Exchange:
     def _load(self) -> "tuple[Imports, Exports]":
         from sessiond.hub.exporting import Exports
         from sessiond.hub.importing import Imports
+        from sessiond.hub.redaction.provider_keys import ProviderKeys
 
-        return Imports(self._sessions, self._files), Exports(self._files)
+        exports = Exports(self._files, ProviderKeys(self._secret_rules_folder))
+        return Imports(self._sessions, self._files), exports

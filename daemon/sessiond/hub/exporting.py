@@ -21,7 +21,8 @@ from sessiond.hub import placing
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import InvalidRequest, TooLarge
 from sessiond.hub.live import LiveSession
-from sessiond.hub.redacting import Redactor
+from sessiond.hub.redaction.provider_keys import ProviderKeys
+from sessiond.hub.redaction.redactor import Redactor
 from sessiond.protocol import types as t
 from sessiond.session import fork, lines, whole
 from sessiond.session.dialects import fields
@@ -56,8 +57,9 @@ class _Header:
 class Exports:
     """Exports of the sessions of one store."""
 
-    def __init__(self, files: Store) -> None:
+    def __init__(self, files: Store, keys: ProviderKeys) -> None:
         self._files = files
+        self._keys = keys
 
     async def run(
         self, live: LiveSession, params: t.ExportParams, state: t.WorkingState | None, tell: Tell
@@ -79,7 +81,9 @@ class Exports:
             name = f"{about.session_id[:100]}-{fields.digest(about.session_id, params.leaf_id)[:8]}"
             about = replace(about, session_id=name, parent_session=about.session_id)
         tell(f"Writing {len(found):,} entries", _READ)
-        return await asyncio.to_thread(_written, about, found, leaf, params, live.blobs, target, state)
+        return await asyncio.to_thread(
+            _written, about, found, leaf, params, live.blobs, target, state, self._keys
+        )
 
 
 def _about(live: LiveSession) -> _Header:
@@ -115,7 +119,7 @@ def _all_lines(live: LiveSession, tell: Tell) -> Steps[list[bytes]]:
 
 def _written(
     about: _Header, found: Sequence[bytes], leaf: str | None, params: t.ExportParams, blobs: SessionBlobs,
-    target: Path | None, state: t.WorkingState | None,
+    target: Path | None, state: t.WorkingState | None, keys: ProviderKeys,
 ) -> t.ExportResult:  # fmt: skip
     missing: dict[str, None] = {}
 
@@ -126,13 +130,17 @@ def _written(
         return data
 
     entries = [entry for line in found if (entry := _decoded(whole.put_back(line, find))) is not None]
-    redactor = Redactor()
-    title = about.title
+    redactor = Redactor(keys)
     if params.redact:
         entries = [redactor.entry(entry) for entry in entries]
-        title = None if title is None else redactor.text(title, None)
+        about = replace(
+            about,
+            title=None if about.title is None else redactor.text(about.title, None),
+            tags=redactor.texts(about.tags, None),
+            cwd=redactor.text(about.cwd, None),
+        )
     session = Whole(
-        session_id=about.session_id, timestamp=about.timestamp, cwd=about.cwd, title=title,
+        session_id=about.session_id, timestamp=about.timestamp, cwd=about.cwd, title=about.title,
         tags=about.tags, parent_session=about.parent_session, entries=entries,
         leaf=leaf if params.leaf_id is None else _last_id(entries),
     )  # fmt: skip
@@ -162,6 +170,7 @@ def _written(
             t.Redaction(kind=kind, entry_id=None if entry is None else lines.sound(entry), count=count)
             for (entry, kind), count in redactor.found.items()
         ],
+        redaction_incomplete=params.redact and not keys.load(),
         missing_blobs=list(missing), pictures=[lines.sound(str(path)) for path in beside],
     )  # fmt: skip
 

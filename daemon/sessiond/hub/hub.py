@@ -49,6 +49,7 @@ class Hub:
     """All sessions: `files` keeps those on disk, `memory` the ephemeral ones.
 
     `index_path` and `history_path` are where the index and the history of prompts lie; None: in temporary files.
+    `secret_rules_folder` keeps the compiled rules that find secrets in exports; None: nothing keeps them.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Hub:
         *,
         index_path: str | None = None,
         history_path: str | None = None,
+        secret_rules_folder: str | None = None,
     ) -> None:
         chosen = chosen or config.Config()
         self.draining = False
@@ -76,7 +78,7 @@ class Hub:
         self.cleaning = Cleaning(files, self.index, self._open, self.keeping, self.terminals)
         self.blobs = SessionBlobs(None, kept=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
-        self.exchange = Exchange(self, files)
+        self.exchange = Exchange(self, files, secret_rules_folder)
         self._jobs = Jobs()
         self.compactions = Compactions(chosen.compaction, self.summarizers, self._jobs)
         self.branches = Branches(chosen.compaction, self.summarizers, self._jobs)

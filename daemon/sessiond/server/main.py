@@ -68,7 +68,14 @@ async def build(where: paths.Places, chosen: config.Config) -> life.Served:
     from sessiond.store.memory import MemoryStore
 
     files = FileStore(Path(where.data), Path(where.state), roots=chosen.roots.folders)
-    hub = Hub(files, MemoryStore(), chosen, index_path=where.index, history_path=where.history)
+    hub = Hub(
+        files,
+        MemoryStore(),
+        chosen,
+        index_path=where.index,
+        history_path=where.history,
+        secret_rules_folder=where.secret_rules,
+    )
     return Server(hub, home=where.home or where.data, socket_path=where.socket, chosen=chosen, where=where)
 
 

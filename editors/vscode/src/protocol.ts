@@ -1105,8 +1105,9 @@ export interface SkippedFile {
  * there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
  * transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
  *
- * Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
- * kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
+ * Keys, tokens, passwords and cookies are taken out of what is written, unless `redact` is false. The
+ * result says which kinds, and where. The session itself is unchanged. No set of rules finds every secret: look at
+ * what you give away.
  */
 export interface ExportParams {
   /** 1 to 128 characters. */
@@ -1141,6 +1142,8 @@ export interface ExportResult {
   missingBlobs: string[];
   /** Files beside a transcript, which it links to. Default `[]`. */
   pictures?: string[];
+  /** Default `false`. */
+  redactionIncomplete?: boolean;
 }
 
 /** Something that did not go along, and how often: a field, a block, an entry. */
@@ -2545,8 +2548,9 @@ export interface Requests {
    * there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
    * transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
    *
-   * Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
-   * kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
+   * Keys, tokens, passwords and cookies are taken out of what is written, unless `redact` is false. The
+   * result says which kinds, and where. The session itself is unchanged. No set of rules finds every secret: look at
+   * what you give away.
    */
   "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "tooLarge" | "storageFull" };
   /** Bookmark an entry; an absent or empty `label` removes the bookmark. */

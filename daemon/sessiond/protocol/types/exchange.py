@@ -80,8 +80,9 @@ class ExportParams(Params, frozen=True):
     there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
     transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
 
-    Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
-    kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
+    Keys, tokens, passwords and cookies are taken out of what is written, unless `redact` is false. The
+    result says which kinds, and where. The session itself is unchanged. No set of rules finds every secret: look at
+    what you give away.
     """
 
     session_id: SessionId
@@ -121,3 +122,5 @@ class ExportResult(Wire, frozen=True):
     redacted: list[Redaction]
     missing_blobs: list[str]  # hashes of blobs that are not to be had: what names them went out as it is
     pictures: list[str] = field(default_factory=list)  # files beside a transcript, which it links to
+    # the rules for the keys of most providers are not installed beside the daemon: only common kinds were looked for
+    redaction_incomplete: bool = False

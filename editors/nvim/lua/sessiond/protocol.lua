@@ -745,8 +745,9 @@
 ---there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
 ---transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
 ---
----Keys and tokens of known shapes are taken out of what is written, unless `redact` is false; the answer says which
----kinds, and where, and the session itself stays as it is. That is a help, no promise: look at what you give away.
+---Keys, tokens, passwords and cookies are taken out of what is written, unless `redact` is false. The
+---result says which kinds, and where. The session itself is unchanged. No set of rules finds every secret: look at
+---what you give away.
 ---@class (exact) sessiond.ExportParams
 ---@field sessionId string 1 to 128 characters.
 ---@field format "go"|"html"|"jsonl"|"markdown"|"nova"|"operator"
@@ -768,6 +769,7 @@
 ---@field redacted sessiond.Redaction[]
 ---@field missingBlobs string[] Hashes of blobs that are not to be had: what names them went out as it is.
 ---@field pictures? string[] Files beside a transcript, which it links to. Default `[]`.
+---@field redactionIncomplete? boolean Default `false`.
 
 ---Something that did not go along, and how often: a field, a block, an entry.
 ---@class (exact) sessiond.Loss

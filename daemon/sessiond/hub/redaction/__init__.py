@@ -1,0 +1,1 @@
+"""Secrets in what is exported: where they are, and texts without them."""

@@ -1,0 +1,98 @@
+"""Takes secrets out of entries, texts and tags before they leave, and counts what it took."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from sessiond.hub.redaction import credentials
+from sessiond.hub.redaction.provider_keys import ProviderKeys, by_pattern, private_keys
+from sessiond.hub.redaction.spans import Span, without_overlaps
+
+_KEPT_FIELDS: Final = frozenset(
+    ("type", "id", "parentId", "timestamp", "role", "targetId", "fromId", "firstKeptEntryId")
+)
+_IMAGE_DATA: Final = frozenset(("data",))
+_PART: Final = 16_384
+"""Characters that Python's expressions read at once: a thread that searches holds up all others."""
+
+
+class Redactor:
+    """Takes secrets out of values; `found` counts them by the entry they were in and by kind.
+
+    Args:
+        keys: Finds the keys of providers. None: only what is known here is found.
+    """
+
+    def __init__(self, keys: ProviderKeys | None = None) -> None:
+        by_rule = () if keys is None else (keys.find,)
+        self._finders = (by_pattern, *by_rule, credentials.by_context)
+        self.found: Counter[tuple[str | None, str]] = Counter()
+
+    def entry(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return an entry without its secrets; the fields that make it an entry are kept."""
+        name = value.get("id")
+        where = name if isinstance(name, str) else None
+        try:
+            return self._fields(value, where, _KEPT_FIELDS)
+        except RecursionError:
+            self.found[where, "what is nested too deeply"] += 1
+            return {key: it for key, it in value.items() if key in _KEPT_FIELDS}
+
+    def value(self, value: Any, where: str | None) -> Any:
+        """Return a value of JSON without the secrets in its texts, its keys, and its fields called `password`."""
+        if isinstance(value, str):
+            return self.text(value, where)
+        if isinstance(value, list):
+            return [self.value(it, where) for it in value]
+        if not isinstance(value, dict):
+            return value
+        return self._fields(value, where, _IMAGE_DATA if value.get("type") == "image" else frozenset())
+
+    def text(self, text: str, where: str | None) -> str:
+        """Return a text in which each secret is replaced by `[redacted: KIND]`."""
+        parts: list[str] = []
+        end = 0
+        for span in without_overlaps(self._spans(text)):
+            self.found[where, span.kind] += 1
+            parts += (text[end : span.start], f"[redacted: {span.kind}]")
+            end = span.end
+        return "".join((*parts, text[end:])) if parts else text
+
+    def texts(self, texts: Iterable[str], where: str | None) -> tuple[str, ...]:
+        """Return several texts, such as tags, without secrets."""
+        return tuple(self.text(it, where) for it in texts)
+
+    def _fields(self, value: dict[str, Any], where: str | None, untouched: frozenset[str]) -> dict[str, Any]:
+        clean: dict[str, Any] = {}
+        for key, it in value.items():
+            if key in untouched:
+                clean[key] = it
+                continue
+            name = self.text(key, where)
+            while name != key and (name in clean or name in value):
+                name += "+"  # two keys of one object that both were secrets
+            kind = credentials.assigned_secret(key, it) if isinstance(it, str) else None
+            if kind is None:
+                clean[name] = self.value(it, where)
+            else:
+                self.found[where, kind] += 1
+                clean[name] = f"[redacted: {kind}]"
+        return clean
+
+    def _spans(self, text: str) -> Iterator[Span]:
+        yield from private_keys(text)
+        parts = [(0, text)] if len(text) <= _PART else list(_parts(text))
+        for find in self._finders:
+            for start, part in parts:
+                yield from (Span(start + it.start, start + it.end, it.kind) for it in find(part))
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """Yield a long text in parts of whole lines, each with its place; no secret but a private key has several."""
+    start = 0
+    while start < len(text):
+        end = text.rfind("\n", start, start + _PART) + 1 if len(text) - start > _PART else len(text)
+        if not end:
+            end = text.find("\n", start) + 1 or len(text)
+        yield start, text[start:end]
+        start = end

@@ -1,0 +1,29 @@
+"""Places in a text that hold a secret."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """Characters `start` to `end` (exclusive) of a text are a secret of this `kind`."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def without_overlaps(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans in order, each group of overlapping ones as one span with the kind of the first given.
+
+    `spans` come in order of preference: a named kind of key before a guess from the words around it.
+    """
+    ranked = sorted(enumerate(spans), key=lambda it: (it[1].start, it[0]))
+    merged: list[tuple[int, Span]] = []
+    for rank, span in ranked:
+        if merged and span.start < merged[-1][1].end:
+            best, last = merged[-1]
+            kind = span.kind if rank < best else last.kind
+            merged[-1] = min(best, rank), Span(last.start, max(last.end, span.end), kind)
+        else:
+            merged.append((rank, span))
+    return [span for _, span in merged]
