@@ -13,7 +13,7 @@ from sessiond.session.dialects.recognition import PROBE_BYTES, foreign_program_o
 from support import logs
 from support.commands import a_shell
 from support.daemons import Running, assistant, refusal, running, user
-from support.dialect_files import DATA
+from support.dialect_files import bytes_of
 from support.dialects import jsonl
 
 IMPORTABLE = {
@@ -28,7 +28,7 @@ def placed(folder: Path, name: str) -> Path:
     """A copy of a file of the test data, written long ago, as its program would leave it."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes((DATA / name).read_bytes())
+    path.write_bytes(bytes_of(name))
     os.utime(path, (OLD, OLD))
     return path
 

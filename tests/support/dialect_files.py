@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).parent.parent / "data" / "dialects"
+UNSUPPORTED = DATA.parent / "unsupported_dialects"
 SESSION = "11111111-2222-4333-8444-555555555555"
 Line = dict[str, Any]
 
@@ -60,6 +61,12 @@ def meta(**fields: Any) -> Line:
 def lines_of(name: str) -> list[Any]:
     """The lines of a file in tests/data/dialects."""
     return [json.loads(line) for line in (DATA / name).read_bytes().split(b"\n") if line]
+
+
+def bytes_of(name: str) -> bytes:
+    """A file in tests/data/dialects or tests/data/unsupported_dialects."""
+    path = DATA / name
+    return (path if path.exists() else UNSUPPORTED / name).read_bytes()
 
 
 CLAUDE = lines_of("claude-code.jsonl")

@@ -10,7 +10,7 @@ from lsprotocol import types
 from sessiond.session.problems import PROBLEMS
 from support import logs
 from support.daemons import Running
-from support.dialect_files import DATA
+from support.dialect_files import bytes_of
 from support.editors import choose, document, edit, editor, said, show, texts_at
 
 ASKS = types.ClientCapabilities(
@@ -168,7 +168,7 @@ async def test_a_session_file_of_another_program_is_named_as_such_and_stays_unch
     served: Running, tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / f"{name}.jsonl"
-    path.write_bytes((DATA / path.name).read_bytes())
+    path.write_bytes(bytes_of(path.name))
     before = path.read_bytes(), path.stat().st_mtime_ns
     async with editor(served.home, ASKS) as client:
         for found in (await asked(client, path), await asked_with_text(client, path)):
