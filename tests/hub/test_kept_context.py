@@ -31,3 +31,32 @@ async def test_contexts_asked_for_in_any_order_are_those_of_a_fresh_daemon(tmp_p
         async with running(tmp_path) as fresh:
             peer = await fresh.attach()
             assert await peer.call("session/context", sessionId=session, leafId=leaf) == answer
+
+
+async def test_a_context_that_was_empty_when_it_was_asked_for_has_the_model_of_a_later_answer(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        session = (await peer.call("session/create", cwd="/p"))["session"]["sessionId"]
+        assert (await peer.call("session/context", sessionId=session))["models"] == {}
+        await peer.append(session, user("q"), assistant("a"))
+        seen = await peer.call("session/context", sessionId=session)
+        assert seen["models"] == {"default": "anthropic/claude-test-1"}
+
+
+async def test_a_model_change_without_a_provider_is_in_the_context_and_in_lists(tmp_path: Path) -> None:
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        session = (await peer.call("session/create", cwd="/p"))["session"]["sessionId"]
+        for draft in ({"model": "one"}, {"modelId": "two"}):
+            change = {"type": "model_change", **draft}
+            await peer.append(session, change, user("q"), assistant("a"))
+            [name] = draft.values()
+            seen = await peer.call("session/context", sessionId=session)
+            assert seen["models"] == {"default": name}
+            [row] = (await peer.call("session/list", all=True))["sessions"]
+            assert row["model"] == name
+        entries = (await peer.call("session/entries", sessionId=session))["entries"]
+        changes = [it for it in entries if it["type"] == "model_change"]
+        assert [(it["model"], it["modelId"]) for it in changes] == [("one", "one"), ("two", "two")]

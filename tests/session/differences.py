@@ -61,9 +61,8 @@ TITLE_OMP = (
 TITLE_PI = "`session_info` (pi) says the title; oh-my-pi does not know it."
 TITLE_HEADER = "The header's `title` (seed, oh-my-pi) is the title; pi does not know it."
 MODEL_PI = (
-    "A model that was chosen is not overridden by the model of an answer (oh-my-pi #849), both forms of "
-    "`model_change` are read, and only the role `default` is meant; pi takes what it understands of "
-    "either, whichever comes last."
+    "A model chosen in oh-my-pi's form of `model_change` is not overridden by the model of an answer (oh-my-pi "
+    "#849), and only the role `default` is meant; pi takes what it understands, whichever comes last."
 )
 MODEL_OMP = "`provider` and `modelId` (pi) are a model change too; oh-my-pi does not know them."
 SLOT = "oh-my-pi's title slot is read; pi refuses the file."
@@ -147,37 +146,16 @@ DIFFERENCES: Final = (
     ),
     Difference(
         PI,
-        "conformance/entry-types-pi",
-        "settings",
-        "in 2 views, e22: {'model': {'provider': 'anthropic', 'modelId': 'clock-model-1'}}",
-        MODEL_PI,
-    ),
-    Difference(
-        PI,
         "conformance/model-changes",
         "settings",
         "in 5 views, a3: {'model': {'provider': 'mistral', 'modelId': 'omp-form'}}",
         MODEL_PI,
     ),
     Difference(
-        PI,
-        "inputs/pi-model-change",
-        "settings",
-        "in 2 views, current: {'model': {'provider': 'openai', 'modelId': 'gpt-4o'}}",
-        MODEL_PI,
-    ),
-    Difference(
-        PI,
-        "inputs/v1-linear",
-        "settings",
-        "in 2 views, current: {'model': {'provider': 'openai', 'modelId': 'gpt'}}",
-        MODEL_PI,
-    ),
-    Difference(
         OMP,
         "conformance/entry-types-pi",
         "settings",
-        "in 6 views, e22: {'models': {'default': 'anthropic/clock-model-1'}}",
+        "in 4 views, e04: {'models': {'default': 'anthropic/clock-model-1'}}",
         MODEL_OMP,
     ),
     Difference(
@@ -191,14 +169,14 @@ DIFFERENCES: Final = (
         OMP,
         "inputs/pi-model-change",
         "settings",
-        "in 4 views, current: {'models': {'default': 'openai/gpt-4o'}}",
+        "in 2 views, a00000aa: {'models': {'default': 'openai/gpt-4o'}}",
         MODEL_OMP,
     ),
     Difference(
         OMP,
         "inputs/v1-linear",
         "settings",
-        "in 5 views, d1000007: {'models': {'default': 'openai/gpt'}}",
+        "in 3 views, d1000006: {'models': {'default': 'openai/gpt'}}",
         MODEL_OMP,
     ),
     Difference(PI, "conformance/forked-by-omp-side", "opens", "leaf a91e97ae", SLOT),

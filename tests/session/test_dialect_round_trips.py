@@ -37,6 +37,7 @@ def of(type: str, **fields: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 COMMON = (
     of("model_change", model="acme/one", provider="acme", modelId="one")
+    | of("model_change", model="one", modelId="one")
     | of("thinking_level_change", thinkingLevel=st.sampled_from(["off", "high"]))
     | of("session_info", name=texts)
     | of("label", targetId="", label=st.text("ab", min_size=1))

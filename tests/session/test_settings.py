@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from sessiond.session import steps
+from sessiond.session.context import build_context, extend_context
+from sessiond.session.lifecycle import standing
+from sessiond.session.tree import NONE
 from support.logs import Line, assistant, compaction, entry, header, loaded, user
 
 
@@ -26,6 +30,9 @@ def model(**fields: Any) -> Line:
         ([model(model="a/x"), model(model="b/y")], {"default": "b/y"}),
         ([model(model="a/x", role="smol"), model(model="b/y", role="slow")], {"smol": "a/x", "slow": "b/y"}),
         ([model(model=5), model(provider="openai")], {}),
+        ([model(model="x")], {"default": "x"}),
+        ([model(modelId="x")], {"default": "x"}),
+        ([assistant("a", model="m", provider=None)], {"default": "m"}),
         ([said_by("p", "m")], {"default": "p/m"}),
         ([said_by("p", "m"), said_by("q", "n"), user("q")], {"default": "q/n"}),
         ([said_by("p", "m"), assistant("a")], {"default": "p/m"}),
@@ -38,6 +45,51 @@ def test_models_are_by_role_and_an_answer_never_overrides_a_choice(
     changes: list[Line], models: dict[str, str]
 ) -> None:
     assert loaded(header(), user("q"), *changes).context().models == models
+
+
+OF_PI = {"provider": "pi", "modelId": "x"}
+OF_OMP = {"model": "omp/x"}
+OF_BOTH = {"model": "both/x", "provider": "both", "modelId": "x"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ([model(**OF_PI), said_by("p", "m")], "p/m"),
+        ([said_by("p", "m"), model(**OF_PI)], "pi/x"),
+        ([model(**OF_PI), said_by("p", "m"), model(**OF_PI), user("q")], "pi/x"),
+        ([model(**OF_PI), said_by("p", "m"), said_by("q", "n")], "q/n"),
+        ([model(**OF_OMP), said_by("p", "m")], "omp/x"),
+        ([model(**OF_OMP), model(**OF_PI), said_by("p", "m")], "p/m"),
+        ([model(**OF_PI), model(**OF_OMP), said_by("p", "m")], "omp/x"),
+        ([model(**OF_BOTH), said_by("p", "m")], "both/x"),
+        ([model(**OF_PI), model(**OF_BOTH), said_by("p", "m")], "p/m"),
+        ([model(**OF_PI), model(**OF_BOTH)], "both/x"),
+        ([model(**OF_OMP), model(**OF_BOTH), said_by("p", "m")], "both/x"),
+        ([model(role="smol", **OF_OMP), said_by("p", "m")], "p/m"),
+    ],
+)
+def test_the_default_model_follows_the_rule_of_the_program_that_wrote_the_change(
+    changes: list[Line], name: str
+) -> None:
+    session = loaded(header(), user("q"), *changes)
+    assert session.context().models["default"] == name
+    assert standing(session.tree, session.read)[1] == name
+
+
+def test_in_a_file_with_a_title_slot_an_answer_never_overrides_a_change_in_the_form_of_pi() -> None:
+    slot = b'{"type":"title","v":1,"title":"x"}\n'
+    session = loaded(slot, header(), user("q"), model(**OF_PI), said_by("p", "m"))
+    assert session.context().models == {"default": "pi/x"}
+    assert standing(session.tree, session.read)[1] == "pi/x"
+
+
+def test_a_context_that_grew_from_an_empty_one_has_the_model_of_the_first_answer() -> None:
+    session = loaded(header(), user("q"), said_by("p", "m"))
+    empty = steps.run(build_context(session.tree, NONE, session.read))
+    first = steps.run(extend_context(session.tree, empty, NONE, session.tree.row("e2") or 0, session.read))
+    assert first is not None
+    assert first.models == {"default": "p/m"}
 
 
 @pytest.mark.parametrize(

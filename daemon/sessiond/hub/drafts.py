@@ -93,6 +93,8 @@ def _take_known(payload: entries.AnyPayload, fields: dict[str, Raw]) -> str | No
         case entries.ModelChangeEntry(model=str(model), provider=None, model_id=None) if "/" in model:
             provider, _, model_id = model.partition("/")
             fields["provider"], fields["modelId"] = Raw(_encode(provider)), Raw(_encode(model_id))
-        case entries.ModelChangeEntry(model=None, provider=str(provider), model_id=str(model_id)):
-            fields["model"] = Raw(_encode(f"{provider}/{model_id}"))
+        case entries.ModelChangeEntry(model=str(model), provider=None, model_id=None) if model:
+            fields["modelId"] = Raw(_encode(model))
+        case entries.ModelChangeEntry(model=None, provider=provider, model_id=str(model_id)) if model_id:
+            fields["model"] = Raw(_encode(f"{provider}/{model_id}" if provider else model_id))
     return None

@@ -5,10 +5,10 @@ that a branch that was left does not count. A prompt that nobody has answered ye
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any, Final, Literal, TypeAlias
 
 from sessiond.session import preview
+from sessiond.session.settings import Settings, model_form, model_name, take_change
 from sessiond.session.steps import Read
 from sessiond.session.tree import ASSISTANT, KIND, NONE, ROLE, USER, Tree
 
@@ -24,20 +24,34 @@ _MOST_READ: Final = 16
 
 
 def standing(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:
-    """The lifecycle of a session, and its model as `provider/id`. Reads one line, or a few more."""
+    """The lifecycle of a session, and its default model as `settings` has it. Reads one line, or a few more."""
     lifecycle: Lifecycle | None = None
-    model: str | None = None
-    entries = (preview.decoded(read([row])[0]) for row in _telling_rows(tree))
-    for entry in islice(entries, _MOST_READ):
-        message = entry.get("message")
-        if isinstance(message, dict):
-            lifecycle = lifecycle or _ended(message)
-            model = model or _speaker(message)
+    speaker: str | None = None
+    changes: list[bytes] = []  # of the default model, the newest first
+    has_changes, is_settled, count = tree.has_kind(_MODEL_CHANGE), False, 0
+    for row in _telling_rows(tree):
+        is_change = tree.kind(row) == _MODEL_CHANGE
+        if not is_change and lifecycle is not None and (speaker is not None or changes):
+            continue
+        entry = read([row])[0]
+        if is_change:
+            form = model_form(entry)
+            changes += [entry] if form is not None else []
+            is_settled = is_settled or form in ("pi", "omp")
         else:
-            model = model or _chosen(entry)
-        if lifecycle is not None and model is not None:
+            message = preview.decoded(entry).get("message")
+            if isinstance(message, dict):
+                lifecycle = lifecycle or _ended(message)
+                speaker = speaker or (None if changes else _speaker(message))
+        count += 1
+        is_settled = is_settled or (not has_changes and speaker is not None)
+        if count == _MOST_READ or (lifecycle is not None and is_settled):
             break
-    return lifecycle or "empty", model
+    chosen = Settings()
+    for entry in reversed(changes):
+        take_change(chosen, tree, entry)
+    is_free = chosen.default_was_said and speaker is not None
+    return lifecycle or "empty", speaker if is_free else chosen.models.get("default")
 
 
 def _telling_rows(tree: Tree) -> Iterator[int]:
@@ -71,19 +85,9 @@ def _turn(message: dict[str, Any]) -> Lifecycle:
     return "interrupted" if calls or reason in _CUT_OFF else "complete"
 
 
-def _chosen(entry: dict[str, Any]) -> str | None:
-    if entry.get("role", "default") not in ("default", None):
-        return None
-    model = entry.get("model")
-    return model if isinstance(model, str) and model else _named(entry.get("provider"), entry.get("modelId"))
-
-
 def _speaker(message: dict[str, Any]) -> str | None:
-    if message.get("role") != "assistant":
-        return None
-    return _named(message.get("provider"), message.get("model"))
-
-
-def _named(provider: object, model: object) -> str | None:
-    parts = [part for part in (provider, model) if isinstance(part, str) and part]
-    return "/".join(parts) or None
+    return (
+        model_name(message.get("provider"), message.get("model"))
+        if message.get("role") == "assistant"
+        else None
+    )

@@ -25,6 +25,10 @@ class Rows:
         self._irregular = False
         self._superseded: set[int] = set()
 
+    def has_kind(self, kind: int) -> bool:
+        """Return whether any row is of this kind."""
+        return kind in self._kinds
+
     def __len__(self) -> int:
         """Rows, the header and unreadable lines included, pending ones too."""
         return len(self._kinds)

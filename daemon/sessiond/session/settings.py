@@ -26,12 +26,14 @@ _KINDS: Final = frozenset(
 
 
 class Settings(msgspec.Struct, kw_only=True):
-    """What a path has set. `models` is role -> "provider/model".
+    """What a path has set. `models` is role -> "provider/model", or "model" where no provider is named.
 
-    `default_was_said`: no entry set the default model, it is that of the last assistant message.
+    `default_was_said`: the default model is not fixed, so the next assistant message that names a model changes it.
+    `follows_pi`: the last `model_change` in a form of one program only was in pi's.
     """
 
-    default_was_said: bool = False
+    default_was_said: bool = True
+    follows_pi: bool = False
     models: dict[str, str] = msgspec.field(default_factory=dict)
     thinking_level: str = "off"
     configured_thinking_level: str | None = None
@@ -56,8 +58,8 @@ class _Change(msgspec.Struct, rename="camel"):
 
 
 class _Speaker(msgspec.Struct):
-    provider: str
     model: str
+    provider: Any = None
 
 
 class _Turn(msgspec.Struct):
@@ -70,35 +72,82 @@ _turn = msgspec.json.Decoder(_Turn)
 
 def settings(tree: Tree, path: Sequence[int], read: Read) -> Steps[Settings]:
     """The settings after a path of rows."""
-    answer = Settings(default_was_said=True)
+    answer = Settings()
     yield from take_settings(answer, tree, path, read)
     return answer
 
 
 def take_settings(answer: Settings, tree: Tree, path: Sequence[int], read: Read) -> Steps[None]:
     """Take in what further rows of a path set."""
-    rows: list[int] = []
+    places: list[int] = []
     for start in range(0, len(path), steps.ROWS_A_STEP):
-        rows += [row for row in path[start : start + steps.ROWS_A_STEP] if tree.kind(row) in _KINDS]
+        end = min(start + steps.ROWS_A_STEP, len(path))
+        places += [at for at in range(start, end) if tree.kind(path[at]) in _KINDS]
         yield
-    for batch in steps.batches(tree, rows):
+    chosen = taken = 0
+    for batch in steps.batches(tree, [path[at] for at in places]):
         for entry in read(batch):
-            _take(answer, payloads.part(_change, entry) or _Change())
+            if take_change(answer, tree, entry):
+                chosen = places[taken]
+            taken += 1
         yield
     if answer.default_was_said:
-        speaker = yield from _last_speaker(tree, path, read)
+        speaker = yield from _last_speaker(tree, path[chosen:], read)
         if speaker is not None:
-            answer.models["default"] = f"{speaker.provider}/{speaker.model}"
+            answer.models["default"] = model_name(speaker.provider, speaker.model) or speaker.model
+
+
+def take_change(answer: Settings, tree: Tree, entry: bytes) -> bool:
+    """Take in what one entry sets; returns whether it sets the default model."""
+    change = payloads.part(_change, entry) or _Change()
+    if change.type == "model_change":
+        return _take_model(answer, tree, change)
+    _take(answer, change)
+    return False
+
+
+def model_form(entry: bytes) -> str | None:
+    """The form of a `model_change` of the default model: "pi", "omp" or "both"; None for any other entry."""
+    change = payloads.part(_change, entry)
+    if change is None or change.type != "model_change" or (_text(change.role) or "default") != "default":
+        return None
+    return _form(change)
+
+
+def model_name(provider: object, model: object) -> str | None:
+    """`provider/model`, or the model alone where no provider is named; None without a model."""
+    name, owner = _text(model), _text(provider)
+    return f"{owner}/{name}" if owner and name else name
+
+
+def _form(change: _Change) -> str | None:
+    is_of_pi = _text(change.model_id) is not None
+    if _text(change.model) is not None:
+        return "both" if is_of_pi else "omp"
+    return "pi" if is_of_pi else None
+
+
+def _take_model(answer: Settings, tree: Tree, change: _Change) -> bool:
+    """Follow the rule of the program in whose form a `model_change` is.
+
+    In oh-my-pi an answer never overrides a default that was chosen; in pi whatever comes last counts. An entry in
+    both forms follows the last entry that was in one form only, else oh-my-pi. A title slot makes a file oh-my-pi's.
+    """
+    form, role = _form(change), _text(change.role) or "default"
+    name = _text(change.model) or model_name(change.provider, change.model_id)
+    if form is None or name is None:
+        return False
+    answer.models[role] = name
+    if role != "default":
+        return False
+    if form != "both":
+        answer.follows_pi = form == "pi" and tree.slot_title is None
+    answer.default_was_said = answer.follows_pi
+    return True
 
 
 def _take(answer: Settings, change: _Change) -> None:
     match change.type:
-        case "model_change":
-            model = _model(change)
-            if model is not None:
-                role = _text(change.role) or "default"
-                answer.models[role] = model
-                answer.default_was_said = answer.default_was_said and role != "default"
         case "thinking_level_change":
             level = _text(change.thinking_level)
             answer.thinking_level = level or "off"
@@ -112,14 +161,6 @@ def _take(answer: Settings, change: _Change) -> None:
             rules = change.injected_rules if isinstance(change.injected_rules, list) else []
             known = answer.injected_ttsr_rules
             known += [rule for rule in dict.fromkeys(map(_text, rules)) if rule and rule not in known]
-
-
-def _model(change: _Change) -> str | None:
-    """oh-my-pi says `provider/id` in one field, pi in two."""
-    model, provider, model_id = _text(change.model), _text(change.provider), _text(change.model_id)
-    if model is None and provider is not None and model_id is not None:
-        return f"{provider}/{model_id}"
-    return model
 
 
 def _text(value: object) -> str | None:

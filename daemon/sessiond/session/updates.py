@@ -94,7 +94,7 @@ def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> St
         state, settings = known.state.copy(), _copied(known.settings)
     else:
         tags = tree.header.tags if tree.header is not None else None
-        state, settings = State(tags=tuple(tags or ())), Settings(default_was_said=True)
+        state, settings = State(tags=tuple(tags or ())), Settings()
     ours = tree.state_rows
     for batch in steps.batches(tree, [row for row in rows if row in ours]):
         for entry in read(batch):

@@ -35,6 +35,27 @@ def first(value: dict[str, Any], *names: str) -> Any:
     return next((value[name] for name in names if value.get(name) is not None), None)
 
 
+def model_change(provider: object, model: object) -> dict[str, str]:
+    """The fields of a `model_change` in the forms of pi and oh-my-pi; without a provider the model stands alone."""
+    name, owner = as_text(model), text(provider)
+    return (
+        {"model": f"{owner}/{name}", "provider": owner, "modelId": name}
+        if owner
+        else {"model": name, "modelId": name}
+    )
+
+
+def model_parts(change: dict[str, Any]) -> tuple[str, str]:
+    """Provider and model of a `model_change`; the provider is empty where none is named."""
+    model = text(change.get("modelId"))
+    if model is not None and (
+        text(change.get("provider")) is not None or text(change.get("model")) in (None, model)
+    ):
+        return as_text(change.get("provider")), model
+    provider, slash, name = as_text(change.get("model")).partition("/")
+    return (provider, name) if slash else ("", provider)
+
+
 def without(value: dict[str, Any], *names: str) -> dict[str, Any]:
     """The fields but these."""
     return {name: it for name, it in value.items() if name not in names}

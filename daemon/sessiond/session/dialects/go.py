@@ -74,8 +74,7 @@ def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
         case "message":
             return _messages(payload, tools)
         case "model_change":
-            provider, model = fields.as_text(payload.get("provider")), fields.as_text(payload.get("model_id"))
-            change = {"model": f"{provider}/{model}", "provider": provider, "modelId": model}
+            change = fields.model_change(payload.get("provider"), payload.get("model_id"))
             return [Part(type, {**change, **fields.without(payload, "provider", "model_id")})]
         case "thinking_level":
             level = fields.text(payload.get("thinking_level"))

@@ -130,9 +130,8 @@ def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
             data = fields.without(value, *_BASE, "parentId")
             return [Part("custom", {"customType": CHANNEL_TYPE, "data": data})]
         case "model_change":
-            provider, model = fields.text(payload.get("provider")), fields.text(payload.get("modelId"))
-            if provider is not None and model is not None:
-                payload.setdefault("model", f"{provider}/{model}")
+            if fields.text(payload.get("modelId")) is not None and fields.text(payload.get("model")) is None:
+                payload |= fields.model_change(payload.pop("provider", None), payload.pop("modelId"))
         case "custom_message":
             content = payload.get("content", payload.pop("contents", None))
             payload["content"] = content if isinstance(content, str) else blocks.blocks(content)

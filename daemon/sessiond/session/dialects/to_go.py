@@ -96,9 +96,7 @@ def _payload(entry: dict[str, Any], losses: Losses) -> tuple[str, dict[str, Any]
 
 
 def _model_change(payload: dict[str, Any], losses: Losses) -> dict[str, Any]:
-    provider, model = fields.text(payload.get("provider")), fields.text(payload.get("modelId"))
-    if provider is None or model is None:
-        provider, _, model = fields.as_text(payload.get("model")).partition("/")
+    provider, model = fields.model_parts(payload)
     losses.lose_rest("model_change", payload, "provider", "modelId", "model")
     return {"provider": provider, "model_id": model}
 
@@ -111,9 +109,13 @@ def _message(message: Any, losses: Losses) -> dict[str, Any] | None:
     match role:
         case "assistant":
             losses.lose_rest("assistant", message, "role", "content", "provider", "model")
-            names = filter(None, (fields.text(message.get("provider")), fields.text(message.get("model"))))
-            made = {"role": role, "content": _content(content, losses), "model": "/".join(names)}
-            return made if made["model"] else fields.without(made, "model")
+            made = {"role": role, "content": _content(content, losses)}
+            name, owner = fields.text(message.get("model")), fields.text(message.get("provider"))
+            if name is not None:
+                made["model"] = f"{owner}/{name}" if owner else name
+            elif owner is not None:
+                losses.lose("the provider of a message without a model")
+            return made
         case "toolResult":
             losses.lose_rest("toolResult", message, "role", "content", "toolCallId", "isError", "toolName")
             return {"role": "tool", "content": [_result(message, losses)]}

@@ -87,11 +87,10 @@ def _payload(entry: dict[str, Any], losses: Losses) -> dict[str, Any]:
 
 def _model_change(payload: dict[str, Any]) -> dict[str, Any]:
     """Provider and model apart; where only oh-my-pi's one text is there, it is cut."""
-    provider, model = fields.text(payload.get("provider")), fields.text(payload.get("modelId"))
-    if provider is None or model is None:
-        provider, _, model = fields.as_text(payload.get("model")).partition("/")
+    provider, model = fields.model_parts(payload)
     rest = fields.without(payload, "provider", "modelId")
-    return {"provider_id": provider, "model_id": model, **_snake(rest)}
+    owner = {"provider_id": provider} if provider else {}
+    return {**owner, "model_id": model, **_snake(rest)}
 
 
 def _message(message: Any, losses: Losses) -> dict[str, Any] | None:
