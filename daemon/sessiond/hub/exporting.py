@@ -1,6 +1,7 @@
 """Exporting a session: its lines with their blobs put back, written by a format, to a text or to a new file.
 
-Lines are read on the loop in steps; all else happens in a thread. The log is only read.
+Lines are read on the loop in steps. They are converted in a process of their own, or in a thread if they are few, and
+the file is written in a thread. The log is only read.
 """
 
 import asyncio
@@ -8,27 +9,24 @@ import errno
 import os
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
-from sessiond.export.html import to_html
-from sessiond.export.transcript import Pictures, to_markdown
 from sessiond.hub import placing
 from sessiond.hub.blobs import SessionBlobs
+from sessiond.hub.child_process import run_in_child_process
 from sessiond.hub.errors import InvalidRequest, TooLarge
+from sessiond.hub.export_conversion import Conversion, Converted, blocks_of, convert
 from sessiond.hub.live import LiveSession
 from sessiond.hub.redaction.provider_keys import ProviderKeys
-from sessiond.hub.redaction.redactor import Redactor
 from sessiond.protocol import types as t
 from sessiond.session import fork, lines, whole
 from sessiond.session.dialects import fields
-from sessiond.session.dialects.exported import Losses, Whole
-from sessiond.session.dialects.to_nova import to_nova
-from sessiond.session.dialects.writing import WRITERS
+from sessiond.session.dialects.exported import Whole
 from sessiond.session.steps import Steps
 from sessiond.store.base import StorageFailed, Store
 from sessiond.store.files.folders import new_file, sync_folder
@@ -36,22 +34,14 @@ from sessiond.store.files.syscalls import Syscalls
 
 MAX_INLINE: Final = 16 * 1024 * 1024
 """Bytes of a text in an answer; a larger export needs a path."""
+SMALL_BYTES: Final = 512 * 1024
+"""Bytes of entries up to which an export is converted in a thread: for more, a process of its own is started."""
 _ROWS_A_STEP: Final = 64
 _READ: Final = 50
 """Parts of a hundred that are done when everything is read."""
 
 Tell = Callable[[str, int], None]
 """Hears what is being done, and how many of a hundred parts are done."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Header:
-    session_id: str
-    timestamp: str
-    cwd: str
-    title: str | None
-    tags: tuple[str, ...]
-    parent_session: str | None
 
 
 class Exports:
@@ -71,27 +61,35 @@ class Exports:
         target = _target(params, self._files)
         about = _about(live)
         if params.leaf_id is None:
-            found, leaf = await live.drive(_all_lines(live, tell)), live.tree.leaf_id
+            found = await live.drive(_all_lines(live, tell))
+            about = replace(about, leaf=live.tree.leaf_id)
         else:
             row = live.row(params.leaf_id)
             path = fork.fork_lines(
                 live.tree, row, live.read_rows, header=b"", new_id=lambda: placing.free_id(live.tree)
             )
-            found, leaf = (await live.drive(path))[1:], None
+            found = (await live.drive(path))[1:]
             name = f"{about.session_id[:100]}-{fields.digest(about.session_id, params.leaf_id)[:8]}"
             about = replace(about, session_id=name, parent_session=about.session_id)
         tell(f"Writing {len(found):,} entries", _READ)
-        return await asyncio.to_thread(
-            _written, about, found, leaf, params, live.blobs, target, state, self._keys
+        work, missing = await asyncio.to_thread(
+            _described, about, found, params, live.blobs, target, state, self._keys
         )
+        del found
+        if sum(map(len, work.blocks)) > SMALL_BYTES:
+            converted = await run_in_child_process(convert, work)
+        else:
+            converted = await asyncio.to_thread(convert, work)
+        return await asyncio.to_thread(_written, converted, missing, params, target)
 
 
-def _about(live: LiveSession) -> _Header:
+def _about(live: LiveSession) -> Whole:
+    """A session as it goes out, without its entries."""
     header = live.tree.header
-    return _Header(
+    return Whole(
         session_id=live.session_id, timestamp="" if header is None else header.timestamp,
         cwd="" if header is None else header.cwd, title=live.tree.title, tags=live.tree.tags,
-        parent_session=None if header is None else header.parent_session,
+        parent_session=None if header is None else header.parent_session, entries=[], leaf=None,
     )  # fmt: skip
 
 
@@ -117,10 +115,11 @@ def _all_lines(live: LiveSession, tell: Tell) -> Steps[list[bytes]]:
     return found
 
 
-def _written(
-    about: _Header, found: Sequence[bytes], leaf: str | None, params: t.ExportParams, blobs: SessionBlobs,
-    target: Path | None, state: t.WorkingState | None, keys: ProviderKeys,
-) -> t.ExportResult:  # fmt: skip
+def _described(
+    about: Whole, found: Sequence[bytes], params: t.ExportParams, blobs: SessionBlobs, target: Path | None,
+    state: t.WorkingState | None, keys: ProviderKeys,
+) -> tuple[Conversion, list[str]]:  # fmt: skip
+    """What is to be converted, with blobs put back, and the hashes of the blobs that were not to be had."""
     missing: dict[str, None] = {}
 
     def find(digest: str) -> bytes | None:
@@ -129,35 +128,24 @@ def _written(
             missing[digest] = None
         return data
 
-    entries = [entry for line in found if (entry := _decoded(whole.put_back(line, find))) is not None]
-    redactor = Redactor(keys)
-    if params.redact:
-        entries = [redactor.entry(entry) for entry in entries]
-        about = replace(
-            about,
-            title=None if about.title is None else redactor.text(about.title, None),
-            tags=redactor.texts(about.tags, None),
-            cwd=redactor.text(about.cwd, None),
-        )
-    session = Whole(
-        session_id=about.session_id, timestamp=about.timestamp, cwd=about.cwd, title=about.title,
-        tags=about.tags, parent_session=about.parent_session, entries=entries,
-        leaf=leaf if params.leaf_id is None else _last_id(entries),
+    work = Conversion(
+        session=about, blocks=blocks_of(whole.put_back(line, find) for line in found),
+        ends_at_last=params.leaf_id is not None, format=params.format, redact=params.redact,
+        pictures=None if target is None else quote(_folder_beside(target).name),
+        state={} if state is None else nova_state(state), keys=keys,
     )  # fmt: skip
-    losses, pictures = Losses(), Pictures()
-    if params.format == "nova":
-        said = {} if state is None else nova_state(state)
-        data = to_nova(session, redactor.value(said, None) if params.redact else said, losses)
-    elif params.format == "markdown":
-        pictures = Pictures(None if target is None else quote(_folder_beside(target).name))
-        data = to_markdown(session, losses, pictures)
-    else:
-        data = (to_html if params.format == "html" else WRITERS[params.format])(session, losses)
+    return work, list(missing)
+
+
+def _written(
+    converted: Converted, missing: list[str], params: t.ExportParams, target: Path | None
+) -> t.ExportResult:
     text: str | None = None
     beside: list[Path] = []
+    data = converted.data
     if target is not None:
         _refuse_if_there(target, overwrite=params.overwrite)
-        beside = _put_beside(target, pictures.files)
+        beside = _put_beside(target, converted.pictures)
         _put(data, target, overwrite=params.overwrite)
     elif len(data) > MAX_INLINE:
         raise TooLarge("the exported text (say a path to write it to)", len(data), MAX_INLINE)
@@ -165,13 +153,14 @@ def _written(
         text = lines.sound(data.decode("utf-8", "replace"))
     return t.ExportResult(
         format=params.format, text=text, path=None if target is None else lines.sound(str(target)),
-        size_bytes=len(data), entries=len(entries), lost=_counted(losses.lost), carried=_counted(losses.carried),
+        size_bytes=len(data), entries=converted.entries, lost=_counted(converted.lost),
+        carried=_counted(converted.carried),
         redacted=[
             t.Redaction(kind=kind, entry_id=None if entry is None else lines.sound(entry), count=count)
-            for (entry, kind), count in redactor.found.items()
+            for (entry, kind), count in converted.redacted.items()
         ],
-        redaction_incomplete=params.redact and not keys.load(),
-        missing_blobs=list(missing), pictures=[lines.sound(str(path)) for path in beside],
+        redaction_incomplete=params.redact and converted.lacks_keys,
+        missing_blobs=missing, pictures=[lines.sound(str(path)) for path in beside],
     )  # fmt: skip
 
 
@@ -199,18 +188,6 @@ def _refuse_if_there(target: Path, *, overwrite: bool) -> None:
     """Before anything is written beside it; whoever puts something there meanwhile is seen by `_put`."""
     if not overwrite and os.path.lexists(target):
         raise InvalidRequest(f"{target} is there already; say overwrite, or choose another path")
-
-
-def _last_id(entries: list[dict[str, Any]]) -> str | None:
-    """The leaf of a path that was cut out: its last entry."""
-    return fields.text(entries[-1].get("id")) if entries else None
-
-
-def _decoded(line: bytes) -> dict[str, Any] | None:
-    try:
-        return lines.loads(line)
-    except lines.NotAnEntry:
-        return None
 
 
 def _counted(counts: dict[str, int]) -> list[t.Loss]:

@@ -101,6 +101,10 @@ class ProviderKeys:
         self._scanner: Scanner | None = None
         self._is_missing = False
 
+    def __reduce__(self) -> tuple[type["ProviderKeys"], tuple[str | None]]:
+        """Allow it to be handed to another process, which loads the rules itself."""
+        return ProviderKeys, (self._cache_folder,)
+
     def load(self) -> bool:
         """Load the rules, which may take seconds. Returns False where Kingfisher is not installed."""
         with self._loading:
