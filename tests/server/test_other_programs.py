@@ -442,7 +442,7 @@ async def test_a_line_that_is_still_being_written_delays_only_its_own_session(
     waiting = asyncio.create_task(peer.append(session_id, user("waits")))
     other, other_id = await started(memory, cwd)
     assert (await other.append(other_id, user("does not")))["seq"] == 1
-    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
+    assert (await other.call("session/info", sessionId=session_id))["session"]["seq"] == 2
     assert not waiting.done()
     write(path, b'": 1}\n')
     assert (await waiting)["seq"] == 4

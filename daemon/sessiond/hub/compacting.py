@@ -54,13 +54,13 @@ class Compactions:
         self._repeats = Repeats(jobs)
         self._asked: dict[LiveSession, Job] = {}
 
-    async def prepare(
+    def prepare(
         self, live: LiveSession, params: t.PrepareCompactionParams
-    ) -> tuple[Preparation, t.CompactionSettings]:
-        """What a compaction would do, and the settings that were reckoned with."""
+    ) -> tuple[Steps[Preparation], t.CompactionSettings]:
+        """Return the steps that find out what a compaction would do now, and the settings that they use."""
         settings = limits.in_force(self.configured, live.tree, params.settings)
         row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
-        return await _prepared(live, row, settings, params.instructions), settings
+        return _preparing(live, row, settings, params.instructions), settings
 
     def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:
         """Begin, or wait for what is under way.
@@ -143,8 +143,14 @@ async def _with_given(job: Job, live: LiveSession, request: Request, settings: t
 async def _prepared(
     live: LiveSession, row: int, settings: t.CompactionSettings, instructions: str | None
 ) -> Preparation:
+    return await live.drive(_preparing(live, row, settings, instructions))
+
+
+def _preparing(
+    live: LiveSession, row: int, settings: t.CompactionSettings, instructions: str | None
+) -> Steps[Preparation]:
     chosen = Limits(settings.context_window, settings.reserve_tokens, settings.keep_recent_tokens)
-    return await live.drive(compaction.prepare(live.tree, row, live.read_rows, chosen, instructions))
+    return compaction.prepare(live.tree, row, live.read_rows, chosen, instructions)
 
 
 async def _at_a_given_cut(live: LiveSession, row: int, first_kept: str) -> Preparation:

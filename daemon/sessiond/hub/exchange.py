@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sessiond.hub.live import LiveSession
+from sessiond.hub.loaded import Moment
 from sessiond.protocol import types as t
 from sessiond.store.base import Store
 
@@ -41,12 +42,12 @@ class Exchange:
         return await imports.run(params, reporting)
 
     async def export(
-        self, live: LiveSession, params: t.ExportParams, state: t.WorkingState | None,
+        self, live: LiveSession, moment: Moment, params: t.ExportParams, state: t.WorkingState | None,
         tell: Callable[[str, int], None],
     ) -> t.ExportResult:  # fmt: skip
         """See `exporting.Exports.run`."""
         _, exports = await self._loaded()
-        return await exports.run(live, params, state, tell)
+        return await exports.run(live, moment, params, state, tell)
 
     async def _loaded(self) -> "tuple[Imports, Exports]":
         if self._both is None:

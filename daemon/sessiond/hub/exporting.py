@@ -22,6 +22,7 @@ from sessiond.hub.child_process import run_in_child_process
 from sessiond.hub.errors import InvalidRequest, TooLarge
 from sessiond.hub.export_conversion import Conversion, Converted, blocks_of, convert
 from sessiond.hub.live import LiveSession
+from sessiond.hub.loaded import Moment
 from sessiond.hub.redaction.provider_keys import ProviderKeys
 from sessiond.protocol import types as t
 from sessiond.session import fork, lines, whole
@@ -52,17 +53,22 @@ class Exports:
         self._keys = keys
 
     async def run(
-        self, live: LiveSession, params: t.ExportParams, state: t.WorkingState | None, tell: Tell
+        self,
+        live: LiveSession,
+        moment: Moment,
+        params: t.ExportParams,
+        state: t.WorkingState | None,
+        tell: Tell,
     ) -> t.ExportResult:
-        """Write a session as `params` say; `state` is the working state at the leaf, for NOVA.
+        """Write a session as `params` say, as it was at a moment; `state` is its working state then, for NOVA.
 
         Raises `EntryNotFound`, `InvalidRequest`, `TooLarge`, `OSError`.
         """
         target = _target(params, self._files)
-        about = _about(live)
+        about = _about(live, moment)
         if params.leaf_id is None:
-            found = await live.drive(_all_lines(live, tell))
-            about = replace(about, leaf=live.tree.leaf_id)
+            found = await live.drive(_all_lines(live, moment, tell))
+            about = replace(about, leaf=moment.leaf_id)
         else:
             row = live.row(params.leaf_id)
             path = fork.fork_lines(
@@ -83,12 +89,12 @@ class Exports:
         return await asyncio.to_thread(_written, converted, missing, params, target)
 
 
-def _about(live: LiveSession) -> Whole:
+def _about(live: LiveSession, moment: Moment) -> Whole:
     """A session as it goes out, without its entries."""
     header = live.tree.header
     return Whole(
         session_id=live.session_id, timestamp="" if header is None else header.timestamp,
-        cwd="" if header is None else header.cwd, title=live.tree.title, tags=live.tree.tags,
+        cwd="" if header is None else header.cwd, title=moment.title, tags=moment.tags,
         parent_session=None if header is None else header.parent_session, entries=[], leaf=None,
     )  # fmt: skip
 
@@ -104,9 +110,9 @@ def _target(params: t.ExportParams, files: Store) -> Path | None:
     return target
 
 
-def _all_lines(live: LiveSession, tell: Tell) -> Steps[list[bytes]]:
+def _all_lines(live: LiveSession, moment: Moment, tell: Tell) -> Steps[list[bytes]]:
     tree = live.tree
-    rows = [row for row in range(1, tree.committed) if tree.is_entry(row)]
+    rows = [row for row in range(1, moment.committed) if tree.is_entry(row)]
     found: list[bytes] = []
     for start in range(0, len(rows), _ROWS_A_STEP):
         found += live.read_rows(rows[start : start + _ROWS_A_STEP])

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -141,6 +142,10 @@ class Hub:
         """The session in a file, only to be read now; see `OpenSessions.glance`."""
         return self._open.glance(path, load)
 
+    async def session_id_at(self, path: str) -> str | None:
+        """The id of the session in a file, open or not; None where there is none."""
+        return await self._open.session_id_at(path)
+
     # --- making ----------------------------------------------------------------------------------------
 
     async def create(self, params: t.CreateParams) -> LiveSession:
@@ -166,8 +171,8 @@ class Hub:
         self.lineage.forget()
         return live
 
-    async def fork(self, source: LiveSession, params: t.ForkParams) -> LiveSession:
-        """A new session from a path of `source`. Raises `EntryNotFound`."""
+    def fork(self, source: LiveSession, params: t.ForkParams) -> Callable[[], Awaitable[LiveSession]]:
+        """Return what makes a new session from a path of `source` as it is now. Raises `EntryNotFound`."""
         self.refuse_when_draining()
         tree = source.tree
         row = tree.leaf if params.leaf_id is None else source.row(params.leaf_id)
@@ -181,20 +186,26 @@ class Hub:
             tags=tree.header.tags if tree.header is not None else None,
         )  # fmt: skip
         refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
-        forked = await source.drive(
-            fork.fork_lines(
-                tree, row, source.read_rows, header=msgspec.json.encode(header),
-                new_id=lambda: placing.free_id(tree),
-                title=fork.Title(params.title, now) if params.title else None,
-            )
+        cut = fork.fork_lines(
+            tree, row, source.read_rows, header=msgspec.json.encode(header),
+            new_id=lambda: placing.free_id(tree),
+            title=fork.Title(params.title, now) if params.title else None,
         )  # fmt: skip
+        return partial(self._forked, source, row, header, cut)
+
+    async def _forked(
+        self, source: LiveSession, row: int, header: entries.Header, cut: steps.Steps[list[bytes]]
+    ) -> LiveSession:
+        """Store the lines that were cut out of `source` on the way to a row."""
+        tree, session_id = source.tree, header.id
+        forked = await source.drive(cut)
         lines = b"".join(placing.ended(forked))
         store = self._memory if source.ephemeral else self._files
         await source.blobs.carry(forked, store.blobs)
         path = await source.drive(steps.path(tree, row))
         has_assistant = any(tree.role(step) == ASSISTANT for step in path)
         log = await store.create(
-            session_id, cwd=header.cwd, timestamp=now, lines=lines, draft=not has_assistant
+            session_id, cwd=header.cwd, timestamp=header.timestamp, lines=lines, draft=not has_assistant
         )
         live = await self._open.adopt(log, ephemeral=source.ephemeral)
         self.lineage.forget()

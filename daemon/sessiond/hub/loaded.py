@@ -39,6 +39,17 @@ class _Kept:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a session is at one moment, for work that takes longer: only rows below `committed` belong to it."""
+
+    committed: int
+    leaf: int
+    leaf_id: str | None
+    title: str | None
+    tags: tuple[str, ...]
+
+
 class LoadedSession:
     """A log that has been read. Everything but the `async` methods is synchronous, on the loop's thread."""
 
@@ -50,6 +61,11 @@ class LoadedSession:
         self._kept: _Kept | None = None
         self._former: bytes | None = None
         """What the log held before a rewrite that is under way: the tree's rows lie in these bytes."""
+
+    def moment(self) -> "Moment":
+        """Return what the session is now."""
+        tree = self.tree
+        return Moment(tree.committed, tree.leaf, tree.leaf_id, tree.title, tuple(tree.tags))
 
     async def load(self) -> None:
         """Read the whole log, a slice at a time; a batch that a crash cut off is set aside as a whole.
@@ -71,8 +87,12 @@ class LoadedSession:
         """The committed row of an entry. Raises `EntryNotFound`."""
         row = self.tree.row(entry_id)
         if row is None:
-            raise EntryNotFound(entry_id, did_you_mean=self._near(entry_id))
+            raise self.not_found(entry_id)
         return row
+
+    def not_found(self, entry_id: str) -> EntryNotFound:
+        """Return the refusal of an id that no entry has, with those that begin like it."""
+        return EntryNotFound(entry_id, did_you_mean=self._near(entry_id))
 
     def _near(self, entry_id: str) -> list[str]:
         """Ids that begin like a mistyped one; only looked for in a session small enough to look through."""

@@ -18,7 +18,8 @@ from sessiond.hub.index.index import Index
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.trash import Trash
-from sessiond.store.base import Log, LogCopied, LogNotFound, Store
+from sessiond.session.tree import Tree
+from sessiond.store.base import Log, LogCopied, LogNotFound, StorageFailed, Store
 
 Load: TypeAlias = Callable[[LoadedSession], Awaitable[None]]
 
@@ -75,6 +76,19 @@ class OpenSessions:
         while live is None or not self.has(live):
             live = await self.adopt(await self._log_at(path))
         return live
+
+    async def session_id_at(self, path: str) -> str | None:
+        """The id of the session in a file, as its header says; None where there is none."""
+        live = self.at(path)
+        if live is not None:
+            return live.session_id
+        try:
+            begin = await asyncio.to_thread(lambda: next(self._files.scan(path), b""))
+        except (LogNotFound, StorageFailed):
+            return None
+        tree = Tree()
+        tree.read(begin)
+        return None if tree.header is None else tree.header.id
 
     def has(self, live: LiveSession) -> bool:
         """Whether a session is still open: it may have been let go of while somebody waited for it."""

@@ -1,9 +1,11 @@
 """How a handler answers when it cannot at once, and what a client must know of a method to let it."""
 
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET
+
+from sessiond.hub.live import LiveSession
 
 Nature: TypeAlias = Literal["small", "large", "huge", "write"]
 """What is special about a method: `large` answers are made one at a time for each client, when it has taken
@@ -37,3 +39,25 @@ class Pending:
             callback(self._answer)
         else:
             self._callbacks.append(callback)
+
+
+class Unopened:
+    """The answer of a handler whose session must be opened first.
+
+    Args:
+        find: Opens the session.
+        call: Calls the handler with it.
+
+    """
+
+    def __init__(
+        self, find: Callable[[], Awaitable[LiveSession]], call: Callable[[LiveSession], object]
+    ) -> None:
+        self._find: Final = find
+        self._call: Final = call
+
+    async def answer(self, begun: Callable[[], None]) -> Any:
+        """Open the session and return what the handler answers. `begun` is called once the handler has been."""
+        answer = self._call(await self._find())
+        begun()
+        return await answer if isinstance(answer, Coroutine) else answer

@@ -17,7 +17,6 @@ from msgspec import UNSET
 
 import sessiond
 from sessiond.hub import clock
-from sessiond.hub.errors import Draining
 from sessiond.hub.hub import Hub
 from sessiond.protocol import methods as m, types as t, versions
 from sessiond.protocol.errors import CODES, ErrorData
@@ -25,7 +24,7 @@ from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
 from sessiond.rpc.framing import MAX_FRAME, FrameTooLarge, FramingError
 from sessiond.rpc.message import BadMessage, Head, RequestId
 from sessiond.server import errors
-from sessiond.server.answers import Pending
+from sessiond.server.dispatch import Dispatcher
 from sessiond.server.greeting import read_greeting
 from sessiond.server.intake import MAX_IN_FLIGHT, Intake
 from sessiond.server.requests import Requests
@@ -73,6 +72,7 @@ class Client(Handler):
 
     connection: Connection
     requests: Requests
+    dispatcher: Dispatcher
     _intake: Intake
 
     def __init__(self, server: "Server", *, framing: str | None = None) -> None:
@@ -108,6 +108,7 @@ class Client(Handler):
         server = self.server
         self._intake = Intake(connection, server.room, server.spawn, self.max_frame)
         self.requests = Requests(self._answer, self._intake, server.room, server.spawn, server.spawn_write)
+        self.dispatcher = Dispatcher(self, self.requests, self._intake, self._answer)
         self.server.attached(self)
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
@@ -116,26 +117,10 @@ class Client(Handler):
             self._other(head, body)
         elif head.id is not UNSET:
             self.knows_sessions = True
-            request_id: RequestId = head.id  # type: ignore[assignment]
-            try:
-                if self._shut_down:
-                    raise errors.InvalidRequest("After `shutdown` only `exit` may come.")
-                if self.server.ending:
-                    raise Draining
-                try:
-                    params = route.decode(b"{}" if head.params is UNSET else head.params)
-                except (msgspec.DecodeError, RecursionError):
-                    params = route.decode_slowly(b"{}" if head.params is UNSET else head.params)
-                answer = route.call(self, params)
-            except Exception as error:  # noqa: BLE001 - the one place where everything becomes an answer
-                self._answer(request_id, error)
+            if self._shut_down:
+                self._refuse_after_shutdown(head.id)
             else:
-                if isinstance(answer, t.Wire):
-                    self._answer(request_id, answer)
-                elif isinstance(answer, Pending):
-                    self.requests.answer_when_there(request_id, len(body), answer)
-                else:
-                    self.requests.answer_later(request_id, len(body), answer, route.nature)
+                self.dispatcher.receive(route, head, len(body))
         self._intake.look()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
@@ -162,7 +147,7 @@ class Client(Handler):
 
     def closed(self, connection: Connection, reason: Exception | None) -> None:
         self._intake.closed()
-        self.requests.close()
+        self.dispatcher.close()
         if self._bridge is not None:
             self._bridge.close()
         self.server.detached(self)
@@ -180,6 +165,9 @@ class Client(Handler):
                 return
         code, message, data = errors.explain(answer)
         self.connection.fail(request_id, code, message, data)
+
+    def _refuse_after_shutdown(self, request_id: object) -> None:
+        self._answer(request_id, errors.InvalidRequest("After `shutdown` only `exit` may come."))  # type: ignore[arg-type]
 
     # --- life cycle and LSP ----------------------------------------------------------------------------
 
@@ -252,7 +240,7 @@ class Client(Handler):
             request_id = _decode_cancel(b"{}" if head.params is UNSET else head.params).id
         except msgspec.DecodeError:
             return
-        if not self.requests.cancel(request_id) and self._is_bridged:
+        if not self.dispatcher.cancel(request_id) and self._is_bridged:
             self._to_bridge(body)
 
     def _hear_of_progress(self, head: Head, body: bytes) -> None:
@@ -270,7 +258,7 @@ class Client(Handler):
         if head.method == "initialized" and not self._is_bridged:
             return
         if self._shut_down and head.id is not UNSET:
-            self._answer(head.id, errors.InvalidRequest("After `shutdown` only `exit` may come."))  # type: ignore[arg-type]
+            self._refuse_after_shutdown(head.id)
         elif self._is_bridged and (head.id is UNSET or str(head.method).startswith(_LSP)):
             self._shut_down = self._shut_down or head.method == "shutdown"
             self._to_bridge(body)

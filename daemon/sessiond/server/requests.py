@@ -14,6 +14,7 @@ from sessiond.rpc.message import RequestId
 from sessiond.server import errors
 from sessiond.server.answers import Nature, Pending
 from sessiond.server.intake import Intake
+from sessiond.server.order import Ticket
 from sessiond.server.room import Room
 
 MOST_WAITING: Final = 64
@@ -47,15 +48,19 @@ class Requests:
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
         self._turn = asyncio.Lock()
 
-    def answer_when_there(self, request_id: RequestId, size: int, pending: Pending) -> None:
-        """Answer a request, whose body has `size` bytes, when `pending` has its answer."""
+    def answer_when_there(
+        self, request_id: RequestId, size: int, pending: Pending, ticket: Ticket | None
+    ) -> None:
+        """Answer a request, whose body has `size` bytes, when `pending` has its answer, and end its ticket."""
         self._intake.began(size)
-        self._wait(request_id, size, pending)
+        self._wait(request_id, size, pending, ticket)
 
-    def answer_later(self, request_id: RequestId, size: int, work: Work, nature: Nature) -> None:
-        """Answer a request with what `work` returns or raises."""
+    def answer_later(
+        self, request_id: RequestId, size: int, work: Work, nature: Nature, ticket: Ticket | None
+    ) -> None:
+        """Answer a request with what `work` returns or raises, and end its ticket."""
         self._intake.began(size)
-        answering = self._answered(request_id, size, work, nature)
+        answering = self._answered(request_id, size, work, nature, ticket)
         if nature == "write":
             self._spawn_write(answering)  # what has begun is finished, whoever cancels or goes away
             return
@@ -64,7 +69,7 @@ class Requests:
             self._tasks.pop(request_id, None)
             if task.cancelled():  # before it had begun
                 work.close()
-                self._end(request_id, size, errors.Cancelled())
+                self._end(request_id, size, ticket, errors.Cancelled())
 
         task = self._tasks[request_id] = asyncio.get_running_loop().create_task(answering)
         task.add_done_callback(ended)
@@ -92,20 +97,24 @@ class Requests:
         for pending in list(self._waits.values()):
             _give_up(pending)
 
-    def _wait(self, request_id: RequestId, size: int, pending: Pending) -> None:
+    def _wait(self, request_id: RequestId, size: int, pending: Pending, ticket: Ticket | None) -> None:
         if pending.give_up is not None:
             self._waits[request_id] = pending
-        pending.then(partial(self._end, request_id, size))
+        pending.then(partial(self._end, request_id, size, ticket))
         if self._gone:
             _give_up(pending)
 
-    def _end(self, request_id: RequestId, size: int, answer: object) -> None:
+    def _end(self, request_id: RequestId, size: int, ticket: Ticket | None, answer: object) -> None:
         if self._waits:
             self._waits.pop(request_id, None)
         self._intake.ended(size)
         self._answer(request_id, answer)
+        if ticket is not None:
+            ticket.ended()
 
-    async def _answered(self, request_id: RequestId, size: int, work: Work, nature: Nature) -> None:
+    async def _answered(
+        self, request_id: RequestId, size: int, work: Work, nature: Nature, ticket: Ticket | None
+    ) -> None:
         try:
             answer: object = await (self._in_turn(work, _ROOM[nature]) if nature in _ROOM else work)
         except asyncio.CancelledError:
@@ -113,10 +122,10 @@ class Requests:
         except Exception as error:  # noqa: BLE001 - everything becomes an answer, as in `Client.received`
             answer = error
         if isinstance(answer, Pending):
-            self._wait(request_id, size, answer)
+            self._wait(request_id, size, answer, ticket)
         else:
             # On this very tick, so that nothing a subscription brings can come before.
-            self._end(request_id, size, answer)
+            self._end(request_id, size, ticket, answer)
 
     async def _in_turn(self, work: Work, room: int) -> t.Wire | Pending:
         """Large answers are made one at a time, each when this client and the daemon have room for it."""

@@ -5,12 +5,13 @@ Moves of the leaf are left behind. All other lines stay byte for byte, but for a
 (seed: oh-my-pi storage; fact: pi-omp §2.13).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from sessiond.session import lines, payloads, steps
+from sessiond.session.marks import Label
 from sessiond.session.steps import Read, Steps
 from sessiond.session.tree import KIND, LEAF, NONE, Tree
 
@@ -33,8 +34,15 @@ def fork_lines(
     """Complete lines: the given header, the path to a row, and the labels of what lies on it.
 
     The session's title and tags come along as far as they were set on the path; a header may say more. Where
-    the path has a title of its own, `title` is set anew at its end.
+    the path has a title of its own, `title` is set anew at its end. Labels are those at the time of the call.
     """
+    return _fork_lines(tree, leaf_row, read, dict(tree.labels), header, new_id, title)
+
+
+def _fork_lines(
+    tree: Tree, leaf_row: int, read: Read, labels: Mapping[str, Label], header: bytes, new_id: Callable[[], str],
+    title: Title | None,
+) -> Steps[list[bytes]]:  # fmt: skip
     path = yield from steps.path(tree, leaf_row)
     kept: list[int] = []
     kept_ids: set[str] = set()
@@ -72,7 +80,7 @@ def fork_lines(
         }  # fmt: skip
         written.append(lines.dumps(titled) + b"\n")
         last_id = titled["id"]
-    written += yield from _labels(tree, kept_ids, last_id, read, new_id)
+    written += yield from _labels(labels, kept_ids, last_id, read, new_id)
     return written
 
 
@@ -102,11 +110,15 @@ def _keeping(entry: bytes, stands_for: dict[str, str]) -> bytes:
 
 
 def _labels(
-    tree: Tree, on_path: set[str], parent_id: str | None, read: Read, new_id: Callable[[], str]
+    labels: Mapping[str, Label],
+    on_path: set[str],
+    parent_id: str | None,
+    read: Read,
+    new_id: Callable[[], str],
 ) -> Steps[list[bytes]]:
     """The labels in force on these entries, in the order they were first set, with their times."""
     written = []
-    for target_id, label in tree.labels.items():
+    for target_id, label in labels.items():
         if target_id not in on_path:
             continue
         place = payloads.part(_place, read([label.row])[0])

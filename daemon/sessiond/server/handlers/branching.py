@@ -1,5 +1,8 @@
 """Moving the leaf: prepare, and branch, with a summary given, asked for, or none."""
 
+from collections.abc import Coroutine
+from typing import Any
+
 from msgspec import UNSET
 
 from sessiond.hub.branching import branch_summary, leaf_move, moved, row_of
@@ -12,16 +15,25 @@ from sessiond.server.answers import Pending
 from sessiond.server.client import Client
 from sessiond.server.handlers.compacting import files, refuse_too_large
 from sessiond.server.handlers.writing import write
+from sessiond.server.order import Effect
 from sessiond.server.waiting import Waiting
-from sessiond.session.branching import prepare_branch
+from sessiond.session.branching import BranchPreparation, prepare_branch
+from sessiond.session.steps import Steps
 
 
-async def prepare(client: Client, live: LiveSession, params: t.PrepareBranchParams) -> t.PrepareBranchResult:
+def prepare(
+    _client: Client, live: LiveSession, params: t.PrepareBranchParams
+) -> Coroutine[Any, Any, t.PrepareBranchResult]:
     leaf = live.tree.leaf if params.leaf_id is UNSET else row_of(live, params.leaf_id)
     target = row_of(live, params.target_id)
-    prepared = await live.drive(
-        prepare_branch(live.tree, leaf, target, live.read_rows, params.max_tokens, params.instructions)
+    preparing = prepare_branch(
+        live.tree, leaf, target, live.read_rows, params.max_tokens, params.instructions
     )
+    return _prepared(live, preparing)
+
+
+async def _prepared(live: LiveSession, preparing: Steps[BranchPreparation]) -> t.PrepareBranchResult:
+    prepared = await live.drive(preparing)
     refuse_too_large(prepared.prompt)
     return t.PrepareBranchResult(
         target_id=prepared.target_id, old_leaf_id=prepared.old_leaf_id,
@@ -30,6 +42,11 @@ async def prepare(client: Client, live: LiveSession, params: t.PrepareBranchPara
         file_operations=files(prepared.file_operations), tokens=prepared.tokens, prompt=prepared.prompt,
         resume_at=prepared.resume_at, editor_text=prepared.editor_text,
     )  # fmt: skip
+
+
+def effect(params: t.BranchParams) -> Effect:
+    """Without a summary to wait for, the move is a line like any other."""
+    return "job" if params.summarize else "append"
 
 
 def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending:

@@ -1,5 +1,8 @@
 """Compaction: prepare, compact, configure."""
 
+from collections.abc import Coroutine
+from typing import Any
+
 from msgspec import UNSET
 
 from sessiond.hub import limits
@@ -15,13 +18,22 @@ from sessiond.server.client import Client
 from sessiond.server.handlers.writing import write
 from sessiond.server.waiting import Waiting
 from sessiond.session import entries
+from sessiond.session.compaction import Preparation
 from sessiond.session.files import FileOperations
+from sessiond.session.steps import Steps
 
 
-async def prepare(
+def prepare(
     client: Client, live: LiveSession, params: t.PrepareCompactionParams
+) -> Coroutine[Any, Any, t.PrepareCompactionResult]:
+    preparing, settings = client.hub.compactions.prepare(live, params)
+    return _prepared(live, preparing, settings)
+
+
+async def _prepared(
+    live: LiveSession, preparing: Steps[Preparation], settings: t.CompactionSettings
 ) -> t.PrepareCompactionResult:
-    prepared, settings = await client.hub.compactions.prepare(live, params)
+    prepared = await live.drive(preparing)
     refuse_too_large(prepared.prompt)
     return t.PrepareCompactionResult(
         leaf_id=prepared.leaf_id, needed=prepared.needed, reason=prepared.reason,

@@ -1,6 +1,7 @@
 """`session/context`: builds the context of a leaf, writes it in a format, counts its tokens, explains it."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -17,9 +18,14 @@ from sessiond.session.formats.write import BESIDE, Provider, write
 from sessiond.session.formats.written import Written
 
 
-async def context_(_client: Client, live: LiveSession, params: t.ContextParams) -> t.ContextResult:
+def context_(
+    _client: Client, live: LiveSession, params: t.ContextParams
+) -> Coroutine[Any, Any, t.ContextResult]:
+    return _context(live, live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id), params)
+
+
+async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.ContextResult:
     tree = live.tree
-    leaf = tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
     seen = await live.context(leaf)
     missing: list[str] = []
     if params.resolve_blobs:

@@ -1,8 +1,12 @@
 """Sessions of other programs: import and export."""
 
+from collections.abc import Coroutine
+from typing import Any
+
 from sessiond.hub import kept, working
 from sessiond.hub.exchange import Reporting
 from sessiond.hub.live import LiveSession
+from sessiond.hub.loaded import Moment
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
 from sessiond.server.progress import progress, progress_in_percent
@@ -17,10 +21,17 @@ async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
         return await client.hub.exchange.import_(params, Reporting(told, created, client.origin))
 
 
-async def export(client: Client, live: LiveSession, params: t.ExportParams) -> t.ExportResult:
+def export(client: Client, live: LiveSession, params: t.ExportParams) -> Coroutine[Any, Any, t.ExportResult]:
+    moment = live.moment()
+    row = moment.leaf if params.leaf_id is None else live.row(params.leaf_id)
+    return _exported(client, live, moment, row, params)
+
+
+async def _exported(
+    client: Client, live: LiveSession, moment: Moment, row: int, params: t.ExportParams
+) -> t.ExportResult:
     state: t.WorkingState | None = None
     if params.format == "nova":
-        row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
         state = await working.working_state(client.hub, live, await kept.state_at(live, row))
     with progress_in_percent(client, params.work_done_token, "Exporting the session") as tell:
-        return await client.hub.exchange.export(live, params, state, tell)
+        return await client.hub.exchange.export(live, moment, params, state, tell)

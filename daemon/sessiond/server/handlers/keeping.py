@@ -1,14 +1,15 @@
 """The end of sessions: delete, restore, cleanup, purge, and what lies in the trash."""
 
 from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
-from sessiond.server.handlers.named import named, session_result
+from sessiond.server.handlers.named import session_result
+from sessiond.server.order import Effect
 from sessiond.session.retention import Policy
 
 
-async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
-    live = await named(client, params.session_id, params.path)
+async def delete(client: Client, live: LiveSession, params: t.DeleteParams) -> t.DeleteResult:
     gone = await client.hub.keeping.delete(
         live, by_path=params.path is not None, reason=params.reason, by=client.client_id
     )
@@ -32,6 +33,11 @@ async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
         client.server.tell_deleted_soon(gone, reason, client.origin)
 
     return await client.hub.cleaning.run(policy, dry_run=params.dry_run, by=client.client_id, tell=tell)
+
+
+def effect_of_purge(params: t.PurgeParams) -> Effect:
+    """Of one session, or of all that are old enough."""
+    return "overhaul" if params.session_id is None else "change"
 
 
 async def purge(client: Client, params: t.PurgeParams) -> t.PurgeResult:

@@ -51,12 +51,16 @@ def _listed(live: LiveSession, ids: Sequence[str], params: t.EntriesParams) -> _
     return _answered(live, live.read_rows(rows), rows, behind, resolve=params.resolve_blobs)
 
 
-async def path(_client: Client, live: LiveSession, params: t.PathParams) -> t.EntriesResult:
+def path(_client: Client, live: LiveSession, params: t.PathParams) -> Coroutine[Any, Any, t.EntriesResult]:
     tip = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
     start = 0
     if params.cursor is not None:
         passed, _, end = params.cursor.partition(".")
         start, tip = _number(passed), _row(live, end)
+    return _path(live, start, tip, params)
+
+
+async def _path(live: LiveSession, start: int, tip: int, params: t.PathParams) -> t.EntriesResult:
     walk = await live.drive(steps.path(live.tree, tip))
     rows = _fitting(live, walk[start : start + params.limit])
 

@@ -1,10 +1,13 @@
 """The life of sessions: create, open, close, continue, list, info, fork, move."""
 
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
 from sessiond.hub.hub import refuse_unless_absolute
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
-from sessiond.server.handlers.named import named, session_result
+from sessiond.server.handlers.named import session_result
 
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
@@ -14,8 +17,8 @@ async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
     return t.SessionResult(session=client.hub.info(live), problems=[])
 
 
-async def open_(client: Client, params: t.OpenParams) -> t.SessionResult:
-    live = await client.hub.reopen_replaced(await named(client, params.session_id, params.path))
+async def open_(client: Client, live: LiveSession, params: t.OpenParams) -> t.SessionResult:
+    live = await client.hub.reopen_replaced(live)
     await _hold(client, live, params.terminal)
     return session_result(client, live)
 
@@ -62,9 +65,12 @@ def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionR
     return session_result(client, live)
 
 
-async def fork(client: Client, params: t.ForkParams) -> t.SessionResult:
-    source = await named(client, params.session_id, params.path)
-    live = await client.hub.fork(source, params)
+def fork(client: Client, source: LiveSession, params: t.ForkParams) -> Coroutine[Any, Any, t.SessionResult]:
+    return _forked(client, client.hub.fork(source, params))
+
+
+async def _forked(client: Client, fork: Callable[[], Awaitable[LiveSession]]) -> t.SessionResult:
+    live = await fork()
     await _hold(client, live, None)
     client.server.tell_created_soon(live, client.origin)
     return session_result(client, live)

@@ -18,21 +18,31 @@ from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import at_the_leaf
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
+from sessiond.server.order import Effect
 from sessiond.session import entries, marks
 from sessiond.session.commands import Command
 from sessiond.session.state import Limits, context_lines
 from sessiond.session.updates import Above, Decided, Made, Update
 
 
-async def state(client: Client, live: LiveSession, params: t.StateParams) -> t.StateResult:
+def state(client: Client, live: LiveSession, params: t.StateParams) -> Coroutine[Any, Any, t.StateResult]:
     row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
     leaf_id = live.tree.leaf_id if params.leaf_id is None else params.leaf_id
+    return _state(client, live, row, leaf_id)
+
+
+async def _state(client: Client, live: LiveSession, row: int, leaf_id: str | None) -> t.StateResult:
     point = await kept.state_at(live, row)
     return t.StateResult(
         state=await working.working_state(client.hub, live, point),
         leaf_id=leaf_id,
         should_prune=point.state.should_prune(_limits(client.server.chosen.state, None)),
     )
+
+
+def effect(params: t.UpdateStateParams) -> Effect:
+    """Tags are not changed while somebody else changes them, so such an update may wait before it is queued."""
+    return "append" if params.tags is None else "change"
 
 
 def update(

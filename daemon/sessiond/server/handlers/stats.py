@@ -1,7 +1,7 @@
 """Statistics of a session, and of two of its branches side by side."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final
 
 from sessiond.hub import kept, limits
 from sessiond.hub.live import LiveSession
@@ -31,10 +31,15 @@ async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.S
     )  # fmt: skip
 
 
-async def compare(_client: Client, live: LiveSession, params: t.CompareParams) -> t.CompareResult:
-    tree = live.tree
+def compare(
+    _client: Client, live: LiveSession, params: t.CompareParams
+) -> Coroutine[Any, Any, t.CompareResult]:
     left = live.row(params.left_id)
-    right = tree.leaf if params.right_id is None else live.row(params.right_id)
+    return _compared(live, left, live.tree.leaf if params.right_id is None else live.row(params.right_id))
+
+
+async def _compared(live: LiveSession, left: int, right: int) -> t.CompareResult:
+    tree = live.tree
     found = await live.drive(comparing.compare(tree, left, right, live.read_rows))
     return t.CompareResult(
         ancestor_id=_id(tree, found.ancestor), left=_branch(live, left, found.left),

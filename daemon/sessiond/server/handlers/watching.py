@@ -4,6 +4,7 @@ from sessiond.hub.live import LiveSession
 from sessiond.hub.watch import REPLAY_LIMIT
 from sessiond.protocol import types as t
 from sessiond.server.client import Client
+from sessiond.server.order import Effect
 
 
 def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t.SubscribeResult:
@@ -30,6 +31,11 @@ def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t
 def unsubscribe(client: Client, params: t.UnsubscribeParams) -> t.UnsubscribeResult:
     live = client.hub.by_prefix(params.session_id)
     return t.UnsubscribeResult(was_subscribed=live is not None and live.watchers.remove(client.client_id))
+
+
+def effect_of_flush(params: t.FlushParams) -> Effect:
+    """Of one session, or of all."""
+    return "survey" if params.session_id is None else "read"
 
 
 async def flush(client: Client, params: t.FlushParams) -> t.FlushResult:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.hub.commands import command_of
-from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.errors import EntryNotFound, InvalidRequest
 from sessiond.hub.live import MUCH_UNWRITTEN, LiveSession, Outcome
 from sessiond.hub.placing import AT_THE_LEAF, Placement, at_the_leaf
 from sessiond.protocol import methods as m, types as t
@@ -81,7 +81,6 @@ def _appended(outcome: Outcome) -> t.AppendResult:
 
 def label(client: Client, live: LiveSession, params: t.LabelParams) -> Pending:
     draft: dict[str, object] = {"type": "label", "targetId": params.target_id}
-    live.row(params.target_id)  # says what a mistyped id is like
     if params.label:
         draft["label"] = params.label
     return _change(client, live, draft, command_of(m.LABEL, params, live.session_id))
@@ -135,6 +134,8 @@ def write(
     pending = Pending()
 
     def done(outcome: Outcome | Exception) -> None:
+        if isinstance(outcome, EntryNotFound):
+            outcome = live.not_found(outcome.entry_id)
         try:
             pending.resolve(outcome if isinstance(outcome, Exception) else result(outcome))
         except Exception as error:  # noqa: BLE001 - the lines are there; only what is said of them failed

@@ -51,18 +51,19 @@ def register(editor: Editor) -> None:
 def _offer(editor: Editor, name: str, run: Callable[[About], Awaitable[Any]]) -> None:
     async def command(*arguments: Any) -> Any:
         # What has begun is finished, whoever cancels: a log is written.
-        work = asyncio.get_running_loop().create_task(editor.refusing(_run(arguments, run)))
+        work = asyncio.get_running_loop().create_task(editor.refusing(_run(editor, arguments, run)))
         work.add_done_callback(lambda done: None if done.cancelled() else done.exception())
         return await asyncio.shield(work)
 
     editor.server.command(name)(command)
 
 
-async def _run(arguments: tuple[Any, ...], run: Callable[[About], Awaitable[Any]]) -> Any:
+async def _run(editor: Editor, arguments: tuple[Any, ...], run: Callable[[About], Awaitable[Any]]) -> Any:
     try:
         about = msgspec.convert(arguments[0] if arguments else {}, About)
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"the argument is an object: {error}") from None
+    await editor.client.dispatcher.order.until_written()  # a person means what was sent before the command
     return await run(about)
 
 
@@ -95,7 +96,7 @@ class _Commands:
             session_id=source.session_id, leaf_id=about.entry_id, cwd=cwd, title=about.title
         )
         # As `session/fork`, but it does not subscribe: an editor could make nothing of our notifications.
-        live = await editor.hub.fork(source, params)
+        live = await editor.hub.fork(source, params)()
         editor.client.server.tell_created_soon(live, editor.client.origin)
         self._show(live.log.path, "The new session is")
         return msgspec.to_builtins(editor.hub.info(live))

@@ -1,7 +1,7 @@
 """One editor: what it can, what it wants, and how a feature answers it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from pygls.exceptions import JsonRpcException
@@ -11,7 +11,6 @@ from pygls.lsp.server import LanguageServer
 from sessiond.hub.hub import Hub
 from sessiond.protocol import methods as m, types as t
 from sessiond.server import errors
-from sessiond.server.answers import Pending
 from sessiond.server.client import Client
 from sessiond.server.lsp.documents import Documents
 
@@ -66,22 +65,5 @@ class Editor:
 
     async def ask(self, method: m.Method[Q, R], params: Q) -> R:
         """What one of the daemon's own methods answers, for an editor that does not know them."""
-        answer: Any = self.client.server.routes[method.name].call(self.client, params)
-        if isinstance(answer, Coroutine):
-            answer = await answer
-        if isinstance(answer, Pending):
-            answer = await _answer_of(answer)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer  # type: ignore[no-any-return]
-
-
-async def _answer_of(pending: Pending) -> object:
-    answered: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-
-    def take(answer: object) -> None:
-        if not answered.done():
-            answered.set_result(answer)
-
-    pending.then(take)
-    return await answered
+        answer: R = await self.client.dispatcher.ask(self.client.server.routes[method.name], params)
+        return answer
