@@ -193,8 +193,8 @@ def _vanished(scene: Scene) -> None:
 
 def _no_descriptors(scene: Scene) -> None:
     _limit(scene.pid, 3)  # below every number that may be free: more are in use, but some only for a moment
-    scene.refused("session/create", ("storageFailed",), cwd="/work/none")
-    scene.refused("session/open", ("storageFailed",), path=str(scene.home.folder / "third.jsonl"))
+    scene.refused("session/create", ("overloaded",), cwd="/work/none")
+    scene.refused("session/open", ("overloaded",), path=str(scene.home.folder / "third.jsonl"))
     scene.append()
     scene.append(_OTHER)
     _limit(scene.pid, 4096)

@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 
 IDLE_SECONDS: Final = 15 * 60
 """A session nobody holds is let go of after this long."""
+SWEPT_TOGETHER: Final = 50
+"""Sessions whose files are looked at in one turn of the loop."""
 
 
 class Hub:
@@ -295,7 +297,9 @@ class Hub:
     async def sweep(self) -> None:
         """Take in what other programs wrote to open sessions, and let go of sessions that nobody uses."""
         await self.room.look()
-        for live in self.open_sessions():
+        for number, live in enumerate(self.open_sessions(), 1):
+            if number % SWEPT_TOGETHER == 0:
+                await asyncio.sleep(0)
             if live.refuses is not None or live.log.trouble is not None:
                 await live.retry()
             if await self._take_in(live):

@@ -150,6 +150,13 @@ class LiveSession(TendedSession):
             self.note_refusal()
             raise
 
+    def _bytes(self, start: int, end: int) -> bytes:
+        try:
+            return super()._bytes(start, end)
+        except LogReplaced:
+            self.note_refusal()
+            raise
+
     async def retry(self) -> None:
         """Now and then see whether a session that takes no writes can be written again."""
         if not self.pending and time.monotonic() - self._retried_at > RETRY_SECONDS:

@@ -23,6 +23,8 @@ from sessiond.store.base import Log, LogCopied, LogNotFound, StorageFailed, Stor
 
 Load: TypeAlias = Callable[[LoadedSession], Awaitable[None]]
 
+LOADED_TOGETHER: Final = 32
+"""Sessions that are loaded at the same time: each takes a descriptor of its own meanwhile."""
 SHORTEST: Final = 4
 """Characters that a prefix of an id must have."""
 
@@ -43,6 +45,7 @@ class OpenSessions:
         self._leaving: dict[str, asyncio.Future[None]] = {}
         self._gone = 0  # how many were let go of
         self._closed = False
+        self._loads = asyncio.Semaphore(LOADED_TOGETHER)
 
     def close(self) -> None:
         """Open no more: the daemon lets go of what is open, and then of the disk."""
@@ -189,7 +192,8 @@ class OpenSessions:
             follower=self.follower,
         )
         try:
-            await live.load()
+            async with self._loads:
+                await live.load()
             if live.tree.damaged:
                 if not live.tree.count_entries():
                     raise Damaged(log.path or log.session_id, live.tree.problems[0])

@@ -139,8 +139,8 @@ ADVICE: Final[dict[str, Advice]] = {
         retryable=True,
     ),
     "overloaded": Advice(
-        "Too many clients are attached, or too much waits to be written or to be summarised. Nothing of the "
-        "request was kept.",
+        "Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. "
+        "Nothing of the request was kept.",
         "Send the same request again after `retryAfterMs`.",
         retryable=True,
     ),

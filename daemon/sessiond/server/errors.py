@@ -104,6 +104,8 @@ def explain(error: Exception) -> tuple[int, str, ErrorData]:
 def _refusal(error: OSError) -> store.StorageFailed:
     """What the system refused where nobody said at which file of ours."""
     where = error.filename if isinstance(error.filename, str) else None
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return store.TooManyOpenFiles(error.errno, where)
     kind = store.StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else store.StorageFailed
     reason = error.strerror or str(error) or type(error).__name__
     return kind(f"{where}: {reason}" if where else reason, path=where, errno=error.errno)
@@ -168,6 +170,7 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
         "foreignDialect",
         lambda e: {"path": e.path, "dialect": e.dialect, "import_command": e.import_command},
     ),
+    (store.TooManyOpenFiles, "overloaded", lambda e: _storage(e) | {"retry_after_ms": 500}),
     (store.StorageFull, "storageFull", _storage),
     (store.StorageFailed, "storageFailed", _storage),
 )

@@ -8,6 +8,8 @@ Every method that touches the disk may raise `StorageFailed` (`StorageFull` when
 """
 
 import asyncio
+import errno
+import resource
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, NamedTuple, Protocol
@@ -33,6 +35,19 @@ class StorageFull(StorageFailed):
     """There is no room left: {reason}. Nothing of this request was kept; free some space and send it again."""
 
     _TOLD = "There is no room left: {reason}. Nothing of this request was kept; free some space and send it again."
+
+
+class TooManyOpenFiles(StorageFailed):
+    """Cannot open {reason}. Send the request again, or raise the daemon's limit (`ulimit -n`, `LimitNOFILE=`)."""
+
+    _TOLD = "Cannot open {reason}. Send the request again, or raise the daemon's limit (`ulimit -n`, `LimitNOFILE=`)."
+
+    def __init__(self, number: int | None, path: str | None) -> None:
+        """`number` is `EMFILE`, or `ENFILE` when the whole system has no descriptor left."""
+        granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        limit = f"limit {granted}" if number == errno.EMFILE else "in the whole system"
+        what = "the session file" if path and path.endswith(".jsonl") else path or "a file"
+        super().__init__(f"{what}: too many open files ({limit})", path=path, errno=number)
 
 
 class SyncFailed(StorageFailed):
@@ -98,12 +113,12 @@ class LogReplaced(Exception):
 class LogGone(LogReplaced):
     """The file at {path} is gone: another program has moved or removed it.
 
-    Put it back and send the request again. What it held can be read as long as the session is open.
+    Put it back and send the request again. `sessiond export` may still save what it held.
     """
 
     _TOLD = (
         "The file at {path} is gone: another program has moved or removed it. Put it back and send the request "
-        "again. What it held can be read as long as the session is open."
+        "again. `sessiond export` may still save what it held."
     )
 
 

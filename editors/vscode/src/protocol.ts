@@ -2840,7 +2840,7 @@ export const errorCodes = {
   unsupportedVersion: 1426,
   /** The daemon is about to end and takes no more writes. */
   draining: 1429,
-  /** Too many clients are attached, or too much waits to be written or to be summarised. Nothing of the request was kept. */
+  /** Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. Nothing of the request was kept. */
   overloaded: 1429,
   /** The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed. */
   damaged: 1500,

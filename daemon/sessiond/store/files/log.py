@@ -12,7 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from sessiond.store.base import Durability, LogExists, LogReadOnly, LogReplaced, StorageFailed
+from sessiond.store.base import (
+    Durability,
+    LogExists,
+    LogReadOnly,
+    LogReplaced,
+    StorageFailed,
+    TooManyOpenFiles,
+)
 from sessiond.store.files import paths
 from sessiond.store.files.commit import Commits
 from sessiond.store.files.folders import make_folder, move_to_free_name
@@ -49,11 +56,11 @@ class FileLog:
 
     @property
     def ref(self) -> str:
-        return str(self._file.path)
+        return self._file.ref
 
     @property
     def path(self) -> str | None:
-        return str(self._file.path)
+        return self._file.ref
 
     @property
     def size(self) -> int:
@@ -90,6 +97,8 @@ class FileLog:
             with suppress(OSError, LogReplaced):
                 self._file.present()
                 return True
+        elif isinstance(trouble, TooManyOpenFiles):
+            return True  # another descriptor may be free by now; the next write tells
         elif trouble.errno == errno.ENOSPC:
             return (free_bytes(folder) or 0) >= NEEDED
         elif trouble.errno == errno.EROFS:
@@ -97,8 +106,13 @@ class FileLog:
         return False
 
     def read(self, start: int, end: int) -> bytes:
-        with refusals_of(self._file.path):
-            return self._file.read(start, end)
+        try:
+            with refusals_of(self._file.path):
+                return self._file.read(start, end)
+        except LogReplaced as replaced:
+            # Found when the file was opened again to be read: then nothing can be written, either.
+            self._commits.trouble = replaced
+            raise
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
         with refusals_of(self._file.path):
@@ -108,7 +122,8 @@ class FileLog:
     def is_touched(self) -> bool:
         if self._closed or self._commits.moves_file:
             return self._file.was_touched
-        return self._file.is_touched()
+        with refusals_of(self._file.path):
+            return self._file.is_touched()
 
     def distrust(self) -> LogReplaced:
         self._commits.trouble = self._file.distrust()

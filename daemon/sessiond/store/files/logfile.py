@@ -8,6 +8,11 @@ and `scan`.
 No lock keeps other programs from appending between our look at the end of the file and our write. So a write is
 checked afterwards (`appending`): lines that landed behind half a line of another program, or apart from each other,
 are overwritten with blanks and appended again, before anything is acknowledged.
+
+While nobody uses the file its descriptor may be closed to make room for others (`descriptors`), but only when all that
+we wrote is synced: the system tells of a failed write-back only descriptors that were open then. Whoever uses the file
+next opens it again. It is the same file if it has the same device and inode; where anything about it has changed, its
+beginning and our last bytes must be where they were, and from then on it counts as touched.
 """
 
 import errno
@@ -28,40 +33,77 @@ from sessiond.store.files.appending import (
     blank_out,
     is_one_piece,
 )
+from sessiond.store.files.descriptors import Descriptor, Descriptors
 from sessiond.store.files.folders import move_to_free_name, new_file, sync_folder, temporary, write_all
+from sessiond.store.files.recognition import LastSeen
 from sessiond.store.files.syscalls import Syscalls
 
 SLICE = 64 * 1024  # larger blocks cost a page fault for every 4 KiB: opening took a third longer
 OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not make us wait for a writer
 WRITE_FLAGS: Final = os.O_RDWR | os.O_APPEND | OPEN_FLAGS
 _KNOWN_TAIL = 64  # bytes by which we recognise our own end when another program wrote behind it
+MAY_NOT_WRITE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY})
+_NO_FILE_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR})
+_OTHER_FILE_THERE: Final = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})
 _ATTEMPTS: Final = 8
 """How often lines are appended again that another program's write separated or joined to its own line."""
 
 
 class LogFile:
-    """A file whose first `size` bytes are ours to read."""
+    """A file whose first `size` bytes are ours to read.
 
-    def __init__(self, path: Path, fd: int, calls: Syscalls) -> None:
-        self.path = path
+    Args:
+        path: Where it lies.
+        fd: Its descriptor, which is closed with this object.
+        calls: What reaches the disk.
+        writable: Whether the descriptor may write.
+        sync_has_failed: Whether what the file holds may not be durable, and only `renew` may try again.
+        descriptors: Where the descriptor is counted; None: it is not counted, and stays open.
+
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        fd: int,
+        calls: Syscalls,
+        *,
+        writable: bool = True,
+        sync_has_failed: bool = False,
+        descriptors: Descriptors | None = None,
+    ) -> None:
+        self.path, self.ref = path, str(path)
         self.size = os.fstat(fd).st_size
-        self._fd = fd
+        self._descriptors = Descriptors() if descriptors is None else descriptors
         self._calls = calls
-        self._tail = self._read_tail(self.size)
+        self._tail = _read(fd, max(0, self.size - _KNOWN_TAIL), self.size)
         self._cut_short = False
         self._modified_ns = os.fstat(fd).st_mtime_ns  # as of our own last change
         self._blanked: list[Piece] = []
         self.was_touched = False
         self.waits_for_half_lines = True
         """Whether `put` raises `ForeignHalfLine` instead of writing behind a line that may still be completed."""
+        self.sync_has_failed = sync_has_failed
+        self._flags = WRITE_FLAGS if writable else os.O_RDONLY | OPEN_FLAGS
+        self._lost_right = False  # it was to be opened again to write, and could only be to read
+        self._writes = self._synced_writes = 0
+        self._last_seen: LastSeen | None = None
+        self._held = Descriptor(fd, self._descriptors, self._open_again, self._may_close)
+
+    @property
+    def _fd(self) -> int:
+        """The descriptor, within `with self._held`."""
+        return self._held.fd
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes `[start, end)` as far as there are any."""
-        return _read(self._fd, start, end)
+        with self._held as fd:
+            return _read(fd, start, end)
 
     def scan(self, start: int, end: int) -> Iterator[bytes]:
         """The bytes `[start, end)` in slices, of the file as it is now, even if it is rewritten meanwhile."""
-        fd = os.dup(self._fd)
+        with self._held as held:
+            fd = self._descriptors.open(lambda: os.dup(held))
         try:
             yield from slices(fd, start, end)
         finally:
@@ -70,7 +112,9 @@ class LogFile:
     def is_touched(self) -> bool:
         """Whether anybody but us has written to the file since it was opened. Not while we are writing."""
         if not self.was_touched:
-            self.was_touched = os.fstat(self._fd).st_mtime_ns != self._modified_ns
+            with self._held as fd:
+                if os.fstat(fd).st_mtime_ns != self._modified_ns:
+                    self.was_touched = True
         return self.was_touched
 
     def distrust(self) -> LogReplaced:
@@ -89,16 +133,22 @@ class LogFile:
         A file that was once shorter stays replaced, whatever is written to it later. One that grew must still
         have our last bytes in their place: a rewrite in place looks like growth otherwise.
         """
-        present = self._size_under_our_name()
-        if present > self.size and self._read_tail(self.size) != self._tail:
-            self._cut_short = True
-            raise LogReplaced(str(self.path))
-        return present
+        if (unchanged := self._size_while_set_down()) is not None:
+            return unchanged
+        with self._held:
+            present = self._size_under_our_name()
+            if present > self.size and self._read_tail(self.size) != self._tail:
+                self._cut_short = True
+                raise LogReplaced(str(self.path))
+            return present
 
     def set_size(self, size: int) -> None:
         """Call the first `size` bytes ours: more when another program added them, fewer after a failure."""
         self.size = size
-        self._tail = self._read_tail(size)
+        try:
+            self._tail = self._read_tail(size)
+        except (OSError, LogReplaced):
+            self._cut_short = True  # it cannot be recognized by its end any more
 
     def put(self, data: bytes) -> Placed:
         """Write whole lines at the end, together, on lines of their own.
@@ -114,6 +164,12 @@ class LogFile:
             StorageFailed: Other programs wrote between or before our lines at each of several attempts.
 
         """
+        with self._held:
+            return self._put(data)
+
+    def _put(self, data: bytes) -> Placed:
+        if self._lost_right:
+            self.regain()
         expected = self.size + len(data)
         for _ in range(_ATTEMPTS):
             start, tail = self._known_end()
@@ -128,7 +184,14 @@ class LogFile:
 
     def sync(self) -> None:
         """Make what is written durable. After an `OSError` only `renew` may try again, never this."""
-        self._calls.fdatasync(self._fd)
+        with self._held as fd:
+            writes = self._writes
+            try:
+                self._calls.fdatasync(fd)
+            except OSError:
+                self.sync_has_failed = True
+                raise
+            self._synced_writes = writes
 
     def renew(self, unsynced: Iterable[tuple[int, bytes]]) -> None:
         """Put a new file in the place of this one, of the same content but synced, after a sync failed.
@@ -137,13 +200,15 @@ class LogFile:
         bytes come from `unsynced` (offset and data, ascending), all others from the file (facts: daemons
         C6).
         """
-        end = self._size_under_our_name()
-        self._replace(self._patched(unsynced, end), end)
-        sync_folder(self.path.parent, self._calls)
+        with self._held:
+            end = self._size_under_our_name()
+            self._replace(self._patched(unsynced, end), end)
+            sync_folder(self.path.parent, self._calls)
+            self._all_synced()
 
     def cut(self, size: int) -> None:
         """Cut away the bytes from `size`, which are all ours; where that is refused they count as foreign."""
-        with suppress(OSError, LogReplaced):
+        with suppress(OSError, LogReplaced), self._held:
             if self.present() == self.size:
                 self._truncate(size)
 
@@ -152,6 +217,10 @@ class LogFile:
 
         Raises `FileExistsError`. A folder on another disk gets a copy before the original goes.
         """
+        with self._held:
+            self._move(target)
+
+    def _move(self, target: Path) -> None:
         source = self.path
         if source != target:
             present = self.present()
@@ -161,7 +230,7 @@ class LogFile:
                 if error.errno != errno.EXDEV:
                     raise
                 self._move_to_other_disk(target, present)
-            self.path = target
+            self.path, self.ref = target, str(target)
         sync_folder(target.parent, self._calls)
         sync_folder(source.parent, self._calls)
 
@@ -169,6 +238,12 @@ class LogFile:
         """Copy the bytes from `start` to `size`, the end, beside the file, then cut them away; synced."""
         if not 0 <= start < size:
             raise ValueError(f"there is no tail at {start} in a log of {size} bytes")
+        with self._held:
+            return self._quarantine(start, size, seq)
+
+    def _quarantine(self, start: int, size: int, seq: int) -> Path:
+        if self._lost_right:
+            self.regain()
         self._refuse_growth(size)
         where = self._keep_beside(f"torn-{seq}", start)
         try:
@@ -188,31 +263,105 @@ class LogFile:
 
         Answers why the new name is not durable, though the new lines are there; None when it is.
         """
-        self._refuse_growth(size)
-        self._link_beside(f"v{version}.bak")
-        self._replace([lines], self.size)
-        self.set_size(len(lines))
-        try:
-            sync_folder(self.path.parent, self._calls)
-        except OSError as error:
-            return error
+        with self._held:
+            self._refuse_growth(size)
+            self._link_beside(f"v{version}.bak")
+            self._replace([lines], self.size)
+            self.set_size(len(lines))
+            try:
+                sync_folder(self.path.parent, self._calls)
+            except OSError as error:
+                self.sync_has_failed = True
+                return error
+            self._all_synced()
         return None
 
     def regain(self) -> None:
         """Open the file anew, to write, in the place of a descriptor that may only read."""
-        fd = os.open(self.path, WRITE_FLAGS)
-        try:
-            held, other = os.fstat(self._fd), os.fstat(fd)
-            if (held.st_dev, held.st_ino) != (other.st_dev, other.st_ino):
-                raise LogReplaced(str(self.path))
-            os.dup2(fd, self._fd, inheritable=False)
-        finally:
-            os.close(fd)
+        with self._held as known:
+            fd = self._descriptors.open(lambda: os.open(self.path, WRITE_FLAGS))
+            try:
+                held, other = os.fstat(known), os.fstat(fd)
+                if (held.st_dev, held.st_ino) != (other.st_dev, other.st_ino):
+                    raise LogReplaced(str(self.path))
+                os.dup2(fd, known, inheritable=False)
+            finally:
+                os.close(fd)
+        self._flags, self._lost_right = WRITE_FLAGS, False
 
     def close(self) -> None:
-        """Let go of the descriptor; reading fails from now on."""
-        fd, self._fd = self._fd, -1
-        os.close(fd)
+        """Close the descriptor; reading fails from now on."""
+        self._held.close()
+
+    # --- without a descriptor --------------------------------------------------------------------------
+
+    def _may_close(self, fd: int) -> bool:
+        """Note how the file is while it has a descriptor; False while something in it is not synced."""
+        if self.sync_has_failed or self._synced_writes != self._writes:
+            return False
+        try:
+            seen = LastSeen.of(fd, self.size)
+        except OSError:
+            return False
+        self.was_touched = self.was_touched or seen.modified_ns != self._modified_ns
+        self._last_seen = seen
+        return True
+
+    def _size_while_set_down(self) -> int | None:
+        """The size of a file that has no descriptor and was not changed since it had one; None of any other."""
+        seen = self._last_seen
+        if seen is None or self._cut_short or not self._held.is_set_down or seen.size < self.size:
+            return None
+        try:
+            return seen.size if seen.is_unchanged(self.path.stat(follow_symlinks=False)) else None
+        except OSError:
+            return None
+
+    def _open_again(self) -> int:
+        """A descriptor of the file that we had. Raises `LogGone`, `LogReplaced`."""
+        try:
+            fd = self._open_as_before()
+        except OSError as error:
+            if error.errno in _NO_FILE_THERE:
+                raise LogGone(str(self.path)) from None
+            if error.errno in _OTHER_FILE_THERE:
+                raise LogReplaced(str(self.path)) from None
+            raise
+        try:
+            self._recognize(fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _open_as_before(self) -> int:
+        try:
+            fd = os.open(self.path, self._flags)
+        except OSError as error:
+            if self._flags != WRITE_FLAGS or error.errno not in MAY_NOT_WRITE:
+                raise
+            fd = os.open(self.path, os.O_RDONLY | OPEN_FLAGS)
+            self._lost_right = True
+        else:
+            self._lost_right = False
+        return fd
+
+    def _recognize(self, fd: int) -> None:
+        """Raise `LogReplaced` unless this is the file that we had."""
+        seen, status = self._last_seen, os.fstat(fd)
+        if seen is None or not seen.is_identity_of(status):
+            raise LogReplaced(str(self.path))
+        if seen.is_unchanged(status):
+            return
+        tail = _read(fd, max(0, self.size - _KNOWN_TAIL), self.size)
+        if status.st_size < self.size or tail != self._tail or os.pread(fd, len(seen.head), 0) != seen.head:
+            raise self.distrust()
+        self.was_touched = True
+
+    def _all_synced(self) -> None:
+        self._synced_writes, self.sync_has_failed = self._writes, False
+
+    # --- the descriptor in use -------------------------------------------------------------------------
 
     def _size_under_our_name(self) -> int:
         try:
@@ -241,9 +390,12 @@ class LogFile:
     def _append(self, start: int, data: bytes) -> list[Piece]:
         """Write `data` at the end, which was at `start`; where it lies."""
         pieces: list[Piece] = []
+        self._writes += 1
         try:
             append_pieces(self._fd, data, self._calls.write, pieces)
         except OSError:
+            if not pieces:
+                self._writes -= 1
             with suppress(OSError, LogReplaced):
                 self._take_back(pieces)
             raise
@@ -293,7 +445,7 @@ class LogFile:
         self._modified_ns = os.fstat(self._fd).st_mtime_ns
 
     def _read_tail(self, end: int) -> bytes:
-        return _read(self._fd, max(0, end - _KNOWN_TAIL), end)
+        return self.read(max(0, end - _KNOWN_TAIL), end)
 
     def _refuse_growth(self, size: int) -> None:
         """Whoever takes bytes away must have seen all of them."""

@@ -32,9 +32,10 @@ from sessiond.store.blobs import BlobSource
 from sessiond.store.files import breadcrumbs, paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root
+from sessiond.store.files.descriptors import Descriptors
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.log import FileLog
-from sessiond.store.files.logfile import OPEN_FLAGS, WRITE_FLAGS, LogFile, slices
+from sessiond.store.files.logfile import MAY_NOT_WRITE, OPEN_FLAGS, WRITE_FLAGS, LogFile, slices
 from sessiond.store.files.remains import remains
 from sessiond.store.files.space import free_bytes
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
@@ -50,7 +51,6 @@ from sessiond.store.files.watch import FolderWatch
 
 _THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
 _NO_LOG_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}
-_MAY_NOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY}
 
 _T = TypeVar("_T")
 
@@ -60,11 +60,18 @@ class FileStore:
 
     A draft lies in `drafts/` in a folder of the same name as it will have in `sessions/`, so that promoting
     it is one rename and needs no knowledge of what is in it. `roots` are folders of other programs: their logs
-    are listed and opened in place, and nothing is made there.
+    are listed and opened in place, and nothing is made there. `descriptors` bounds how many session files have a
+    descriptor at a time.
     """
 
     def __init__(
-        self, data: Path, state: Path, *, roots: Iterable[str] = (), calls: Syscalls | None = None
+        self,
+        data: Path,
+        state: Path,
+        *,
+        roots: Iterable[str] = (),
+        calls: Syscalls | None = None,
+        descriptors: Descriptors | None = None,
     ) -> None:
         data = Path(os.path.realpath(data))  # so that a path a person names can be told to be in there
         self._folders = (data, Path(os.path.realpath(state)))
@@ -80,6 +87,7 @@ class FileStore:
         )
         self._watch: FolderWatch | None = None
         self._calls = calls or Syscalls()
+        self._descriptors = Descriptors() if descriptors is None else descriptors
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="sessiond-store")
         self._being_created: set[str] = set()
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
@@ -140,7 +148,7 @@ class FileStore:
         # What a census found is no link; asking the system for each part of thousands of paths takes long.
         path = Path(ref) if ref.startswith("/") and not os.path.islink(ref) else _resolved(ref)  # noqa: PTH114
         with refusals_of(path):
-            fd = _open_regular(path, ref, os.O_RDONLY)
+            fd = self._descriptors.open(lambda: _open_regular(path, ref, os.O_RDONLY))
             try:
                 yield from slices(fd, start, os.fstat(fd).st_size)
             finally:
@@ -203,10 +211,10 @@ class FileStore:
         except asyncio.CancelledError:
             opening.add_done_callback(_close_unwanted)
             raise
-        path = opened.path
+        path = opened.file.path
         draft = path.is_relative_to(self._drafts)
         return FileLog(
-            LogFile(path, opened.fd, self._calls),
+            opened.file,
             session_id=paths.session_id_of(path.name) or path.name,
             promoted=self._sessions / path.relative_to(self._drafts) if draft else None,
             lacks_right=opened.lacks_right,
@@ -222,7 +230,8 @@ class FileStore:
                     raise LogExists(session_id)
                 make_folder(path.parent.parent, self._calls)
                 make_folder(path.parent, self._calls)
-                return _Opened(path, self._new_log(path, lines))
+                fd = self._descriptors.open(lambda: self._new_log(path, lines))
+                return _Opened(self._log_file(path, fd))
         finally:
             self._being_created.discard(session_id)
 
@@ -273,13 +282,29 @@ class FileStore:
     def _open_path(self, path: Path, ref: str) -> "_Opened":
         with refusals_of(path):
             try:
-                fd = _open_regular(path, ref, WRITE_FLAGS)
+                fd = self._descriptors.open(lambda: _open_regular(path, ref, WRITE_FLAGS))
             except OSError as error:
-                if error.errno not in _MAY_NOT_WRITE:
+                if error.errno not in MAY_NOT_WRITE:
                     raise
-                fd = _open_regular(path, ref, os.O_RDONLY)
-                return _Opened(path, fd, lacks_right=refusal(error, path))
-            return _Opened(path, fd, unsynced=self._make_durable(path, fd))
+                fd = self._descriptors.open(lambda: _open_regular(path, ref, os.O_RDONLY))
+                return _Opened(self._log_file(path, fd, writable=False), lacks_right=refusal(error, path))
+            unsynced = self._make_durable(path, fd)
+            return _Opened(self._log_file(path, fd, synced=unsynced is None), unsynced=unsynced)
+
+    def _log_file(self, path: Path, fd: int, *, writable: bool = True, synced: bool = True) -> LogFile:
+        """The log of a descriptor, which is counted from now on."""
+        try:
+            return LogFile(
+                path,
+                fd,
+                self._calls,
+                writable=writable,
+                sync_has_failed=not synced,
+                descriptors=self._descriptors,
+            )
+        except BaseException:
+            os.close(fd)
+            raise
 
     def _make_durable(self, path: Path, fd: int) -> StorageFailed | None:
         """Sync what another process left unsynced, before anybody is shown it (facts: daemons C10)."""
@@ -299,15 +324,14 @@ class FileStore:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    path: Path
-    fd: int
+    file: LogFile
     lacks_right: StorageFailed | None = None  # why nothing can be written to it
     unsynced: StorageFailed | None = None  # why what it holds may not survive a power cut
 
 
 def _close_unwanted(opening: asyncio.Future[_Opened]) -> None:
     if not opening.cancelled() and opening.exception() is None:
-        os.close(opening.result().fd)
+        opening.result().file.close()
 
 
 def _logs(root: Root) -> "Iterator[tuple[os.DirEntry[str], str]]":

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sessiond.store.base import StorageFailed, StorageFull
+from sessiond.store.base import StorageFailed, StorageFull, TooManyOpenFiles
 
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 """macOS: only this empties the cache of the drive, and there is no fdatasync."""
@@ -55,6 +55,8 @@ class Syscalls:
 
 def refusal(error: OSError, path: Path) -> StorageFailed:
     """What the store calls an `OSError` met at `path`."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return TooManyOpenFiles(error.errno, str(path))
     kind = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StorageFailed
     return kind(f"{path}: {error.strerror or error}", path=str(path), errno=error.errno)
 

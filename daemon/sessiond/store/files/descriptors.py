@@ -1,0 +1,166 @@
+"""The descriptors of open session files: at most a share of what the system grants, the least recently used closed.
+
+A session file whose descriptor was closed stays open for its session: the next use opens the file again. What makes
+sure that it is still the same file, and that nothing unsynced is lost with a descriptor, is `logfile`.
+"""
+
+import errno
+import os
+import resource
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from itertools import islice
+from typing import Final
+
+SHARE: Final = 0.375
+"""Of the descriptors that the system grants. Clients may have half of them (`server.welcome`); the rest is for folders,
+blobs, the index and whatever is open for a moment."""
+_FEWEST: Final = 8
+_MOST: Final = 65_536
+_TRIED_FIRST: Final = 32
+_NONE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
+
+
+def granted() -> int | None:
+    """How many descriptors this process may have; None for as many as it wants."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+class Descriptors:
+    """The descriptors of all session files of a store. Its methods are safe on any thread.
+
+    Args:
+        limit: How many may be open while others can be closed; None: a share of what the system grants now.
+
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = max(_FEWEST, int((granted() or _MOST) * SHARE)) if limit is None else limit
+        self._lock = threading.Lock()
+        self._open: OrderedDict[Descriptor, None] = OrderedDict()  # the least recently used first
+
+    @property
+    def count(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+    def open(self, call: Callable[[], int]) -> int:
+        """What `call` opens. Where the system has no descriptor left, one that is not in use is closed first.
+
+        Raises:
+            OSError: As `call` does; `EMFILE` or `ENFILE` when none can be closed.
+
+        """
+        while True:
+            try:
+                return call()
+            except OSError as error:
+                if error.errno not in _NONE_LEFT or not self._close_one(below=granted()):
+                    raise
+
+    def opened(self, descriptor: "Descriptor") -> None:
+        """Count a descriptor, and close others that are not in use while there are more than the limit."""
+        with self._lock:
+            self._open[descriptor] = None
+        while len(self._open) > self.limit and self._close_one():
+            pass
+
+    def used(self, descriptor: "Descriptor") -> None:
+        """Note that a descriptor is the one that was used last."""
+        with self._lock:
+            if descriptor in self._open:
+                self._open.move_to_end(descriptor)
+
+    def closed(self, descriptor: "Descriptor") -> None:
+        """Count a descriptor no longer."""
+        with self._lock:
+            self._open.pop(descriptor, None)
+
+    def _close_one(self, *, below: int | None = None) -> bool:
+        """Close the least recently used descriptor that may be; whether there was one.
+
+        One whose number is not below `below` would be no help to a process whose limit was lowered.
+        """
+        for count in (_TRIED_FIRST, None):
+            with self._lock:
+                candidates = list(islice(self._open, count))
+            if any((below is None or it.fd < below) and it.set_down() for it in candidates):
+                return True
+        return False
+
+
+class Descriptor:
+    """One descriptor, which may be closed while nobody uses it.
+
+    Args:
+        fd: The descriptor.
+        all_open: Where it is counted.
+        reopen: Opens the same file again, or raises.
+        may_close: Notes what is to be known of the file at that moment; False when it must stay open.
+
+    """
+
+    def __init__(
+        self, fd: int, all_open: Descriptors, reopen: Callable[[], int], may_close: Callable[[int], bool]
+    ) -> None:
+        self.fd = fd
+        self._all_open = all_open
+        self._reopen = reopen
+        self._may_close = may_close
+        self._lock = threading.RLock()
+        self._users = 0
+        self._ended = False
+        all_open.opened(self)
+
+    @property
+    def is_set_down(self) -> bool:
+        """Whether the file has no descriptor just now, and gets one again with its next use."""
+        return self.fd < 0 and not self._ended
+
+    def __enter__(self) -> int:
+        """Use the descriptor, which is opened again where that is necessary. May be nested."""
+        with self._lock:
+            if self.fd < 0:
+                if self._ended:
+                    raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+                self._open_again()
+            self._users += 1
+            fd = self.fd
+        self._all_open.used(self)
+        return fd
+
+    def __exit__(self, *_error: object) -> None:
+        with self._lock:
+            self._users -= 1
+
+    def set_down(self) -> bool:
+        """Close the descriptor unless it is in use or must stay open; whether it was closed. Never waits."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self.fd < 0 or self._users or not self._may_close(self.fd):
+                return False
+            fd, self.fd = self.fd, -1
+        finally:
+            self._lock.release()
+        self._all_open.closed(self)
+        os.close(fd)
+        return True
+
+    def close(self) -> None:
+        """Close the descriptor for good."""
+        with self._lock:
+            fd, self.fd, self._ended = self.fd, -1, True
+        self._all_open.closed(self)
+        if fd >= 0:
+            os.close(fd)
+
+    def _open_again(self) -> None:
+        self.fd = self._all_open.open(self._reopen)
+        self._users += 1  # so that it is not closed again by who makes room for it
+        try:
+            self._all_open.opened(self)
+        finally:
+            self._users -= 1
