@@ -52,7 +52,25 @@ def test_what_cannot_be_imported_is_named_and_fails(shell: Shell, tmp_path: Path
     ran = shell.run("import", source(tmp_path, b"no session\n"))
     assert (ran.code, ran.lines) == (1, [])
     assert "skipped" in ran.err
-    assert shell.run("import", str(tmp_path / "none.jsonl")).code == 1
+    missing = shell.run("import", str(tmp_path / "none.jsonl"))
+    assert missing.code == 1
+    assert "there is no such file or folder" in missing.err
+    assert "Errno" not in missing.err
+
+
+def test_an_import_of_a_folder_names_the_sessions_that_are_drafts(shell: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    unanswered = CLAUDE.replace(b"11111111", b"22222222").split(b"\n")[0] + b"\n"
+    for name, data in (("answered.jsonl", CLAUDE), ("unanswered.jsonl", unanswered)):
+        source(folder, data)
+        (folder / "claude.jsonl").rename(folder / name)
+    ran = shell("import", str(folder))
+    assert len(ran.lines) == 2
+    [draft] = [line for line in ran.err.splitlines() if line.startswith("draft ")]
+    assert "22222222-2222-4333-8444-555555555555" in draft
+    assert str(folder / "unanswered.jsonl") in draft
+    assert "draft" not in shell("import", str(folder)).err  # nothing has changed since
 
 
 def test_json_is_the_report_as_the_daemon_sent_it(shell: Shell, tmp_path: Path) -> None:

@@ -100,13 +100,15 @@ class Given:
         """Every use of these options as (name, value), in the order of the command line."""
         return [(option, value) for option, value in self.options if option in names]
 
-    def number(self, name: str) -> int | None:
-        """The value of an option that counts something."""
+    def number(self, name: str, *, at_least: int = 0) -> int | None:
+        """Return the value of an option that counts something, or None. Raises `Usage`."""
         value = self.text(name)
         if value is None:
             return None
         if not value.isdecimal():
             raise Usage(f"--{name} takes a whole number, not {value!r}")
+        if int(value) < at_least:
+            raise Usage(f"--{name} must be at least {at_least}, not {value}")
         return int(value)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
+from sessiond.cli.arguments import Usage
 from sessiond.client import terminal
 
 TYPE_CHECKING = False
@@ -31,6 +32,27 @@ def session_id(daemon: Daemon, given: Given) -> str:
 def where(given: Given) -> str:
     """The folder of `--cwd` or of this process, absolute."""
     return os.path.abspath(given.text("cwd") or os.getcwd())
+
+
+def home_of_session(given: Given) -> str:
+    """Return the folder of `--cwd` or of this process, for a session to belong to.
+
+    A folder that does not exist is a mistake more often than a plan. On a terminal the person is asked; elsewhere
+    standard error has a warning. Raises `Usage` when the person says no.
+    """
+    folder = where(given)
+    if given.text("cwd") is None or os.path.isdir(folder):  # noqa: PTH112
+        return folder
+    from sessiond.text import one_line
+
+    missing = f"there is no folder {one_line(folder)}"
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        print(f"sessiond: warning: {missing}", file=sys.stderr)
+        return folder
+    print(f"sessiond: {missing}. Use it for the session anyway? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Usage(missing, "Nothing was changed.")
+    return folder
 
 
 def with_terminal(params: dict[str, Any]) -> dict[str, Any]:

@@ -118,10 +118,24 @@ def _say(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]], skipped_
     print(", ".join(parts) or "There was nothing to import.", file=sys.stderr)
     if len(sessions) == 1:
         _explain(sessions[0])
+    else:
+        _name_drafts([it for it in sessions if it["draft"] and it["status"] != "unchanged"])
     for file in skipped[:_FEW]:
         print(f"skipped {one_line(file['path'])}: {one_line(file['reason'])}", file=sys.stderr)
     if skipped_count > _FEW:
         print(f"and {skipped_count - _FEW} more: --json lists them", file=sys.stderr)
+
+
+def _name_drafts(drafts: list[dict[str, Any]]) -> None:
+    """Name the sessions in which nobody has answered: `list` leaves them out."""
+    if not drafts:
+        return
+    are = "is a draft" if len(drafts) == 1 else "are drafts"
+    print(f"{len(drafts)} {are}, without an answer yet: sessiond list --drafts shows them", file=sys.stderr)
+    for session in drafts[:_FEW]:
+        print(f"draft {one_line(session['sessionId'])} of {one_line(session['path'])}", file=sys.stderr)
+    if len(drafts) > _FEW:
+        print(f"and {len(drafts) - _FEW} more: --json lists them", file=sys.stderr)
 
 
 def _explain(session: dict[str, Any]) -> None:

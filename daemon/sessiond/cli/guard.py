@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, cast
 
+from sessiond.cli.ascii_output import as_json_escape
+
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
@@ -34,10 +36,7 @@ def harmless(text: str) -> str:
 def _replacement(found: re.Match[str]) -> str:
     if found[1]:
         return found[1]
-    code = ord(found[2])
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    return f"\\u{0xD7C0 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+    return as_json_escape(found[2])
 
 
 class _Guarded:

@@ -29,7 +29,7 @@ def history(given: Given) -> int:
         params["cwd"] = where(given)
     if (cursor := given.text("cursor")) is not None:
         params["cursor"] = cursor
-    if (limit := given.number("limit")) is not None:
+    if (limit := given.number("limit", at_least=1)) is not None:
         params["limit"] = limit
     method = "history/recent" if query is None else "history/search"
     with connect() as daemon:

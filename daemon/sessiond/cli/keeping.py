@@ -61,7 +61,7 @@ def restore(given: Given) -> int:
 def trash(given: Given) -> int:
     """Send `trash/list`."""
     params: dict[str, Any] = {}
-    if (limit := given.number("limit")) is not None:
+    if (limit := given.number("limit", at_least=1)) is not None:
         params["limit"] = limit
     if (cursor := given.text("cursor")) is not None:
         params["cursor"] = cursor

@@ -7,6 +7,7 @@ import os
 import sys
 from io import FileIO, TextIOWrapper
 
+from sessiond.cli import ascii_output
 from sessiond.cli.arguments import HelpAsked, Usage, parse
 from sessiond.cli.choices import check
 from sessiond.cli.exits import DONE, INTERRUPTED, PIPE_CLOSED
@@ -55,6 +56,8 @@ def run(words: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+            if ascii_output.is_wanted():
+                ascii_output.use(stream)
     if sys.stdout.isatty() or sys.stderr.isatty():
         from sessiond.cli.guard import guarded
 
@@ -99,6 +102,8 @@ def _dispatch(words: Sequence[str]) -> int:
         return _show_help([name])
     if given.options:
         check(given)
+    if ascii_output.is_wanted() and ascii_output.is_data(given):
+        ascii_output.use_for_data(sys.stdout, name)
     command = _load(VERBS[name].run)
     if pages and VERBS[name].paged and not given.flag("no-pager") and sys.stdout.isatty():
         from sessiond.cli.pager import in_a_pager

@@ -7,6 +7,7 @@ import sys
 import time
 
 from sessiond import human
+from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import where
 from sessiond.cli.style import style_for
 from sessiond.client.blocking import connect
@@ -26,6 +27,10 @@ _INDENT = "    "
 def search(given: Given) -> int:
     """Send `session/search`."""
     params: dict[str, Any] = {"query": given.needed("QUERY")}
+    if not params["query"].strip():
+        raise Usage(
+            "search needs words to look for, and QUERY is empty", "sessiond list shows every session."
+        )
     if given.text("cwd") is not None:
         params["cwd"] = where(given)
     for option, field in (
@@ -34,7 +39,7 @@ def search(given: Given) -> int:
     ):  # fmt: skip
         if (value := given.text(option)) is not None:
             params[field] = value
-    if (limit := given.number("limit")) is not None:
+    if (limit := given.number("limit", at_least=1)) is not None:
         params["limit"] = limit
     with connect() as daemon:
         if given.flag("json"):

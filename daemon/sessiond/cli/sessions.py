@@ -14,7 +14,7 @@ import time
 
 from sessiond import human
 from sessiond.cli.arguments import Usage
-from sessiond.cli.chosen import session_id, where, with_terminal
+from sessiond.cli.chosen import home_of_session, session_id, where, with_terminal
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
 from sessiond.text import one_line
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def new(given: Given) -> int:
     """Send `session/create`."""
-    params: dict[str, Any] = {"cwd": where(given)}
+    params: dict[str, Any] = {"cwd": home_of_session(given)}
     if tags := [word for _, word in given.many("tag")]:
         params["tags"] = tags
     for option, field in (("title", "title"), ("id", "id"), ("parent", "parentSession")):
@@ -60,7 +60,7 @@ def listing(given: Given) -> int:
     for field in ("query", "sort", "cursor"):
         if (value := given.text(field)) is not None:
             params[field] = value
-    if (limit := given.number("limit")) is not None:
+    if (limit := given.number("limit", at_least=1)) is not None:
         params["limit"] = limit
     if given.flag("drafts"):
         params["drafts"] = True
@@ -114,7 +114,7 @@ def fork(given: Given) -> int:
     if before:
         params["position"] = "before"
     if given.text("cwd"):
-        params["cwd"] = where(given)
+        params["cwd"] = home_of_session(given)
     if (title := given.text("title")) is not None:
         params["title"] = title
     with connect() as daemon:
@@ -132,7 +132,7 @@ def fork(given: Given) -> int:
 def move(given: Given) -> int:
     """Send `session/move`."""
     with connect() as daemon:
-        params = {"sessionId": session_id(daemon, given), "cwd": where(given)}
+        params = {"sessionId": session_id(daemon, given), "cwd": home_of_session(given)}
         if given.flag("json"):
             print(daemon.call_text("session/move", params))
             return 0

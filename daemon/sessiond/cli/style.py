@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from sessiond.cli import ascii_output
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,11 +46,11 @@ class Style:
 
 
 def style_for(stream: TextIO, environ: Mapping[str, str] = os.environ, *, plain: bool = False) -> Style:
-    """The style of a stream; `plain` asks for ASCII only, as does an encoding that has no box characters."""
+    """The style of a stream; `plain` asks for ASCII only, as do the C locale and an encoding without boxes."""
     return Style(
         colours=_coloured(stream, environ),
         columns=_columns(stream, environ),
-        boxes=not plain and _can_box(stream.encoding),
+        boxes=not plain and not ascii_output.is_wanted(environ) and _can_box(stream.encoding),
     )
 
 

@@ -37,7 +37,7 @@ def tree(given: Given) -> int:
     with connect() as daemon:
         params["sessionId"] = session_id(daemon, given)
         if given.flag("json"):
-            if (limit := given.number("limit")) is not None:
+            if (limit := given.number("limit", at_least=1)) is not None:
                 params["limit"] = limit
             print(daemon.call_text("session/tree", params))
             return 0

@@ -221,9 +221,8 @@ def _put(data: bytes, target: Path, *, overwrite: bool) -> None:
     try:
         os.close(new_file(made, [data], calls))
     except FileNotFoundError as error:
-        raise StorageFailed(
-            f"there is no folder {target.parent}", path=str(target), errno=error.errno
-        ) from None
+        reason = "no file can be made in" if target.parent.is_dir() else "there is no folder"
+        raise StorageFailed(f"{reason} {target.parent}", path=str(target), errno=error.errno) from None
     try:
         if overwrite:
             made.replace(target)

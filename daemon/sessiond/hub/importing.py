@@ -92,8 +92,8 @@ class Imports:
             except (NotImported, HubError, LogExists, LogReplaced, StorageFailed, OSError) as refusal:
                 count += 1
                 if len(skipped) < MAX_SKIPPED:
-                    reason = refusal.reason if isinstance(refusal, NotImported) else str(refusal)
-                    skipped.append(t.SkippedFile(path=lines.sound(it.path), reason=lines.sound(reason)))
+                    reason = lines.sound(_reason(refusal))
+                    skipped.append(t.SkippedFile(path=lines.sound(it.path), reason=reason))
         return t.ImportResult(sessions=sessions, skipped=skipped, skipped_count=count)
 
     async def _take(self, path: str, run: _Run) -> t.ImportedSession:
@@ -272,3 +272,16 @@ def _info(data: bytes, path: str | None, *, draft: bool) -> t.SessionInfo:
         tree, lambda rows: [tree.entry(row, data[slice(*tree.span(row))]) for row in rows],
         path=path, draft=draft, size=len(data),
     )  # fmt: skip
+
+
+def _reason(refusal: Exception) -> str:
+    """Return why a file was skipped, in words for people."""
+    match refusal:
+        case NotImported():
+            return refusal.reason
+        case FileNotFoundError():
+            return "there is no such file or folder"
+        case OSError(strerror=str(strerror)):
+            return f"it cannot be read: {strerror.lower()}"
+        case _:
+            return str(refusal)
