@@ -11,6 +11,7 @@ NAMES = (
     "crash",
     "crash-large",
     "crash-others",
+    "half-lines",
     "syscalls",
     "replay",
     "power",

@@ -45,6 +45,20 @@ def read_log(path: Path) -> LogOnDisk:
     return LogOnDisk(path, lines, raw, tail)
 
 
+def read_shared_log(path: Path) -> LogOnDisk:
+    """Read a file to which other programs append half lines. In `lines` a broken line is an empty object."""
+    *raw, tail = path.read_bytes().split(b"\n")
+    return LogOnDisk(path, [_object(line) for line in raw], raw, tail)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        decoded = json.loads(line.decode("utf-8", "replace"))  # as the JavaScript peers read it
+    except ValueError:
+        return {}
+    return decoded if isinstance(decoded, dict) else {}
+
+
 def log_of(home: Path, session_id: str) -> Path:
     """The one file of a session that is in the sessions or drafts of this home."""
     found = [
