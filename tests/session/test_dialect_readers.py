@@ -33,6 +33,36 @@ def test_what_is_no_session_is_none() -> None:
         assert known.detect(data) is None
 
 
+def test_sessions_of_hermes_are_taken_for_nobody_elses() -> None:
+    said = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo", "tool_calls": []}]
+    state = {
+        "session_id": "20260301_081500_ab12cd", "model": "hermes-4", "base_url": "https://example.org/v1",
+        "platform": "cli", "session_start": "2026-03-01T08:15:00", "last_updated": "2026-03-01T08:20:00",
+        "system_prompt": "be kind", "tools": [], "message_count": 2, "messages": said,
+    }  # fmt: skip
+    assert known.detect(jsonl(state)) is None
+    assert known.detect(jsonl(state | {"tokens_used": 1, "turn_count": 1})) is None
+    meta = {
+        "role": "session_meta",
+        "tools": [],
+        "model": "hermes-4",
+        "platform": "telegram",
+        "timestamp": "2026",
+    }
+    assert known.detect(jsonl(meta, *said)) is None
+
+
+def test_a_new_state_of_nova_is_told_by_its_empty_lists() -> None:
+    state = {
+        "session_id": "s",
+        "key_decisions": [],
+        "latest_artifacts": {},
+        "tokens_used": 0,
+        "turn_count": 0,
+    }
+    assert known.detect(jsonl(state)) == "nova"
+
+
 def test_operator_becomes_a_tree_and_its_leaf_lines_move_the_leaf() -> None:
     session = read(*OPERATOR)
     assert tree(session) == [

@@ -10,6 +10,8 @@ from typing import Final, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from sessiond.unicode import valid_json
+
 RequestId = int | str
 
 PARSE: Final = -32700
@@ -125,7 +127,14 @@ class _Notification(_Envelope, frozen=True, gc=False):
     params: object
 
 
-_encode = msgspec.json.Encoder().encode
+def _encode(envelope: _Envelope) -> bytes:
+    try:
+        return _encode_valid(envelope)
+    except UnicodeEncodeError:  # a text of a path or a file that passed nobody's `valid_unicode`
+        return _encode_valid(valid_json(msgspec.to_builtins(envelope, builtin_types=(Raw,))))
+
+
+_encode_valid = msgspec.json.Encoder().encode
 _decode_head = msgspec.json.Decoder(Head).decode
 _decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_id = msgspec.json.Decoder(RequestId).decode

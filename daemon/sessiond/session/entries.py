@@ -12,6 +12,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from sessiond.session import payloads
+
 CURRENT_VERSION: Final = 3
 TAGS_TYPE: Final = "sessiond.tags"
 """`customType` of the `custom` entry that holds a session's tags as `data: {"tags": [...]}`."""
@@ -261,6 +263,11 @@ def decode_payload(line: bytes) -> AnyPayload:
     """The payload of an entry of a known type. Raises `msgspec.ValidationError`, which names the field."""
     payload: AnyPayload = _payload.decode(line)
     return payload
+
+
+def payload_of(line: bytes) -> AnyPayload | None:
+    """The payload of a stored line as valid Unicode, or None if it has no known type or a wrong field."""
+    return payloads.part(_payload, line)
 
 
 class DraftHead(msgspec.Struct, kw_only=True, rename="camel"):

@@ -9,6 +9,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from sessiond.unicode import valid_unicode
+
 BOM: Final = b"\xef\xbb\xbf"
 _LONG_INTEGER: Final = 4000  # digits
 
@@ -129,10 +131,8 @@ def dumps(value: object) -> bytes:
 
 
 def sound(value: Any) -> Any:
-    """Text without lone surrogates, which no message on the wire could hold; anything else as it is."""
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return value
+    """Text as `valid_unicode` returns it; anything else as it is."""
+    return valid_unicode(value) if isinstance(value, str) else value
 
 
 def _skim_of(value: dict[str, Any]) -> Skim:

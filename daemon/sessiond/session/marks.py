@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-
 from sessiond.session import entries
 from sessiond.session.codes import KIND
 
@@ -38,11 +36,7 @@ class Marks:
 
     def take(self, row: int, line: bytes) -> None:
         """Take in what the entry of a row says; one that cannot be read says nothing."""
-        try:
-            payload = entries.decode_payload(line)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            return
-        match payload:
+        match entries.payload_of(line):
             case entries.LabelEntry(target_id=target, label=text):
                 if text:
                     self.labels[target] = Label(text, row)

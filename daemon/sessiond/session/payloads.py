@@ -19,7 +19,7 @@ def part(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | None:
     """What the decoder takes from an entry or message; None when that does not have it that way."""
     try:
         return decoder.decode(entry)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return _second_look(decoder, entry)
 
 

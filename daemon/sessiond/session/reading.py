@@ -6,8 +6,6 @@ Reading never fails on content; what is odd is in `problems`.
 from array import array
 from typing import Any, Final
 
-import msgspec
-
 from sessiond.session import entries, lines, migrate
 from sessiond.session.codes import BAD, HEADER, KIND_OF, LEAF, MESSAGE, NONE, ROLE_OF
 from sessiond.session.header import header_of
@@ -295,7 +293,7 @@ class ReadRows(Rows):
             try:
                 first = lines.loads(block[position:end].removeprefix(lines.BOM if very_first else b""))
                 if very_first and first.get("type") == "title":
-                    title = first.get("title")
+                    title = lines.sound(first.get("title"))
                     self.slot_title = title if isinstance(title, str) else ""
                     updated_at = first.get("updatedAt")
                     self.slot_updated_at = updated_at if isinstance(updated_at, str) else None
@@ -367,10 +365,7 @@ class ReadRows(Rows):
         if self._kinds[row] != LEAF:
             self._marks.take(row, line)
             return
-        try:
-            moved = entries.decode_payload(line)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            return
+        moved = entries.payload_of(line)
         if isinstance(moved, entries.LeafEntry):
             target = NONE if moved.target_id is None else self._ids.get(moved.target_id)
             if target is None:

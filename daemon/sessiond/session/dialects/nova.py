@@ -16,9 +16,6 @@ from sessiond.session.state import KEPT_DECISIONS
 
 NAME: Final = "nova"
 
-_TELLING: Final = frozenset((
-    "key_decisions", "latest_artifacts", "tokens_used", "turn_count", "current_plan", "fork_count", "last_updated",
-))  # fmt: skip
 _KNOWN: Final = frozenset((
     "session_id", "created_at", "last_updated", "model", "agent_name", "current_plan", "key_decisions",
     "latest_artifacts", "tokens_used", "turn_count", "tags", "metrics", "fork_parent_id", "pruned",
@@ -32,12 +29,14 @@ _ALL_TOKENS: Final = {"maxDecisions": KEPT_DECISIONS, "maxTokens": _MAX_TOKENS}
 
 
 def detect_object(value: object) -> bool:
-    """Whether a whole file is a state of NOVA's."""
-    return (
-        isinstance(value, dict)
-        and fields.text(value.get("session_id")) is not None
-        and bool(_TELLING & value.keys())
-    )
+    """Whether a whole file is a state of NOVA's.
+
+    `session_id`, `model` and `last_updated` are also in the session files of other agents (Hermes). NOVA always writes
+    its decisions and artifacts, and never a conversation.
+    """
+    if not isinstance(value, dict) or fields.text(value.get("session_id")) is None or "messages" in value:
+        return False
+    return isinstance(value.get("key_decisions"), list) or isinstance(value.get("latest_artifacts"), dict)
 
 
 def read(source: Source) -> Imported:

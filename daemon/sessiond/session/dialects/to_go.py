@@ -51,7 +51,7 @@ def to_go(whole: Whole, losses: Losses) -> bytes:
 def _above(parent: object, targets: dict[Any, Any]) -> object:
     """The parent, past lines that only moved the leaf."""
     seen: set[object] = set()
-    while parent in targets and parent not in seen:
+    while isinstance(parent, str) and parent in targets and parent not in seen:
         seen.add(parent)
         parent = targets[parent]
     return parent
