@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from sessiond.hub import catalogue
+from sessiond.hub.index import fill
+from sessiond.session import texts
 from support import logs
-from support.daemons import Peer, Refused, running, user
+from support.daemons import Peer, Refused, Running, assistant, running, user
+from support.shared import started
 
 HALF = "\ud83d"
 """Half an emoji, as a program leaves it that cuts a text by UTF-16 units."""
@@ -154,6 +158,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_no_value_of_any_field_makes_an_answer_internal(
@@ -179,19 +184,19 @@ def test_no_value_of_any_field_makes_an_answer_internal(
 
 @pytest.mark.slow
 async def test_half_an_emoji_in_any_field_makes_no_answer_internal(tmp_path: Path) -> None:
-    texts = [it for it in _PLACES if isinstance(value_at(whole_session("x"), it), str)]
+    places = [it for it in _PLACES if isinstance(value_at(whole_session("x"), it), str)]
     paths = [
         write(
             tmp_path,
             f"hostile-{number:05}",
             changed(whole_session(f"hostile-{number:05}"), place, f"cut {HALF}"),
         )
-        for number, place in enumerate(texts)
+        for number, place in enumerate(places)
     ]
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         failed = {"all": await asked_about_all(peer)}
-        for place, path in zip(texts, paths, strict=True):
+        for place, path in zip(places, paths, strict=True):
             failed[str(place)] = await asked_about(peer, path)
         failed["all, open"] = await asked_about_all(peer)
         assert {place: methods for place, methods in failed.items() if methods} == {}
@@ -201,3 +206,101 @@ def value_at(lines: Any, path: tuple[str | int, ...]) -> Any:
     for key in path:
         lines = lines[key]
     return lines
+
+
+async def test_half_an_emoji_shows_the_rest_of_a_title_name_label_and_tag(tmp_path: Path) -> None:
+    head = logs.header(id="hostile-slot1", cwd=CWD)
+    said = [logs.user(f"prompt {HALF}"), logs.assistant("yo", provider="p", model=f"m{HALF}")]
+    [first, *rest] = [json.loads(line) for line in logs.log(head, *said).splitlines()]
+    write(tmp_path, "hostile-slot1", [slot(f"cut {HALF}"), first, *rest])
+    named = [
+        logs.entry("session_info", name=f"name {HALF}"),
+        logs.label("e1", f"label {HALF}"),
+        logs.entry("custom", customType="sessiond.tags", data={"tags": [f"tag {HALF}"]}),
+    ]
+    data = logs.log(logs.header(id="hostile-name1", cwd=f"{CWD}/{HALF}"), *said, *named)
+    write(tmp_path, "hostile-name1", [json.loads(line) for line in data.splitlines()])
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        page = await peer.call("session/list", all=True)
+        found = {it["sessionId"]: it for it in page["sessions"]}
+        assert found["hostile-slot1"]["title"] == "cut \ufffd"
+        assert found["hostile-slot1"]["firstPrompt"] == "prompt \ufffd"
+        assert found["hostile-slot1"]["model"] == "p/m\ufffd"
+        assert found["hostile-name1"]["title"] == "name \ufffd"
+        assert found["hostile-name1"]["tags"] == ["tag \ufffd"]
+        assert found["hostile-name1"]["cwd"] == f"{CWD}/\ufffd"
+        assert page["problems"] == []
+        hits = (await peer.call("session/search", query="name"))["hits"]
+        assert [it["snippet"] for it in hits] == ["name \ufffd"]
+        await peer.call("session/open", sessionId="hostile-name1")
+        nodes = (await peer.call("session/tree", sessionId="hostile-name1"))["nodes"]
+        assert nodes[0]["label"] == "label \ufffd"
+
+
+async def test_half_an_emoji_that_another_program_appends_reaches_subscribers(
+    memory: Running, cwd: str
+) -> None:
+    peer, session_id = await started(memory, cwd)
+    await peer.append(session_id, user("1", id="a"), assistant("2", id="b"))
+    path = Path((await peer.call("session/info", sessionId=session_id))["session"]["path"])
+    with path.open("ab") as file:
+        for number, line in enumerate(
+            (logs.entry("session_info", name=f"name {HALF}"), logs.user(f"hello {HALF}")), 1
+        ):
+            entry = line | {"id": f"f{number}", "parentId": "b", "timestamp": logs.time_of(number)}
+            file.write(json.dumps(entry).encode() + b"\n")
+    await peer.until(lambda it: bool(it.told("session/changed")) and it.seqs()[-1] == 4)
+    assert peer.told("session/changed")[-1]["session"]["title"] == "name \ufffd"
+
+
+# --- a file that fails ---------------------------------------------------------------------------------------
+
+
+async def test_a_file_that_cannot_be_put_into_the_index_is_named_and_spoils_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        write(tmp_path, f"hostile-{number:05}", whole_session(f"hostile-{number:05}"))
+    bad = next((tmp_path / "data/sessions").rglob("*hostile-00001.jsonl"))
+    listed, fails = catalogue.listed, True
+
+    def failing(*found: Any, path: str, **more: Any) -> Any:
+        if fails and path == str(bad):
+            raise RuntimeError("a defect")
+        return listed(*found, path=path, **more)
+
+    monkeypatch.setattr(catalogue, "listed", failing)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        page = await peer.call("session/list", all=True)
+        assert sorted(it["sessionId"] for it in page["sessions"]) == ["hostile-00000", "hostile-00002"]
+        [problem] = page["problems"]
+        assert problem["path"] == str(bad)
+        assert (await peer.call("session/search", query="question"))["hits"] != []
+    async with running(tmp_path) as daemon:  # another daemon finds it again, and says so again
+        peer = await daemon.attach()
+        assert [it["path"] for it in (await peer.call("session/list", all=True))["problems"]] == [str(bad)]
+    fails = False
+    async with running(tmp_path) as daemon:
+        page = await (await daemon.attach()).call("session/list", all=True)
+        assert (len(page["sessions"]), page["problems"]) == (3, [])
+
+
+async def test_an_entry_whose_text_cannot_be_searched_keeps_no_other_from_being_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "hostile-00001", whole_session("hostile-00001"))
+    text_of = texts.text_of_entry
+
+    def failing(entry: bytes) -> Any:
+        if b"a question" in entry:
+            raise RuntimeError("a defect")
+        return text_of(entry)
+
+    monkeypatch.setattr(fill, "text_of_entry", failing)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        assert (await peer.call("session/search", query="question"))["hits"] == []
+        assert len((await peer.call("session/search", query="last prompt"))["hits"]) == 1
+        assert len((await peer.call("session/list", all=True))["problems"]) == 1

@@ -70,12 +70,13 @@ def listing(given: Given) -> int:
             return 0
         page = daemon.call("session/list", params)
     sessions = page["sessions"]
-    if not sessions:
+    if sessions:
+        _print_list(sessions, with_folders=given.flag("all"))
+        if page.get("nextCursor"):
+            print("There are more: repeat it with a higher --limit.", file=sys.stderr)
+    else:
         print(_nothing_found(given), file=sys.stderr)
-        return 0
-    _print_list(sessions, with_folders=given.flag("all"))
-    if page.get("nextCursor"):
-        print("There are more: repeat it with a higher --limit.", file=sys.stderr)
+    _warn_of_files(page.get("problems", []))
     return 0
 
 
@@ -255,6 +256,14 @@ def warn_of(problems: Sequence[dict[str, Any]]) -> None:
         )
     if len(problems) > 10:
         print(f"and {human.count(len(problems) - 10, 'more problem')}", file=sys.stderr)
+
+
+def _warn_of_files(problems: Sequence[dict[str, Any]]) -> None:
+    """Say on standard error which files the list could not read."""
+    for problem in problems[:10]:
+        print(f"not read: {one_line(problem['path'])}: {one_line(problem['message'])}", file=sys.stderr)
+    if len(problems) > 10:
+        print(f"and {human.count(len(problems) - 10, 'more file')}: see sessiond doctor", file=sys.stderr)
 
 
 def _nothing_found(given: Given) -> str:

@@ -227,13 +227,17 @@ class Hub:
 
     def _open_and_listed(self) -> dict[str, tuple[LoadedSession, t.SessionInfo]]:
         """The open sessions that lists show, by where they lie."""
-        return {
-            live.log.ref: (live, self.info(live))
-            for live in self.open_sessions()
-            if not live.ephemeral
-            and self._files.lists(live.log.ref)
-            and not isinstance(live.log.trouble, LogReplaced)  # of such a file the disk says what it is now
-        }
+        found: dict[str, tuple[LoadedSession, t.SessionInfo]] = {}
+        for live in self.open_sessions():
+            if live.ephemeral or not self._files.lists(live.log.ref):
+                continue
+            if isinstance(live.log.trouble, LogReplaced):
+                continue  # of such a file the disk says what it is now
+            try:
+                found[live.log.ref] = live, self.info(live)
+            except Exception:  # one session must not spoil the answers about all others
+                log.exception("open session %s cannot be listed", live.session_id)
+        return found
 
     def info(self, live: LiveSession) -> t.SessionInfo:
         """What the wire says of an open session; what was known of it when its file cannot be read any more."""

@@ -198,12 +198,14 @@ export interface ListParams {
  * One page of sessions.
  *
  * `nextCursor` is null on the last page, `previousCursor` on the first; `total` counts the sessions of all pages.
+ * `problems` names files that are missing from the list, or in part from the search, at most 100 of them.
  */
 export interface ListResult {
   sessions: ListedSession[];
   total: number;
   nextCursor: string | null;
   previousCursor: string | null;
+  problems: ListProblem[];
 }
 
 /**
@@ -237,6 +239,12 @@ export interface ListedSession {
   refuses?: Refuses | null;
   lifecycle: "aborted" | "complete" | "empty" | "error" | "interrupted";
   model: string | null;
+}
+
+/** A session file that could not be read for the list or the search. */
+export interface ListProblem {
+  path: string;
+  message: string;
 }
 
 /**

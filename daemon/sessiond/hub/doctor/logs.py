@@ -131,6 +131,9 @@ def _look_at(scope: Scope, log: _Log, found: Logs) -> None:
     except OSError as error:
         scope.add("unreadable", f"it cannot be read: {error.strerror}", log.path)
         return
+    except Exception as error:  # noqa: BLE001 - one file must not end the examination of all others
+        scope.add("unreadable", f"it cannot be examined: {error!r:.200}", log.path)
+        return
     finally:
         os.close(descriptor)
     _note(scope, log, tree)

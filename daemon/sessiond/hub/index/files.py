@@ -4,7 +4,7 @@ A log that is open in this daemon is not read here: its tree is in memory, and n
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
@@ -16,6 +16,7 @@ from sessiond.hub.index.facts import HEAD, Facts, bytes_of, hash_of, read_facts
 from sessiond.hub.index.handed import TAIL
 from sessiond.session.tree import Tree
 from sessiond.store.base import Census, LogNotFound, StorageFailed, Store, Stored
+from sessiond.unicode import valid_unicode
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -52,6 +53,7 @@ class Known(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class _Changed:
     facts: Facts
+    columns: list[object]
     same: bool
     """Whether what was consumed of it still stands there."""
 
@@ -66,6 +68,8 @@ class Files:
         self._known: dict[bytes, Known] = {}
         self._open: dict[str, Stored] = {}
         self._trees: dict[str, tuple[str, Tree]] = {}
+        self.failures: dict[str, str] = {}
+        """Why a file is not in the index, by its ref."""
         self._looked = False
         self._last_id = 0
 
@@ -75,6 +79,7 @@ class Files:
         self._trees.clear()
         self._open.clear()
         self._known.clear()
+        self.failures.clear()
         self._last_id = 0
         rows = self._database.connection.execute(
             f"SELECT id, proof, consumed, rows, tail, {_FACTS} FROM files"
@@ -125,6 +130,11 @@ class Files:
         )
         self._known[as_key(ref)] = known
 
+    def note_failure(self, ref: str, error: Exception) -> None:
+        """A part of a file could not be put into the index."""
+        log.error("a part of session file %s cannot be put into the index", ref, exc_info=error)
+        self.failures.setdefault(ref, f"a part of it cannot be put into the index: {error!r:.200}")
+
     def forget_texts(self, ref: str) -> None:
         """Take the texts of a file out of the database."""
         known = self.known(ref)
@@ -164,12 +174,14 @@ class Files:
             "UPDATE files SET ref = ?, stamp = ?, proof = ? WHERE id = ?",
             (facts[0], facts[2], proof([known.id, *facts]), known.id),
         )
+        self.failures.pop(ref, None)
         del self._known[as_key(ref)]
         self._known[as_key(new)] = known._replace(stamp="")
 
     def _drop(self, refs: Sequence[str]) -> None:
         numbers: list[int] = []
         for ref in refs:
+            self.failures.pop(ref, None)
             known = self._known.pop(as_key(ref), None)
             self._trees.pop(ref, None)
             if known is not None:
@@ -184,15 +196,28 @@ class Files:
 
     def _read(self, it: Stored) -> _Changed | None:
         known = self.known(it.ref)
+        self.failures.pop(it.ref, None)
         try:
             same = known is not None and self._continues(it, known)
-            tree = self._kept_tree(it, grown=same)
-            return _Changed(read_facts(self._store, it, tree), same)
+            facts = read_facts(self._store, it, self._kept_tree(it, grown=same))
+            return _Changed(facts, _storable(_columns(facts), facts.labels), same)
         except LogNotFound:
             return None  # it went while we looked; the next census says so
         except StorageFailed as error:
             log.warning("a session file cannot be read for the index: %s", error)
-            return _Changed(Facts(it, b"", None, (), b"[]"), same=False)
+            return self._failed(it, error.reason)
+        except Exception as error:  # one file must not spoil the answers about all others
+            log.exception("session file %s cannot be put into the index", it.ref)
+            return self._failed(it, f"it cannot be put into the index: {error!r:.200}")
+
+    def _failed(self, it: Stored, reason: str) -> _Changed:
+        """A file without facts. It has no stamp, so that the next daemon reads it again."""
+        self.failures[it.ref] = reason
+        self._trees.pop(it.ref, None)
+        facts = Facts(it, b"", None, (), b"[]")
+        columns = _columns(facts)
+        columns[_COLUMNS.index("stamp")] = ""
+        return _Changed(facts, columns, same=False)
 
     def _continues(self, it: Stored, known: Known) -> bool:
         """Whether a file still begins with what was consumed of it."""
@@ -216,8 +241,7 @@ class Files:
         return tree
 
     def _save(self, changed: _Changed) -> None:
-        facts, connection = changed.facts, self._database.connection
-        values = _columns(facts)
+        facts, values, connection = changed.facts, changed.columns, self._database.connection
         before = self.known(facts.stored.ref)
         number = before.id if before is not None else self._next_id()
         connection.execute(_SAVE, (number, *values, proof([number, *values])))
@@ -234,7 +258,7 @@ class Files:
             self._forget_texts(number)
         stored = facts.stored
         self._known[as_key(stored.ref)] = Known(
-            number, _stamp(stored), _identity(stored), facts.head, consumed, rows, tail
+            number, str(values[_COLUMNS.index("stamp")]), _identity(stored), facts.head, consumed, rows, tail
         )
 
     def _next_id(self) -> int:
@@ -282,11 +306,19 @@ def matter(session_id: str, title: str | None, first_prompt: str | None, cwd: st
     return "\n".join(part for part in (session_id, title, first_prompt, cwd) if part).casefold()
 
 
+def _storable(columns: list[object], labels: Iterable[tuple[str, str]]) -> list[object]:
+    """The same columns. Raises `UnicodeEncodeError` where SQLite would, in the middle of a transaction."""
+    for value in (*columns, *(text for label in labels for text in label)):
+        if isinstance(value, str):
+            value.encode()
+    return columns
+
+
 def _columns(facts: Facts) -> list[object]:
     stored, it = facts.stored, facts.listed
     place: list[object] = [as_key(stored.ref), _identity(stored), _stamp(stored), facts.head]
     if it is None:
-        return [*place, None, stored.session_id, "", "", "", "", "", "[]", b"", b"[]"]
+        return [*place, None, valid_unicode(stored.session_id), "", "", "", "", "", "[]", b"", b"[]"]
     return [
         *place, int(it.draft), it.session_id, it.cwd, it.updated_at, it.created_at,
         title_key(it.title, it.first_prompt), matter(it.session_id, it.title, it.first_prompt, it.cwd),

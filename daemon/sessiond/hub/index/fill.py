@@ -75,7 +75,7 @@ class Filler:
             return known.rows
         title = None if fed.first else _title(fed.title, fed.created_at)
         texts = [(0, title)] if title is not None else []
-        texts += [(seq, text) for seq, entry in fed.entries if (text := text_of_entry(entry)) is not None]
+        texts += [(seq, text) for seq, entry in fed.entries if (text := self._text(ref, entry)) is not None]
         now = known._replace(consumed=fed.consumed, rows=fed.rows, tail=hash_of(fed.tail))
         self._save(ref, now, texts)
         return fed.rows
@@ -132,7 +132,7 @@ class Filler:
             if tree.kind(each) == BAD:
                 continue
             raw = data[start - begin : after - begin]
-            text = _title_of(tree) if tree.kind(each) == HEADER else text_of_entry(tree.entry(each, raw))
+            text = _title_of(tree) if tree.kind(each) == HEADER else self._text(ref, tree.entry(each, raw))
             if text is not None:
                 texts.append((each, text))
             if each % _ROWS_A_TURN == 0:
@@ -140,6 +140,18 @@ class Filler:
         tail = bytes_of(self._store, ref, max(0, end - TAIL), end)
         now = known._replace(consumed=end, rows=row, tail=hash_of(tail))
         self._save(ref, now, texts)
+
+    def _text(self, ref: str, entry: bytes) -> Text | None:
+        """The searchable text of an entry; of one that cannot be had, none, and the file is noted."""
+        try:
+            text = text_of_entry(entry)
+            if text is not None:
+                for it in (text.text, text.entry_id, text.type, text.role or "", text.target_id or ""):
+                    it.encode()
+        except Exception as error:  # noqa: BLE001 - one entry must not spoil the search of all others
+            self._files.note_failure(ref, error)
+            return None
+        return text
 
     def _save(self, ref: str, now: Known, texts: Sequence[tuple[int, Text]]) -> None:
         connection = self._database.connection

@@ -207,11 +207,15 @@ class Index:
 
 
 def _standing(open_now: Open) -> dict[str, t.ListedSession]:
-    """What lists show of the open sessions; one whose file is another's now is left to what the file says."""
+    """What lists show of the open sessions; any that cannot be read in memory is left to what its file says."""
     found: dict[str, t.ListedSession] = {}
     for ref, (live, session) in open_now.items():
-        with contextlib.suppress(StorageFailed, LogReplaced):
+        try:
             found[ref] = catalogue.standing_of(session, live.tree, live.read_rows)
+        except (StorageFailed, LogReplaced):
+            pass
+        except Exception:
+            log.exception("open session %s cannot be listed from memory", live.log.session_id)
     return found
 
 

@@ -43,7 +43,7 @@ class _Row(NamedTuple):
 def page(
     connection: sqlite3.Connection, params: t.ListParams, live: Mapping[str, t.ListedSession]
 ) -> t.ListResult:
-    """The page that is asked for. `live` are the open sessions by their refs: newer than what the index has."""
+    """The page that is asked for, `problems` empty. `live`: the open sessions by ref, newer than the index."""
     cursor = None if params.cursor is None else _decode(params.cursor, params.sort)
     conditions = _conditions(params, live)
     open_rows = [
@@ -65,6 +65,7 @@ def page(
         total=total,
         next_cursor=_encode(params.sort, rows[-1].place, forth=True) if rows and after else None,
         previous_cursor=_encode(params.sort, rows[0].place, forth=False) if rows and before else None,
+        problems=[],
     )  # fmt: skip
 
 

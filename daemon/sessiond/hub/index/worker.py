@@ -6,7 +6,9 @@ A file of the index that turns out to be damaged, or was taken away, is made ane
 import logging
 import sqlite3
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
+
+import msgspec
 
 from sessiond.hub.errors import HubError
 from sessiond.hub.index import listing, searching
@@ -16,6 +18,10 @@ from sessiond.hub.index.fill import Filler
 from sessiond.hub.index.handed import Fed, LiveView
 from sessiond.protocol import types as t
 from sessiond.store.base import StorageFailed, Store
+from sessiond.unicode import valid_unicode
+
+_PROBLEMS: Final = 100
+"""Files that one answer names at most."""
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -35,7 +41,8 @@ class Worker:
 
     def page(self, params: t.ListParams, hints: Collection[str], live: Listed) -> t.ListResult:
         """A page of the list, after a look at the files."""
-        return self._after_a_look(hints, live, lambda it: listing.page(it, params, live))
+        page = self._after_a_look(hints, live, lambda it: listing.page(it, params, live))
+        return msgspec.structs.replace(page, problems=self._problems())
 
     def everything(self, cwd: str | None, hints: Collection[str], live: Listed) -> list[t.ListedSession]:
         """All sessions, or those of a folder, after a look at the files."""
@@ -78,6 +85,10 @@ class Worker:
 
     def close(self) -> None:
         self._database.close_and_seal()
+
+    def _problems(self) -> list[t.ListProblem]:
+        failures = sorted(self._files.failures.items())[:_PROBLEMS]
+        return [t.ListProblem(path=valid_unicode(ref), message=reason) for ref, reason in failures]
 
     def _after_a_look(
         self, hints: Collection[str], live: Listed, ask: Callable[[sqlite3.Connection], T]

@@ -146,6 +146,7 @@ from sessiond.protocol.types.sessions import (
     InfoParams as InfoParams,
     ListedSession as ListedSession,
     ListParams as ListParams,
+    ListProblem as ListProblem,
     ListResult as ListResult,
     MoveParams as MoveParams,
     OpenParams as OpenParams,

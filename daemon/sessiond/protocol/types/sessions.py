@@ -130,16 +130,25 @@ class ListedSession(SessionInfo, frozen=True, kw_only=True):
     model: str | None
 
 
+class ListProblem(Wire, frozen=True):
+    """A session file that could not be read for the list or the search."""
+
+    path: str
+    message: str
+
+
 class ListResult(Wire, frozen=True):
     """One page of sessions.
 
     `nextCursor` is null on the last page, `previousCursor` on the first; `total` counts the sessions of all pages.
+    `problems` names files that are missing from the list, or in part from the search, at most 100 of them.
     """
 
     sessions: list[ListedSession]
     total: int
     next_cursor: str | None
     previous_cursor: str | None
+    problems: list[ListProblem]
 
 
 class InfoParams(Params, frozen=True):

@@ -131,11 +131,13 @@
 ---One page of sessions.
 ---
 ---`nextCursor` is null on the last page, `previousCursor` on the first; `total` counts the sessions of all pages.
+---`problems` names files that are missing from the list, or in part from the search, at most 100 of them.
 ---@class (exact) sessiond.ListResult
 ---@field sessions sessiond.ListedSession[]
 ---@field total integer
 ---@field nextCursor? string
 ---@field previousCursor? string
+---@field problems sessiond.ListProblem[]
 
 ---What a picker shows of a session, and how it stands at its leaf.
 ---
@@ -164,6 +166,11 @@
 ---@field refuses? sessiond.Refuses
 ---@field lifecycle "aborted"|"complete"|"empty"|"error"|"interrupted"
 ---@field model? string
+
+---A session file that could not be read for the list or the search.
+---@class (exact) sessiond.ListProblem
+---@field path string
+---@field message string
 
 ---Find entries by their words, in all sessions, on all branches, compacted away or not.
 ---
