@@ -189,8 +189,8 @@ async def test_a_request_is_answered_once() -> None:
 async def test_a_reply_that_cannot_be_encoded_leaves_its_request_unanswered() -> None:
     connection, wire = wired(Recorder())
     connection.data_received(frames(encode_request(7, "m")))
-    with pytest.raises(UnicodeEncodeError):
-        connection.reply(7, "\ud83d")
+    with pytest.raises(TypeError):
+        connection.reply(7, object())
     connection.fail(7, -32603, "The reply could not be encoded.")
     await one_tick()
     assert wire.writes == [frames(encode_error(7, -32603, "The reply could not be encoded."))]

@@ -236,3 +236,8 @@ def test_a_hostile_text_of_escapes_is_judged_in_linear_time(piece: bytes) -> Non
 
     spent(10_000)
     assert spent(2_000_000) < 40 * max(spent(200_000), 0.005)
+
+
+def test_half_of_a_surrogate_pair_in_an_answer_is_sent_as_a_replacement_character() -> None:
+    body = encode_result(7, {"cut \ud83d": ["\udc00", 1], "raw": Raw(b'{"a": 1.0}')})
+    assert body == '{"jsonrpc":"2.0","id":7,"result":{"cut \ufffd":["\ufffd",1],"raw":{"a": 1.0}}}'.encode()
