@@ -9,6 +9,7 @@ import pytest
 from msgspec import Raw
 
 from support.daemons import Peer, Running, assistant, refusal, running, user
+from support.disk import Disk
 from support.patience import BOUND
 from support.shared import lines_of, started
 
@@ -643,3 +644,63 @@ async def test_an_append_to_no_session_is_refused(memory: Running, session_id: s
 async def test_what_cannot_be_an_id_is_refused(memory: Running, session_id: Any) -> None:
     peer = await memory.attach()
     assert (await refusal(peer.append(session_id, user("x")))).kind == "invalidParams"
+
+
+# --- what a refusal names ----------------------------------------------------------------------------------
+
+
+async def test_a_conflict_names_a_leaf_that_can_be_read(daemon: Running, cwd: str) -> None:
+    winner, session_id = await started(daemon, cwd)
+    loser = await daemon.attach()
+    leaf = (await winner.append(session_id, assistant("begun")))["leafId"]
+    for number in range(40):
+        won = asyncio.create_task(winner.append(session_id, user(f"{number}")))
+        refused = await refusal(loser.append(session_id, user("too late"), expectedLeaf="nobody-yet"))
+        assert refused.kind == "entryNotFound"
+        refused = await refusal(loser.append(session_id, user("too late"), expectedLeaf=leaf))
+        assert refused.kind == "leafConflict"
+        named = refused.data["currentLeaf"]
+        read = await loser.call("session/entries", sessionId=session_id, ids=[named])
+        assert [entry["id"] for entry in read["entries"]] == [named]
+        assert refused.data["seq"] == read["seqs"][0]
+        await won
+
+
+async def test_a_conflict_waits_until_the_line_that_won_is_committed(tmp_path: Path, cwd: str) -> None:
+    disk = Disk()
+    async with running(tmp_path, calls=disk.calls) as daemon:
+        peer, session_id = await started(daemon, cwd)
+        leaf = (await peer.append(session_id, assistant("begun")))["leafId"]
+        other = await daemon.attach()
+        with disk.hold("fdatasync"):
+            won = asyncio.create_task(peer.append(session_id, user("wins")))
+            lost = asyncio.create_task(
+                refusal(other.append(session_id, user("loses"), expectedLeaf=leaf, durability="written"))
+            )
+            await peer.call("server/status")
+            await other.call("server/status")
+            assert not lost.done()
+        assert (await lost).data["currentLeaf"] == (await won)["leafId"]
+
+
+async def test_a_conflict_with_a_line_that_is_not_stored_fails_with_it(tmp_path: Path, cwd: str) -> None:
+    disk = Disk()
+    async with running(tmp_path, calls=disk.calls) as daemon:
+        peer, session_id = await started(daemon, cwd)
+        leaf = (await peer.append(session_id, assistant("begun")))["leafId"]
+        disk.refuse("write", 1)
+        won = asyncio.create_task(refusal(peer.append(session_id, user("wins"))))
+        lost = asyncio.create_task(refusal(peer.append(session_id, user("loses"), expectedLeaf=leaf)))
+        assert ((await won).kind, (await lost).kind) == ("storageFailed", "storageFailed")
+        assert (await peer.append(session_id, user("again"), expectedLeaf=leaf))["seq"] == 2
+
+
+async def test_an_id_that_is_taken_by_a_line_under_way_is_refused_with_a_seq_that_can_be_read(
+    memory: Running, cwd: str
+) -> None:
+    peer, session_id = await started(memory, cwd)
+    stored = asyncio.create_task(peer.append(session_id, {**user("first"), "id": "same"}))
+    reused = asyncio.create_task(refusal(peer.append(session_id, {**user("second"), "id": "same"})))
+    refused = await reused
+    assert stored.done()
+    assert (refused.kind, refused.data["seq"]) == ("idReused", (await stored)["seq"])

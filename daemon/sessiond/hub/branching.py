@@ -44,9 +44,9 @@ class Branches:
             return repeat
         tree, target = live.tree, row_of(live, params.target_id)
         expected = params.expected_leaf
-        if expected is not UNSET and expected != tree.pending_leaf_id:
+        if expected is not UNSET and expected != tree.leaf_id:
             missing = tree.seq - max(row_of(live, expected), 0)
-            raise LeafConflict(expected, tree.pending_leaf_id, seq=tree.seq, missing=missing)
+            raise LeafConflict(expected, tree.leaf_id, seq=tree.seq, missing=missing)
         job = self._jobs.begin(live, lambda new: self._with_asked(new, live, params, target, origin, asker))
         return self._repeats.carry(live, command, job).join(waiter)
 

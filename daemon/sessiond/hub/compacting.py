@@ -239,7 +239,7 @@ def _recorded(line: dict[str, Any], row: int, known: Recorded) -> t.CompactResul
 
 
 def _refuse_unless_at_the_leaf(live: LiveSession, expected: str | UnsetType | None) -> None:
-    leaf, last = live.tree.pending_leaf_id, live.tree.seq
+    leaf, last = live.tree.leaf_id, live.tree.seq
     if expected is not UNSET and expected != leaf:
         row = 0 if expected is None else live.row(expected)
         raise LeafConflict(expected, leaf, seq=last, missing=last - row)

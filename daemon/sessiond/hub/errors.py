@@ -90,6 +90,7 @@ class LeafConflict(HubError):
             f"The leaf is {current}, not {expected!r:.80}: {missing} lines were added since. "
             "Read them, then append again."
         )
+        self.expected = expected
         self.current = current
         self.seq = seq
         self.missing = missing

@@ -8,7 +8,7 @@ import asyncio
 from typing import Final
 
 from sessiond.hub.errors import LeafConflict, NothingToCompact, WouldBreakTree
-from sessiond.hub.jobs import Job, Result
+from sessiond.hub.jobs import Job, Result, until_stored
 from sessiond.hub.live import LiveSession
 from sessiond.hub.placing import Placement
 from sessiond.protocol import types as t
@@ -68,7 +68,11 @@ async def land_now(
     refusal: LeafConflict | WouldBreakTree | None = None
     for _ in range(ATTEMPTS):
         leaf_id = live.tree.pending_leaf_id
-        await live.drive(_check(live.tree, prepared_row, leaf_id))
+        try:
+            await live.drive(_check(live.tree, prepared_row, leaf_id))
+        except (LeafConflict, NothingToCompact):
+            await until_stored(live, origin)  # a refusal names only what can be read
+            raise
         refusal = await job.append(live, draft, Placement(expected_leaf=leaf_id), origin, result)
         if not isinstance(refusal, LeafConflict):
             return refusal

@@ -20,7 +20,7 @@ from sessiond.hub.blobs import NO_BLOBS, SessionBlobs
 from sessiond.hub.errors import Overloaded
 from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.placing import Placement, Prepared
-from sessiond.hub.refusing import refusal_of
+from sessiond.hub.refusing import RESTS_ON_LINES, as_committed, refusal_of
 from sessiond.hub.telling import tell_of_lines, tell_of_meaning
 from sessiond.hub.tended import TendedSession
 from sessiond.hub.watch import Watchers
@@ -208,11 +208,23 @@ class LiveSession(TendedSession):
             if self._promotes(prepared):
                 return False
         except Exception as refusal:  # noqa: BLE001 - the caller answers; nobody behind it may be held up
-            self.note_refusal()
-            done(refusal)
+            self._refuse(refusal, origin, done)
         else:
             self._submit(prepared, durability, origin, done)
         return True
+
+    def _refuse(self, refusal: Exception, origin: t.Origin, done: Done) -> None:
+        """Answer a refusal: after the lines that it rests on are committed, and if they fail, with their failure."""
+        self.note_refusal()
+        if not self._batches or not isinstance(refusal, RESTS_ON_LINES):
+            done(refusal)
+            return
+
+        def committed(outcome: Outcome | Exception) -> None:
+            done(outcome if isinstance(outcome, Exception) else as_committed(refusal, self.tree))
+
+        leaf = self.tree.pending_leaf_id
+        self._submit(Prepared([], [], set(), leaf, leaf), "written", origin, committed)
 
     async def _serve(self) -> None:
         """Append what had to wait: see to what must be, then take all that are in line, then look again."""
@@ -224,8 +236,7 @@ class LiveSession(TendedSession):
                         await self._see_to(first)
                     except Exception as refusal:  # noqa: BLE001 - the caller answers; a task has nobody to tell
                         self.unwritten_bytes -= self._waiting.popleft().size
-                        self.note_refusal()
-                        first.done(refusal)
+                        self._refuse(refusal, first.origin, first.done)
                         continue
                     self._take_waiting()
                 await asyncio.sleep(0)

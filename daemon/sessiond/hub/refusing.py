@@ -1,15 +1,29 @@
-"""Why a session takes no writes: one word for programs, a sentence for people. It decides nothing itself."""
+"""Why a session takes no writes, and what a refused append is told. It decides nothing itself."""
 
 import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sessiond.hub import clock
-from sessiond.hub.errors import UnsupportedVersion
+from sessiond.hub.errors import CommandReused, IdReused, LeafConflict, UnsupportedVersion, WouldBreakTree
 from sessiond.protocol import types as t
+from sessiond.session.tree import Tree
 from sessiond.store.base import LogReplaced, StorageFailed, StorageFull, SyncFailed
 
 if TYPE_CHECKING:
     from sessiond.hub.live import LiveSession
+
+RESTS_ON_LINES: Final = (LeafConflict, IdReused, CommandReused, WouldBreakTree)
+"""Refusals of an append because of lines that may not be committed yet."""
+
+
+def as_committed(refusal: Exception, tree: Tree) -> Exception:
+    """Return a refusal once the lines are committed that it rests on; another program may have added lines to them."""
+    if not isinstance(refusal, LeafConflict) or refusal.current == tree.leaf_id:
+        return refusal
+    row = 0 if refusal.expected is None else tree.row(refusal.expected)
+    if row is None or refusal.expected == tree.leaf_id:
+        return refusal
+    return LeafConflict(refusal.expected, tree.leaf_id, seq=tree.seq, missing=tree.seq - row)
 
 
 def refusal_of(live: "LiveSession", since_ns: int) -> t.Refuses | None:
