@@ -83,6 +83,11 @@ class Places:
         return os.path.join(self.data, "history.db")
 
     @property
+    def commands(self) -> str:
+        """What requests that can be repeated have done; see `hub/journal.py`."""
+        return os.path.join(self.state, "commands.db")
+
+    @property
     def index(self) -> str:
         """What the daemon knows of all sessions, to be deleted at will; see `hub/index`."""
         return os.path.join(self.state, "index.db")

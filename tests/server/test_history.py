@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sessiond.config import Config, History
-from sessiond.hub.prompts import Prompts
+from sessiond.hub.database_file import DatabaseFile
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.patience import BOUND
 from support.shared import started
@@ -169,11 +169,11 @@ async def test_a_history_that_could_not_be_loaded_answers_and_is_loaded_later(
 async def test_a_history_that_stays_unreadable_after_it_was_put_aside_is_trouble_with_the_disk(
     memory: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_prompts: Prompts) -> sqlite3.Connection:
+    def refuse(_file: DatabaseFile) -> sqlite3.Connection:
         raise sqlite3.DatabaseError("file is not a database")
 
     peer = await memory.attach()
     with monkeypatch.context() as patched:
-        patched.setattr(Prompts, "_open", refuse)
+        patched.setattr(DatabaseFile, "_open", refuse)
         assert (await refusal(peer.call("history/recent"))).kind == "storageFailed"
     assert await prompts(peer) == []

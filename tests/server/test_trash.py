@@ -72,13 +72,30 @@ async def test_what_is_asked_of_a_deleted_session_says_where_it_is(daemon: Runni
         other.append(session["sessionId"], user("too late")),
         other.call("session/info", sessionId=session["sessionId"][:10]),
         other.call("session/open", path=session["path"]),
-        other.call("session/delete", sessionId=session["sessionId"]),
     ]
     for call in asked:
         refused = await refusal(call)
         assert (refused.kind, refused.code, refused.data["id"], refused.data["path"]) == (
             "sessionTrashed", 1410, session["sessionId"], trashed,
         )  # fmt: skip
+
+
+async def test_deleting_what_is_deleted_says_where_it_is(daemon: Running, cwd: str) -> None:
+    peer, session = await talked(daemon, cwd)
+    gone = await peer.call("session/delete", sessionId=session["sessionId"])
+    assert "duplicate" not in gone
+    for named in ({"sessionId": session["sessionId"]}, {"path": session["path"]}):
+        assert await peer.call("session/delete", **named) == gone | {"duplicate": True}
+    await peer.call("server/status")
+    assert len(peer.told("session/deleted")) == 1
+
+
+async def test_deleting_what_was_purged_finds_no_session(daemon: Running, cwd: str) -> None:
+    peer, session = await talked(daemon, cwd)
+    gone = await peer.call("session/delete", sessionId=session["sessionId"])
+    await peer.call("session/purge", trashed=gone["trashed"], dryRun=False)
+    refused = await refusal(peer.call("session/delete", sessionId=session["sessionId"]))
+    assert refused.kind == "sessionNotFound"
 
 
 async def test_what_was_appended_before_a_delete_goes_along_and_what_comes_later_is_refused(
@@ -97,12 +114,13 @@ async def test_what_was_appended_before_a_delete_goes_along_and_what_comes_later
     assert kept.count(b"\n") == 3 + len(outcomes) - len(refused)
 
 
-async def test_of_two_who_delete_at_once_one_is_told_that_it_is_gone(daemon: Running, cwd: str) -> None:
+async def test_of_two_who_delete_at_once_one_is_told_that_it_was_gone(daemon: Running, cwd: str) -> None:
     peer, session = await talked(daemon, cwd)
     other = await daemon.attach()
     calls = [it.call("session/delete", sessionId=session["sessionId"]) for it in (peer, other)]
-    outcomes = await asyncio.gather(*calls, return_exceptions=True)
-    assert sorted(getattr(it, "kind", "") for it in outcomes) == ["", "sessionTrashed"]
+    answers = await asyncio.gather(*calls)
+    assert sorted("duplicate" in it for it in answers) == [False, True]
+    assert answers[0]["trashed"] == answers[1]["trashed"]
 
 
 async def test_a_session_in_memory_is_deleted_and_restored_too(daemon: Running, cwd: str) -> None:
@@ -228,9 +246,10 @@ def test_whatever_is_deleted_and_restored_the_files_end_as_they_were(
                 if there[number] is (step == "delete"):
                     await call
                     there[number] = not there[number]
+                elif step == "delete":
+                    assert (await call)["duplicate"] is True
                 else:
-                    kind = "sessionTrashed" if step == "delete" else "sessionNotFound"
-                    assert (await refusal(call)).kind == kind
+                    assert (await refusal(call)).kind == "sessionNotFound"
             for number, is_there in enumerate(there):
                 if not is_there:
                     await peer.call("session/restore", sessionId=f"session-{number}")

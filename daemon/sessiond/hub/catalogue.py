@@ -58,3 +58,12 @@ def as_json(session: t.ListedSession) -> bytes:
 
 from_json = msgspec.json.Decoder(t.ListedSession).decode
 """The other way round. Raises `msgspec.DecodeError`."""
+
+
+def session_result(session: t.SessionInfo, tree: Tree, *, duplicate: bool = False) -> t.SessionResult:
+    """What the wire says of a session with the problems of its file."""
+    problems = [
+        t.Problem(kind=it.kind, line=it.line, byte_offset=it.offset, reason=it.reason, severity=it.severity)
+        for it in tree.problems
+    ]
+    return t.SessionResult(session=session, problems=problems, duplicate=duplicate)

@@ -10,6 +10,7 @@ from sessiond.hub.errors import Damaged, ForeignDialect, NothingToContinue, Sess
 from sessiond.hub.index.index import Index
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
+from sessiond.session.commands import Command
 from sessiond.store.base import Breadcrumb, LogExists, StorageFailed, Store
 
 log = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ class Sessions(Protocol):
     async def at_path(self, path: str) -> LiveSession:
         """The session in a file, open."""
 
-    async def create(self, params: t.CreateParams) -> LiveSession:
+    async def create(self, params: t.CreateParams, command: Command | None = None) -> LiveSession:
         """A new session."""
 
 
@@ -36,6 +37,7 @@ class Continued:
     because: t.Because
     created: bool
     former: list[t.FormerFolder] = field(default_factory=list)
+    duplicate: bool = False
 
 
 class Continuing:
@@ -47,7 +49,9 @@ class Continuing:
         self._index = index
         self._terminals = terminals
 
-    async def go_on(self, params: t.ContinueParams, terminal: t.Terminal | None) -> Continued:
+    async def go_on(
+        self, params: t.ContinueParams, terminal: t.Terminal | None, command: Command | None = None
+    ) -> Continued:
         """Continue-recent: see `recent`. Raises `NothingToContinue` when there is none and none may be made."""
         gone = ""
         crumb = None if terminal is None else await self._files.read_breadcrumb(terminal.id)
@@ -74,7 +78,7 @@ class Continuing:
             return Continued(live, t.Because(rule="recent", message=why + gone), created=False)
         if not params.create:
             raise NothingToContinue(params.cwd)
-        live = await self._sessions.create(t.CreateParams(cwd=params.cwd))
+        live = await self._sessions.create(t.CreateParams(cwd=params.cwd), command)
         reason = f"There is no session of {params.cwd} that is free.{gone}"
         former = [] if sessions else await self._former_folders(params.cwd, crumb)
         return Continued(live, t.Because(rule="created", message=reason), created=True, former=former)

@@ -21,6 +21,7 @@ from sessiond.session.tree import NewRow
 from sessiond.store.base import StorageFailed
 
 if TYPE_CHECKING:
+    from sessiond.hub.journal import Entry
     from sessiond.hub.prompts import Prompts
 
 log = logging.getLogger(__name__)
@@ -53,6 +54,11 @@ class History:
         self._thread: threading.Thread | None = None
         self._closed = False
 
+    async def settle(self, entry: "Entry") -> t.HistoryAddResult | None:
+        """What a command that a crash has interrupted was to be answered; None when it was not carried out."""
+        added = await self.added_by(entry.id)
+        return None if added is None else t.HistoryAddResult(added=added)
+
     def remember(self, rows: Sequence[NewRow], cwd: str) -> None:
         """Remember the user messages among new lines, sooner or later. Returns at once, and never fails."""
         if not self.enabled or self._closed:
@@ -71,7 +77,12 @@ class History:
         if not self.enabled:
             return False
         said_at = clock.timestamp()
-        return await self._ask(lambda prompts: prompts.add(params.prompt, params.cwd, said_at))
+        command_id = params.command_id
+        return await self._ask(lambda prompts: prompts.add(params.prompt, params.cwd, said_at, command_id))
+
+    async def added_by(self, command_id: str) -> bool | None:
+        """Whether a command has added a prompt; None when it was not carried out."""
+        return await self._ask(lambda prompts: prompts.added_by(command_id))
 
     async def recent(self, params: t.HistoryRecentParams) -> t.HistoryResult:
         """The last prompts. Raises `CursorExpired`."""

@@ -17,6 +17,7 @@ from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.branching import Branches
 from sessiond.hub.cleaning import Cleaning
 from sessiond.hub.collecting import Tell, collect
+from sessiond.hub.commands import Commands
 from sessiond.hub.compacting import Compactions
 from sessiond.hub.continuing import Continuing
 from sessiond.hub.errors import Draining, ForeignDialect, InvalidRequest
@@ -29,13 +30,15 @@ from sessiond.hub.keeping import Keeping
 from sessiond.hub.lineage import Lineage
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
+from sessiond.hub.making import Making, new_session_id
 from sessiond.hub.opened import Load, OpenSessions
 from sessiond.hub.room import Room
 from sessiond.hub.summarizing import Summarizers
 from sessiond.hub.trash import Trash
 from sessiond.paths import Places
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.session import entries, fork, steps
+from sessiond.session.commands import Command
 from sessiond.session.tree import ASSISTANT, NONE
 from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, Store
 from sessiond.store.blobs import PutBlob
@@ -51,7 +54,8 @@ SWEPT_TOGETHER: Final = 50
 class Hub:
     """All sessions: `files` keeps those on disk, `memory` the ephemeral ones.
 
-    `index_path` and `history_path` are where the index and the history of prompts lie; None: in temporary files.
+    `index_path`, `history_path` and `commands_path` are where the index, the history of prompts and the journal of
+    commands lie; None: in temporary files.
     `secret_rules_folder` keeps the compiled rules that find secrets in exports; None: nothing keeps them.
     """
 
@@ -64,6 +68,7 @@ class Hub:
         index_path: str | None = None,
         history_path: str | None = None,
         secret_rules_folder: str | None = None,
+        commands_path: str | None = None,
     ) -> None:
         chosen = chosen or config.Config()
         self.draining = False
@@ -72,12 +77,15 @@ class Hub:
         self._files = files
         self._memory = memory
         self.history = History(history_path, enabled=chosen.history.enabled)
+        self.commands = Commands(commands_path)
+        self.commands.settle_with(m.HISTORY_ADD, self.history.settle)
         self.index = Index(files, index_path, self._open_and_listed)
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
         self.room = Room(files)
-        self.keeping = Keeping(self, self._open, trash, files, memory)
+        self.keeping = Keeping(self, self._open, trash, files, memory, self.commands)
         self.continuing = Continuing(self, files, self.index, self.terminals)
+        self.making = Making(self, self.commands, self.continuing)
         self.cleaning = Cleaning(files, self.index, self._open, self.keeping, self.terminals)
         self.blobs = SessionBlobs(None, kept=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(chosen.summarizer)
@@ -150,10 +158,10 @@ class Hub:
 
     # --- making ----------------------------------------------------------------------------------------
 
-    async def create(self, params: t.CreateParams) -> LiveSession:
+    async def create(self, params: t.CreateParams, command: Command | None = None) -> LiveSession:
         """A new session, durable when this returns. Raises `LogExists`, `InvalidRequest`."""
         self.refuse_when_draining()
-        session_id = params.id or clock.session_id()
+        session_id = params.id or new_session_id(command)
         if not entries.valid_session_id(session_id):
             raise InvalidRequest(
                 "a session's id has 8 to 128 characters of A-Z a-z 0-9 _ -, the first a letter or digit"
@@ -163,6 +171,7 @@ class Hub:
         header = entries.Header(
             version=entries.CURRENT_VERSION, id=session_id, timestamp=now, cwd=params.cwd,
             title=params.title or None, parent_session=params.parent_session, tags=params.tags or None,
+            sessiond_command=None if command is None else command.of_header(),
         )  # fmt: skip
         lines = msgspec.json.encode(header) + b"\n"
         if self._open.cached(session_id) is not None:
@@ -173,19 +182,22 @@ class Hub:
         self.lineage.forget()
         return live
 
-    def fork(self, source: LiveSession, params: t.ForkParams) -> Callable[[], Awaitable[LiveSession]]:
+    def fork(
+        self, source: LiveSession, params: t.ForkParams, command: Command | None = None
+    ) -> Callable[[], Awaitable[LiveSession]]:
         """Return what makes a new session from a path of `source` as it is now. Raises `EntryNotFound`."""
         self.refuse_when_draining()
         tree = source.tree
         row = tree.leaf if params.leaf_id is None else source.row(params.leaf_id)
         if params.position == "before" and row != NONE:
             row = tree.parent(row)
-        now, session_id = clock.timestamp(), clock.session_id()
+        now, session_id = clock.timestamp(), new_session_id(command)
         header = entries.Header(
             version=entries.CURRENT_VERSION, id=session_id, timestamp=now,
             cwd=params.cwd or (tree.header.cwd if tree.header is not None else ""),
             title=params.title or tree.title, parent_session=source.log.path or source.session_id,
             tags=tree.header.tags if tree.header is not None else None,
+            sessiond_command=None if command is None else command.of_header(),
         )  # fmt: skip
         refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
         cut = fork.fork_lines(
@@ -431,6 +443,7 @@ class Hub:
         self._open.close()
         await self.index.close()
         await self.history.close()
+        await self.commands.close()
         refusals: list[StorageFailed] = []
         for live in self.open_sessions():
             try:

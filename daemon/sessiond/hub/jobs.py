@@ -14,7 +14,8 @@ from sessiond.hub.errors import Draining, LeafConflict, WouldBreakTree
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.protocol import types as t
-from sessiond.session.commands import Command, Joined
+from sessiond.session.commands import Command
+from sessiond.session.entries import JoinedCommand
 
 Result: TypeAlias = Callable[[Outcome], t.Wire]
 """Makes the answer of what was committed."""
@@ -121,7 +122,7 @@ class Job:
         if not self.commands:
             return None
         first, *others = self.commands
-        joined = tuple(Joined(id=it.id, digest=it.digest) for it in others)
+        joined = tuple(JoinedCommand(id=it.id, digest=it.digest) for it in others)
         return msgspec.structs.replace(first, answer=self.answer, joined=joined)
 
     def finish(self, outcome: t.Wire | Exception) -> None:

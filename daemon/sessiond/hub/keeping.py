@@ -7,20 +7,38 @@ import base64
 import binascii
 import logging
 import time
-from typing import Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Protocol
 
-from sessiond.hub import clock
-from sessiond.hub.errors import CursorExpired, InvalidRequest, NotInTrash, SessionTrashed
+import msgspec
+
+from sessiond.hub import catalogue, clock
+from sessiond.hub.commands import Commands, Intent, refuse_reused
+from sessiond.hub.errors import (
+    CursorExpired,
+    Damaged,
+    ForeignDialect,
+    InvalidRequest,
+    NotInTrash,
+    SessionNotFound,
+    SessionTrashed,
+)
 from sessiond.hub.index.index import Index
 from sessiond.hub.lineage import Lineage
 from sessiond.hub.live import LiveSession
 from sessiond.hub.opened import SHORTEST, OpenSessions
 from sessiond.hub.trash import InTrash, Trash
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.session import lines
+from sessiond.session.commands import Command
 from sessiond.store.base import About, LogExists, LogNotFound, Store
 
+if TYPE_CHECKING:
+    from sessiond.hub.journal import Entry
+
 log = logging.getLogger(__name__)
+
+_BY_ITSELF: Final = t.Origin(kind="daemon")
 
 
 class Sessions(Protocol):
@@ -40,21 +58,35 @@ class Keeping:
     """Moves sessions to the trash of `files` or `memory`, and back."""
 
     def __init__(
-        self, sessions: Sessions, opened: OpenSessions, trash: Trash, files: Store, memory: Store
-    ) -> None:
+        self, sessions: Sessions, opened: OpenSessions, trash: Trash, files: Store, memory: Store,
+        commands: Commands,
+    ) -> None:  # fmt: skip
         self._sessions = sessions
         self._open = opened
         self._trash = trash
         self._files = files
         self._memory = memory
+        self._commands = commands
+        commands.settle_with(m.DELETE, self._settle_delete)
+        commands.settle_with(m.MOVE, self._settle_move)
+        commands.settle_with(m.RESTORE, self._settle_restore)
+        commands.settle_with(m.PURGE, self._settle_purge)
 
-    async def delete(self, live: LiveSession, *, by_path: bool, reason: str, by: str) -> t.DeleteResult:
+    async def deleted_before(self, gone: SessionTrashed) -> t.DeleteResult | None:
+        """What is answered to a delete of what is in the trash; None when it is there no more."""
+        found = await self._trash.find(gone.trashed or gone.session_id, shortest=SHORTEST)
+        return None if found is None else _deleted(found)
+
+    async def delete(
+        self, live: LiveSession, *, by_path: bool, reason: str, by: str, command: Command | None = None
+    ) -> t.DeleteResult:
         """Move a session to the trash, whoever has it open. What was appended before goes with it.
 
         Raises `InvalidRequest` for another program's file that is not named `by_path`, `LogReplaced`,
         `StorageFailed`.
         """
         self._sessions.refuse_when_draining()
+        refuse_reused(live, command)
         if not live.ephemeral and not by_path and not self._files.keeps(live.log.ref):
             where = lines.sound(live.log.ref)
             raise InvalidRequest(
@@ -71,11 +103,15 @@ class Keeping:
             if self._open.has(live):
                 break
             live = await self._open.session(live.session_id)  # somebody let go of it meanwhile
-        return await self._move(live, reason or "deleted", by)
+        return await self._to_trash(live, reason or "deleted", by, command)
 
-    async def _move(self, live: LiveSession, reason: str, by: str) -> t.DeleteResult:
+    async def _to_trash(
+        self, live: LiveSession, reason: str, by: str, command: Command | None
+    ) -> t.DeleteResult:
         store = self._memory if live.ephemeral else self._files
         was, about = live.log.ref, self.about(live, by)
+        if command is not None:
+            about = replace(about, command_id=command.id)
         async with self._open.leaving(was):
             try:
                 where = await store.trash(live.log, reason, about)
@@ -93,11 +129,28 @@ class Keeping:
         session = self._sessions.info(live)
         return About(by, live.session_id, session.cwd, session.title or session.first_prompt)
 
-    async def move(self, live: LiveSession, cwd: str, origin: t.Origin) -> None:
+    async def move(self, params: t.MoveParams, origin: t.Origin) -> t.SessionResult:
         """Let a session belong to another working directory; see `LiveSession.move`.
 
-        Raises `InvalidRequest` for another program's file, `LogExists`, `ReadOnly`, `StorageFailed`.
+        Raises `SessionNotFound`, `InvalidRequest` for another program's file, `LogExists`, `ReadOnly`,
+        `StorageFailed`, `CommandReused`.
         """
+        command = self._commands.of(m.MOVE, params)
+
+        async def run() -> t.SessionResult:
+            live = await self._open.session(params.session_id)
+            refuse_reused(live, command)
+            await self._move(live, params.cwd, origin)
+            return self._result(live)
+
+        async def intent() -> Intent:
+            ref = await self._open.ref_of(params.session_id)
+            name = (await self._open.session(params.session_id)).session_id
+            return {"sessionId": name, "from": lines.sound(ref), "cwd": params.cwd}
+
+        return await self._commands.once(command, t.SessionResult, run, intent)
+
+    async def _move(self, live: LiveSession, cwd: str, origin: t.Origin) -> None:
         self._sessions.refuse_when_draining()
         was = live.log.ref
         if not live.ephemeral and not self._files.keeps(was):
@@ -109,8 +162,22 @@ class Keeping:
         self._has_moved(was)
         self._has_moved(live.log.ref)
 
-    async def restore(self, params: t.RestoreParams) -> LiveSession:
-        """Put a session back to where it was. Raises `NotInTrash`, `LogExists`, `StorageFailed`, `Damaged`."""
+    async def restore(self, params: t.RestoreParams) -> t.SessionResult:
+        """Put a session back to where it was.
+
+        Raises `NotInTrash`, `LogExists`, `StorageFailed`, `Damaged`, `CommandReused`.
+        """
+
+        async def run() -> t.SessionResult:
+            return self._result(await self._restore(params))
+
+        async def intent() -> Intent:
+            found = (await self._named(params.session_id, params.trashed)).log
+            return {"trashed": lines.sound(found.ref), "path": lines.sound(found.origin)}
+
+        return await self._commands.once(self._commands.of(m.RESTORE, params), t.SessionResult, run, intent)
+
+    async def _restore(self, params: t.RestoreParams) -> LiveSession:
         self._sessions.refuse_when_draining()
         store, found = await self._named(params.session_id, params.trashed)
         near = await self._sessions.index.near(found.session_id, shortest=SHORTEST)
@@ -123,15 +190,33 @@ class Keeping:
         return await self._open.at_path(ref)
 
     async def purge(self, params: t.PurgeParams) -> t.PurgeResult:
-        """Take sessions out of the trash for good. Raises `NotInTrash`, `InvalidRequest`, `StorageFailed`."""
-        if not params.dry_run:
+        """Take sessions out of the trash for good.
+
+        Raises `NotInTrash`, `InvalidRequest`, `StorageFailed`, `CommandReused`.
+        """
+        if params.dry_run:
+            return await self._purge_chosen(params, await self._to_purge(params))
+        chosen: list[InTrash] | None = None
+
+        async def intent() -> Intent:
+            nonlocal chosen
+            chosen = await self._to_purge(params)
+            return {"sessions": [listed(it) for it in chosen]}
+
+        async def run() -> t.PurgeResult:
             self._sessions.refuse_when_draining()
+            return await self._purge_chosen(params, chosen or await self._to_purge(params))
+
+        return await self._commands.once(self._commands.of(m.PURGE, params), t.PurgeResult, run, intent)
+
+    async def _to_purge(self, params: t.PurgeParams) -> list[InTrash]:
         if params.older_than_seconds is None:
-            chosen = [await self._named(params.session_id, params.trashed)]
-        elif params.session_id is None and params.trashed is None:
-            chosen = await self._older_than(params.older_than_seconds)
-        else:
-            raise InvalidRequest("say either which session, or olderThanSeconds")
+            return [await self._named(params.session_id, params.trashed)]
+        if params.session_id is None and params.trashed is None:
+            return await self._older_than(params.older_than_seconds)
+        raise InvalidRequest("say either which session, or olderThanSeconds")
+
+    async def _purge_chosen(self, params: t.PurgeParams, chosen: list[InTrash]) -> t.PurgeResult:
         kept = len(await self._trash.list()) - len(chosen)
         purged = chosen if params.dry_run else [it for it in chosen if await self._purge(it)]
         return t.PurgeResult(
@@ -181,10 +266,57 @@ class Keeping:
             next_cursor=_encode(shown[-1]) if len(rest) > len(shown) else None,
         )
 
+    def _result(self, live: LiveSession, *, duplicate: bool = False) -> t.SessionResult:
+        return catalogue.session_result(self._sessions.info(live), live.tree, duplicate=duplicate)
+
+    # --- what a crash has interrupted ------------------------------------------------------------------
+
+    async def _settle_delete(self, entry: "Entry") -> t.DeleteResult | None:
+        found = [it for it in await self._trash.list() if it.log.about.command_id == entry.id]
+        return _deleted(found[0], duplicate=False) if found else None
+
+    async def _settle_move(self, entry: "Entry") -> t.SessionResult | None:
+        try:
+            live = await self._open.session(str(entry.intent.get("sessionId")))
+        except (SessionNotFound, SessionTrashed, Damaged, ForeignDialect, LogExists):
+            return None
+        if lines.sound(live.log.ref) == entry.intent.get("from"):
+            return None
+        if live.tree.header is not None and live.tree.header.cwd != entry.intent.get("cwd"):
+            await self._move(
+                live, str(entry.intent.get("cwd")), _BY_ITSELF
+            )  # the file has moved, the header has not
+        return self._result(live)
+
+    async def _settle_restore(self, entry: "Entry") -> t.SessionResult | None:
+        trashed, path = entry.intent.get("trashed"), str(entry.intent.get("path"))
+        if any(lines.sound(it.log.ref) == trashed for it in await self._trash.list()):
+            return None
+        try:
+            return self._result(await self._open.at_path(path))
+        except (SessionNotFound, SessionTrashed, Damaged, ForeignDialect, LogExists):
+            return None
+
+    async def _settle_purge(self, entry: "Entry") -> t.PurgeResult | None:
+        """What is gone by now was purged; what is there still stays."""
+        left = {lines.sound(it.log.ref) for it in await self._trash.list()}
+        wanted = msgspec.convert(entry.intent.get("sessions"), list[t.TrashedSession])
+        purged = [it for it in wanted if it.trashed not in left]
+        if not purged:
+            return None
+        size = sum(it.size_bytes for it in purged)
+        return t.PurgeResult(purged=purged, purged_bytes=size, kept=len(left), dry_run=False)
+
     def _has_moved(self, ref: str) -> None:
         """Lists shall show at once that a log came or went."""
         self._sessions.index.changed({ref})
         self._sessions.lineage.forget()
+
+
+def _deleted(found: InTrash, *, duplicate: bool = True) -> t.DeleteResult:
+    """What is answered to a delete of what is in the trash."""
+    it = listed(found)
+    return t.DeleteResult(session_id=it.session_id, path=it.path, trashed=it.trashed, duplicate=duplicate)
 
 
 def listed(found: InTrash) -> t.TrashedSession:

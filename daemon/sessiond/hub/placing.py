@@ -19,14 +19,15 @@ from sessiond.hub.errors import (
     LeafConflict,
     WouldBreakTree,
 )
-from sessiond.session import commands, safety
+from sessiond.session import commands, entries, safety
 from sessiond.session.batches import MORE_FOLLOWS
-from sessiond.session.commands import Command, Mark
+from sessiond.session.commands import Command
+from sessiond.session.entries import CommandMark
 from sessiond.session.tree import NONE, NewRow, Tree
 
 _encode = msgspec.json.Encoder().encode
 _POINTERS = frozenset(("leaf", "label"))
-_OURS = frozenset(("type", "id", "parentId", "timestamp", commands.FIELD))
+_OURS = frozenset(("type", "id", "parentId", "timestamp", entries.COMMAND_FIELD))
 
 
 class Placement(msgspec.Struct, frozen=True, gc=False):
@@ -61,7 +62,7 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     leaf: str | None
     branched: bool = False
     is_turn: bool = False  # one new message at the leaf: the commonest batch, which changes nothing else
-    repeated: Mark | None = None
+    repeated: CommandMark | None = None
 
     @property
     def duplicate(self) -> bool:
@@ -92,7 +93,7 @@ def prepare(
     rows: list[NewRow] = []
     ids: list[str] = []
     created: set[str] = set()
-    mark = None if command is None else command.mark(former_leaf)
+    mark = None if command is None else command.of_line(former_leaf)
     for draft in checked:
         if draft.index in stored:
             entry_id = draft.id or ""
@@ -200,7 +201,7 @@ def _is_retry(tree: Tree, draft: Draft, read: Callable[[int], bytes]) -> bool:
     row = tree.any_row(draft.id or "")
     if row is None:
         return False
-    fields = {name: value for name, value in draft.fields.items() if name != commands.FIELD}
+    fields = {name: value for name, value in draft.fields.items() if name != entries.COMMAND_FIELD}
     if draft.type == "leaf":
         fields.pop("parentId", None)  # it hangs on its target, whatever was asked for
     if not values.contains(read(row), fields, beside=_OURS):
@@ -208,7 +209,7 @@ def _is_retry(tree: Tree, draft: Draft, read: Callable[[int], bytes]) -> bool:
     return True
 
 
-def _row(draft: Draft, entry_id: str, parent_id: str | None, mark: Mark | None = None) -> NewRow:
+def _row(draft: Draft, entry_id: str, parent_id: str | None, mark: CommandMark | None = None) -> NewRow:
     head = b'{"type":%b,"id":"%b","parentId":%b,"timestamp":%b' % (
         _encode(draft.type), entry_id.encode(), _encode(parent_id),
         _encode(draft.timestamp or clock.timestamp()),
@@ -218,7 +219,7 @@ def _row(draft: Draft, entry_id: str, parent_id: str | None, mark: Mark | None =
         if name not in _OURS:
             parts += (b",", _encode(name), b":", value)
     if mark is not None:
-        parts += (b",", _encode(commands.FIELD), b":", _encode(mark))
+        parts += (b",", _encode(entries.COMMAND_FIELD), b":", _encode(mark))
     parts.append(b"}\n")
     return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role)
 

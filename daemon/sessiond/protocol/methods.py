@@ -39,11 +39,13 @@ CREATE: Final = Method(
     "session/create",
     t.CreateParams,
     t.SessionResult,
-    ("alreadyExists", "storageFull", "storageFailed", "draining"),
+    ("alreadyExists", "idReused", "storageFull", "storageFailed", "draining"),
 )
 OPEN: Final = Method("session/open", t.OpenParams, t.SessionResult, (*_READ, "alreadyExists"))
 CLOSE: Final = Method("session/close", t.CloseParams, t.CloseResult, ("sessionNotFound", "sessionTrashed"))
-CONTINUE: Final = Method("session/continue", t.ContinueParams, t.ContinueResult, (*_READ, "draining"))
+CONTINUE: Final = Method(
+    "session/continue", t.ContinueParams, t.ContinueResult, (*_READ, "idReused", "draining")
+)
 LIST: Final = Method("session/list", t.ListParams, t.ListResult, ("cursorExpired",))
 SEARCH: Final = Method(
     "session/search", t.SearchParams, t.SearchResult,
@@ -93,7 +95,7 @@ BEGIN_TASK: Final = Method(
 )
 STATS: Final = Method("session/stats", t.StatsParams, t.StatsResult, (*_READ, "entryNotFound"))
 COMPARE: Final = Method("session/compare", t.CompareParams, t.CompareResult, (*_READ, "entryNotFound"))
-FORK: Final = Method("session/fork", t.ForkParams, t.SessionResult, (*_WRITE, "entryNotFound"))
+FORK: Final = Method("session/fork", t.ForkParams, t.SessionResult, (*_COMMAND, "entryNotFound"))
 IMPORT: Final = Method(
     "session/import", t.ImportParams, t.ImportResult, ("storageFull", "storageFailed", "draining")
 )
@@ -103,23 +105,29 @@ EXPORT: Final = Method(
 LABEL: Final = Method("session/label", t.LabelParams, t.ChangeResult, (*_COMMAND, "entryNotFound"))
 RENAME: Final = Method("session/rename", t.RenameParams, t.ChangeResult, _COMMAND)
 TAG: Final = Method("session/tag", t.TagParams, t.ChangeResult, _COMMAND)
-MOVE: Final = Method("session/move", t.MoveParams, t.SessionResult, (*_WRITE, "alreadyExists"))
+MOVE: Final = Method("session/move", t.MoveParams, t.SessionResult, (*_COMMAND, "alreadyExists"))
 DELETE: Final = Method(
     "session/delete", t.DeleteParams, t.DeleteResult,
-    (*_READ, "alreadyExists", "storageFull", "draining"),
+    (*_READ, "alreadyExists", "idReused", "storageFull", "draining"),
 )  # fmt: skip
 RESTORE: Final = Method(
     "session/restore", t.RestoreParams, t.SessionResult,
-    ("sessionNotFound", "alreadyExists", "damaged", "storageFull", "storageFailed", "draining"),
+    ("sessionNotFound", "alreadyExists", "idReused", "damaged", "storageFull", "storageFailed", "draining"),
 )  # fmt: skip
 TRASH_LIST: Final = Method(
     "trash/list", t.TrashListParams, t.TrashListResult, ("cursorExpired", "storageFailed")
 )
 CLEANUP: Final = Method(
-    "session/cleanup", t.CleanupParams, t.CleanupResult, ("storageFull", "storageFailed", "draining")
+    "session/cleanup",
+    t.CleanupParams,
+    t.CleanupResult,
+    ("idReused", "storageFull", "storageFailed", "draining"),
 )
 PURGE: Final = Method(
-    "session/purge", t.PurgeParams, t.PurgeResult, ("sessionNotFound", "storageFailed", "draining")
+    "session/purge",
+    t.PurgeParams,
+    t.PurgeResult,
+    ("sessionNotFound", "idReused", "storageFailed", "draining"),
 )
 SUBSCRIBE: Final = Method("session/subscribe", t.SubscribeParams, t.SubscribeResult, _READ)
 UNSUBSCRIBE: Final = Method("session/unsubscribe", t.UnsubscribeParams, t.UnsubscribeResult)
@@ -128,7 +136,7 @@ FLUSH: Final = Method(
     ("sessionNotFound", "sessionTrashed", "storageFull", "storageFailed"),
 )  # fmt: skip
 HISTORY_ADD: Final = Method(
-    "history/add", t.HistoryAddParams, t.HistoryAddResult, ("storageFailed", "draining")
+    "history/add", t.HistoryAddParams, t.HistoryAddResult, ("idReused", "storageFailed", "draining")
 )
 HISTORY_RECENT: Final = Method(
     "history/recent", t.HistoryRecentParams, t.HistoryResult, ("cursorExpired", "storageFailed", "draining")
@@ -143,7 +151,7 @@ BLOB_GET: Final = Method(
     "blob/get", t.BlobGetParams, t.BlobGetResult, ("blobNotFound", "damaged", "storageFailed")
 )
 BLOB_COLLECT: Final = Method(
-    "blob/collect", t.BlobCollectParams, t.BlobCollectResult, ("storageFailed", "draining")
+    "blob/collect", t.BlobCollectParams, t.BlobCollectResult, ("idReused", "storageFailed", "draining")
 )
 STATUS: Final = Method("server/status", t.StatusParams, t.StatusResult)
 CLIENTS: Final = Method("server/clients", t.ClientsParams, t.ClientsResult)

@@ -75,6 +75,7 @@ async def build(where: paths.Places, chosen: config.Config) -> life.Served:
         index_path=where.index,
         history_path=where.history,
         secret_rules_folder=where.secret_rules,
+        commands_path=where.commands,
     )
     return Server(hub, home=where.home or where.data, socket_path=where.socket, chosen=chosen, where=where)
 

@@ -80,6 +80,7 @@ class Server:
         self._writes: set[asyncio.Task[Any]] = set()
         hub.tell(self)
         hub.summarizers.directory = self
+        self.spawn(hub.commands.ready())
         self.spawn(self._sweep())
         self.spawn(hub.index.keep_up())
         self.spawn(hub.follow_files())

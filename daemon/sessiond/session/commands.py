@@ -12,36 +12,13 @@ from typing import Any, Final
 import msgspec
 
 from sessiond.session import payloads
+from sessiond.session.entries import COMMAND_FIELD, CommandMark, JoinedCommand
 from sessiond.session.tree import KIND, Tree
-
-FIELD: Final = "sessiondCommand"
-"""The member of a line, and of a header, that names the command. Only the daemon writes it."""
 
 _COMPACTION: Final = KIND["compaction"]
 _MOST_COMPACTIONS: Final = 100
 """Compactions that are looked at for a command which the summary of another one has answered."""
 _DIGITS: Final = 16
-
-
-class Joined(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A command that was carried out by the line of another one."""
-
-    id: str
-    digest: str
-
-
-class Mark(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What a line says of the command that wrote it.
-
-    `answer` holds the parts of the first answer that the line itself does not tell. `joined` are commands that were
-    answered with this line, too.
-    """
-
-    id: str
-    method: str
-    digest: str
-    answer: dict[str, Any] = {}
-    joined: list[Joined] = []
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,14 +33,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     session_id: str = ""
     answer: dict[str, Any] = {}
-    joined: tuple[Joined, ...] = ()
+    joined: tuple[JoinedCommand, ...] = ()
 
-    def mark(self, former_leaf: str | None) -> Mark:
+    def of_line(self, former_leaf: str | None) -> CommandMark:
         """What a line of this command says; `former_leaf` is the session's leaf before it."""
         answer = {**self.answer, "previousLeafId": former_leaf}
-        return Mark(
-            id=self.id, method=self.method, digest=self.digest, answer=answer, joined=list(self.joined)
-        )
+        return msgspec.structs.replace(self.of_header(), answer=answer, joined=list(self.joined))
+
+    def of_header(self) -> CommandMark:
+        """What the header of a session says that this command has made."""
+        return CommandMark(id=self.id, method=self.method, digest=self.digest)
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -73,7 +52,7 @@ class Recorded(msgspec.Struct, frozen=True):
     """
 
     ids: list[str]
-    mark: Mark
+    mark: CommandMark
     digest: str
 
 
@@ -100,7 +79,7 @@ def new_id(tree: Tree, command: Command, place: int, taken: Container[str]) -> s
 def find(tree: Tree, command: Command, read: Callable[[int], bytes]) -> Recorded | None:
     """What a command has written to this session, pending rows included; None when it has written nothing."""
     ids: list[str] = []
-    first: Mark | None = None
+    first: CommandMark | None = None
     while (found := _line(tree, command, len(ids), read)) is not None:
         ids.append(found[0])
         first = first or found[1]
@@ -109,15 +88,17 @@ def find(tree: Tree, command: Command, read: Callable[[int], bytes]) -> Recorded
     return Recorded(ids, first, first.digest)
 
 
-def mark_of(line: bytes) -> Mark | None:
+def mark_of(line: bytes) -> CommandMark | None:
     """The command that a line names, if any."""
-    if line.find(FIELD.encode()) < 0:
+    if line.find(COMMAND_FIELD.encode()) < 0:
         return None
     head = payloads.part(_head, line)
     return None if head is None else head.sessiond_command
 
 
-def _line(tree: Tree, command: Command, place: int, read: Callable[[int], bytes]) -> tuple[str, Mark] | None:
+def _line(
+    tree: Tree, command: Command, place: int, read: Callable[[int], bytes]
+) -> tuple[str, CommandMark] | None:
     for entry_id in _ids(command, place):
         row = tree.any_row(entry_id)
         if row is None:
@@ -148,7 +129,7 @@ def _ids(command: Command, place: int) -> Iterator[str]:
 
 
 class _Head(msgspec.Struct, rename="camel"):
-    sessiond_command: Mark | None = None
+    sessiond_command: CommandMark | None = None
 
 
 _head = msgspec.json.Decoder(_Head)

@@ -23,6 +23,9 @@ STATE_TYPE: Final = "sessiond.state"
 SETTINGS_TYPE: Final = "sessiond.settings"
 """`customType` of the `custom` entry that holds a session's own settings: `data: {"autoCompact": {…} | null}`."""
 
+COMMAND_FIELD: Final = "sessiondCommand"
+"""The member of a line, and of a header, that names the command that wrote it. Only the daemon writes it."""
+
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,127}\Z")
 
@@ -40,6 +43,27 @@ def valid_session_id(text: str) -> bool:
     return _SESSION_ID.match(text) is not None
 
 
+class JoinedCommand(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A command that was carried out by the line of another one."""
+
+    id: str
+    digest: str
+
+
+class CommandMark(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What a line, or a header, says of the command that wrote it.
+
+    `answer` holds the parts of the first answer that the line itself does not tell. `joined` are commands that were
+    answered with this line, too.
+    """
+
+    id: str
+    method: str
+    digest: str
+    answer: dict[str, Any] = {}
+    joined: list[JoinedCommand] = []
+
+
 class Header(
     msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, tag_field="type", tag="session"
 ):
@@ -52,6 +76,7 @@ class Header(
     title: str | None = None
     parent_session: str | None = None
     tags: list[str] | None = None  # ours: the tags at creation; later ones are `custom` entries
+    sessiond_command: CommandMark | None = None  # ours: what made the session, if that can be repeated
 
 
 class EntryBase(msgspec.Struct, kw_only=True, rename="camel"):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from sessiond.session import entries
 from sessiond.session.lines import sound
 
@@ -21,6 +23,7 @@ def header_of(first: dict[str, Any]) -> entries.Header:
         title=_text(first, "title"),
         parent_session=_text(first, "parentSession"),
         tags=_words(first.get("tags")),
+        sessiond_command=_command(first.get(entries.COMMAND_FIELD)),
     )
 
 
@@ -35,6 +38,13 @@ def _version(value: Any) -> int | None:
 def _text(first: dict[str, Any], name: str) -> str | None:
     value = sound(first.get(name))
     return value if isinstance(value, str) else None
+
+
+def _command(value: Any) -> entries.CommandMark | None:
+    try:
+        return msgspec.convert(value, entries.CommandMark | None)
+    except msgspec.ValidationError:
+        return None
 
 
 def _words(value: Any) -> list[str] | None:

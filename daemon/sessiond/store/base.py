@@ -150,13 +150,14 @@ class Stored(NamedTuple):
 class About:
     """What is noted of a log that goes to the trash, beside the reason: by whom, and how a person knows it.
 
-    `session_id` None: the one in the log's name.
+    `session_id` None: the one in the log's name. `command_id` is that of the request which moved it there.
     """
 
     by: str = "daemon"
     session_id: str | None = None
     cwd: str | None = None
     title: str | None = None
+    command_id: str | None = None
 
 
 UNKNOWN: Final = About()

@@ -19,6 +19,8 @@ export interface CreateParams {
   /** Default `false`. */
   ephemeral?: boolean;
   terminal?: Terminal | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -38,6 +40,8 @@ export interface Terminal {
 export interface SessionResult {
   session: SessionInfo;
   problems: Problem[];
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /** What a picker shows of a session. */
@@ -142,6 +146,8 @@ export interface ContinueParams {
   terminal?: Terminal | null;
   /** Default `true`. */
   create?: boolean;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -153,6 +159,8 @@ export interface ContinueResult {
   created: boolean;
   problems: Problem[];
   former: FormerFolder[];
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /** Why `session/continue` chose this session. */
@@ -1036,6 +1044,8 @@ export interface ForkParams {
   position?: "at" | "before";
   cwd?: string | null;
   title?: string | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1442,6 +1452,8 @@ export interface MoveParams {
   /** 1 to 128 characters. */
   sessionId: string;
   cwd: string;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1458,6 +1470,8 @@ export interface DeleteParams {
   path?: string | null;
   /** Default `""`. */
   reason?: string;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1468,6 +1482,8 @@ export interface DeleteResult {
   /** Null for a session that lived in memory only. */
   path: string | null;
   trashed: string;
+  /** Default `false`. */
+  duplicate?: boolean;
 }
 
 /**
@@ -1480,6 +1496,8 @@ export interface RestoreParams {
   /** 1 to 128 characters. */
   sessionId?: string | null;
   trashed?: string | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1499,6 +1517,8 @@ export interface CleanupParams {
   tags?: string[] | null;
   /** Default `true`. */
   dryRun?: boolean;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1509,6 +1529,8 @@ export interface CleanupResult {
   spared: SparedSession[];
   kept: number;
   dryRun: boolean;
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /** A session that went to the trash, or would: for its age, or because there were `maxSessions` newer ones. */
@@ -1541,6 +1563,8 @@ export interface PurgeParams {
   olderThanSeconds?: number | null;
   /** Default `true`. */
   dryRun?: boolean;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1552,6 +1576,8 @@ export interface PurgeResult {
   /** Sessions that stay in the trash. */
   kept: number;
   dryRun: boolean;
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /** A session in the trash: what it was, why it went, when, and through whom. */
@@ -1599,6 +1625,8 @@ export interface TrashListResult {
 export interface HistoryAddParams {
   prompt: string;
   cwd?: string | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1606,6 +1634,8 @@ export interface HistoryAddParams {
 /** Whether the prompt was added. */
 export interface HistoryAddResult {
   added: boolean;
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /** The last prompts, newest first; with `cwd` those that were typed in one folder. */
@@ -1694,6 +1724,8 @@ export interface BlobCollectParams {
   graceSeconds?: number | null;
   /** 1 to 128 characters. */
   workDoneToken?: string | number | null;
+  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1708,6 +1740,8 @@ export interface BlobCollectResult {
   /** The folder in the trash. */
   trashed: string | null;
   dryRun: boolean;
+  /** An earlier request with this `commandId` has done it. Default `false`. */
+  duplicate?: boolean;
 }
 
 /** One blob. */
@@ -2388,7 +2422,7 @@ export interface Requests {
    * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
    * makes a UUID4. `ephemeral` keeps it in memory only.
    */
-  "session/create": { params: CreateParams; result: SessionResult; errors: "alreadyExists" | "storageFull" | "storageFailed" | "draining" };
+  "session/create": { params: CreateParams; result: SessionResult; errors: "alreadyExists" | "idReused" | "storageFull" | "storageFailed" | "draining" };
   /**
    * Open a session by id or by path, and subscribe to it.
    *
@@ -2404,7 +2438,7 @@ export interface Requests {
    * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
    * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
    */
-  "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "draining" };
+  "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "idReused" | "draining" };
   /**
    * List sessions, the most recently updated first, a page at a time.
    *
@@ -2538,7 +2572,7 @@ export interface Requests {
    *
    * `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
    */
-  "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" };
+  "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
   /**
    * Read session files of other programs: a file, a folder with all below it, or several of both.
    *
@@ -2599,21 +2633,21 @@ export interface Requests {
    * Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was
    * is kept beside it. Whoever has the session open goes on.
    */
-  "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "alreadyExists" };
+  "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "alreadyExists" };
   /**
    * Move a session to the trash, whoever has it open; `session/restore` is the way back.
    *
    * It is closed for every client, and everybody is told. A session in a folder of another program goes only when
    * it is named by `path`, the absolute path of its file.
    */
-  "session/delete": { params: DeleteParams; result: DeleteResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" | "storageFull" | "draining" };
+  "session/delete": { params: DeleteParams; result: DeleteResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" | "idReused" | "storageFull" | "draining" };
   /**
    * Put a session of the trash back to where it was, byte for byte.
    *
    * `sessionId` (or a unique prefix) means the one that was deleted last under this id; `trashed` says exactly which.
    * Nothing is overwritten. The session is not opened.
    */
-  "session/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "damaged" | "storageFull" | "storageFailed" | "draining" };
+  "session/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "idReused" | "damaged" | "storageFull" | "storageFailed" | "draining" };
   /**
    * Move to the trash the sessions to which nothing was written for long, or of which there are too many.
    *
@@ -2621,7 +2655,7 @@ export interface Requests {
    * only sessions with one of them are looked at. Sessions that are open, labelled or read-only are spared; drafts and
    * the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
    */
-  "session/cleanup": { params: CleanupParams; result: CleanupResult; errors: "storageFull" | "storageFailed" | "draining" };
+  "session/cleanup": { params: CleanupParams; result: CleanupResult; errors: "idReused" | "storageFull" | "storageFailed" | "draining" };
   /**
    * Take sessions out of the trash for good: the only act that has no inverse.
    *
@@ -2629,7 +2663,7 @@ export interface Requests {
    * all that are there. Unless `dryRun` is false, nothing is done but said. With a session go the files that it left
    * beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
    */
-  "session/purge": { params: PurgeParams; result: PurgeResult; errors: "sessionNotFound" | "storageFailed" | "draining" };
+  "session/purge": { params: PurgeParams; result: PurgeResult; errors: "sessionNotFound" | "idReused" | "storageFailed" | "draining" };
   /** List the sessions in the trash, those that went there last first. */
   "trash/list": { params: TrashListParams; result: TrashListResult; errors: "cursorExpired" | "storageFailed" };
   /**
@@ -2637,7 +2671,7 @@ export interface Requests {
    *
    * A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
    */
-  "history/add": { params: HistoryAddParams; result: HistoryAddResult; errors: "storageFailed" | "draining" };
+  "history/add": { params: HistoryAddParams; result: HistoryAddResult; errors: "idReused" | "storageFailed" | "draining" };
   /** The last prompts, newest first; with `cwd` those that were typed in one folder. */
   "history/recent": { params: HistoryRecentParams; result: HistoryResult; errors: "cursorExpired" | "storageFailed" | "draining" };
   /** Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it. */
@@ -2652,7 +2686,7 @@ export interface Requests {
    * A blob younger than `graceSeconds` (default: the configuration's) stays, since the line that names it may be
    * on its way. Sessions in drafts and in the trash count, too.
    */
-  "blob/collect": { params: BlobCollectParams; result: BlobCollectResult; errors: "storageFailed" | "draining" };
+  "blob/collect": { params: BlobCollectParams; result: BlobCollectResult; errors: "idReused" | "storageFailed" | "draining" };
   /** How the daemon is: version, process, sockets, sessions, memory. */
   "server/status": { params: StatusParams; result: StatusResult; errors: never };
   /** Who is attached. */

@@ -22,10 +22,11 @@ _YOUNG_SECONDS: Final = 3600.0
 """A temporary file may belong to a write that is under way."""
 _BLOB: Final = re.compile(r"[0-9a-f]{64}")
 _OF_STATE: Final = re.compile(
-    r"(daemon|start)\.lock|endpoint\.json(\.new)?|tcp-token|secret-rules|index\.db(-wal|-shm|-journal|-seal)?|sessiond\.log(\.[0-9]+)?"
+    r"(daemon|start)\.lock|endpoint\.json(\.new)?|tcp-token|secret-rules|index\.db(-wal|-shm|-journal|-seal)?|commands\.db(-wal|-shm|-journal)?|sessiond\.log(\.[0-9]+)?"
 )
 _OF_DATA: Final = re.compile(r"history\.db(-wal|-shm|-journal)?")
 _HISTORY_ASIDE: Final = re.compile(r"history\.db\.damaged-[0-9]+")
+_COMMANDS_ASIDE: Final = re.compile(r"commands\.db\.damaged-.+")
 _INDEX_ASIDE: Final = re.compile(r"index\.db(-wal|-shm|-journal|-seal)?\.damaged-.+")
 
 
@@ -117,6 +118,8 @@ def _look_at_state(scope: Scope) -> Iterator[None]:
                 _is_leftover(scope, crumb)
         elif _INDEX_ASIDE.fullmatch(entry.name):
             scope.add("putAside", "it is an index that was put aside", entry.path)
+        elif _COMMANDS_ASIDE.fullmatch(entry.name):
+            scope.add("putAside", "it is a journal of commands that was damaged", entry.path)
         elif not _OF_STATE.fullmatch(entry.name) and not _is_top(scope, entry.path):
             scope.add("strangeFile", "it is not of sessiond", entry.path)
         yield

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import Params, ProgressToken, Wire
+from sessiond.protocol.types.shared import CommandId, Params, ProgressToken, Wire
 
 Hash = Annotated[str, Meta(pattern=r"^(blob:sha256:)?[0-9a-f]{64}$")]
 
@@ -50,6 +50,7 @@ class BlobCollectParams(Params, frozen=True):
     dry_run: bool = True
     grace_seconds: Annotated[int, Meta(ge=0)] | None = None
     work_done_token: ProgressToken | None = None
+    command_id: CommandId | None = None
 
 
 class BlobInfo(Wire, frozen=True):
@@ -77,3 +78,4 @@ class BlobCollectResult(Wire, frozen=True):
     missing: list[MissingBlob]
     trashed: str | None  # the folder in the trash
     dry_run: bool
+    duplicate: bool = False  # an earlier request with this `commandId` has done it

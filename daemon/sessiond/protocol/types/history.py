@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import Params, Wire
+from sessiond.protocol.types.shared import CommandId, Params, Wire
 
 Page = Annotated[int, Meta(ge=1, le=1_000)]
 
@@ -17,12 +17,14 @@ class HistoryAddParams(Params, frozen=True):
 
     prompt: str
     cwd: str | None = None
+    command_id: CommandId | None = None
 
 
 class HistoryAddResult(Wire, frozen=True):
     """Whether the prompt was added."""
 
     added: bool
+    duplicate: bool = False  # an earlier request with this `commandId` has done it
 
 
 class HistoryRecentParams(Params, frozen=True):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from sessiond.protocol.types.sessions import ListedSession
-from sessiond.protocol.types.shared import Limit, Params, SessionId, Wire
+from sessiond.protocol.types.shared import CommandId, Limit, Params, SessionId, Wire
 
 
 class DeleteParams(Params, frozen=True):
@@ -18,6 +18,7 @@ class DeleteParams(Params, frozen=True):
     session_id: SessionId | None = None
     path: str | None = None
     reason: str = ""
+    command_id: CommandId | None = None
 
 
 class DeleteResult(Wire, frozen=True):
@@ -26,6 +27,9 @@ class DeleteResult(Wire, frozen=True):
     session_id: str
     path: str | None  # null for a session that lived in memory only
     trashed: str
+    duplicate: bool = (
+        False  # it was in the trash before, or an earlier request with this `commandId` has moved it
+    )
 
 
 class RestoreParams(Params, frozen=True):
@@ -37,6 +41,7 @@ class RestoreParams(Params, frozen=True):
 
     session_id: SessionId | None = None
     trashed: str | None = None
+    command_id: CommandId | None = None
 
 
 class TrashListParams(Params, frozen=True):
@@ -82,6 +87,7 @@ class PurgeParams(Params, frozen=True):
     trashed: str | None = None
     older_than_seconds: Annotated[int, Meta(ge=0)] | None = None
     dry_run: bool = True
+    command_id: CommandId | None = None
 
 
 class PurgeResult(Wire, frozen=True):
@@ -91,6 +97,7 @@ class PurgeResult(Wire, frozen=True):
     purged_bytes: int
     kept: int  # sessions that stay in the trash
     dry_run: bool
+    duplicate: bool = False  # an earlier request with this `commandId` has done it
 
 
 class CleanupParams(Params, frozen=True):
@@ -105,6 +112,7 @@ class CleanupParams(Params, frozen=True):
     max_sessions: Annotated[int, Meta(ge=0)] | None = None
     tags: list[str] | None = None
     dry_run: bool = True
+    command_id: CommandId | None = None
 
 
 class CleanedSession(Wire, frozen=True):
@@ -130,3 +138,4 @@ class CleanupResult(Wire, frozen=True):
     spared: list[SparedSession]
     kept: int
     dry_run: bool
+    duplicate: bool = False  # an earlier request with this `commandId` has done it

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from sessiond.protocol.types.shared import (
+    CommandId,
     EntryId,
     Limit,
     Params,
@@ -29,6 +30,7 @@ class CreateParams(Params, frozen=True):
     parent_session: str | None = None
     ephemeral: bool = False
     terminal: Terminal | None = None
+    command_id: CommandId | None = None
 
 
 class SessionResult(Wire, frozen=True):
@@ -36,6 +38,7 @@ class SessionResult(Wire, frozen=True):
 
     session: SessionInfo
     problems: list[Problem]
+    duplicate: bool = False  # an earlier request with this `commandId` has done it
 
 
 class OpenParams(Params, frozen=True):
@@ -73,6 +76,7 @@ class ContinueParams(Params, frozen=True):
     cwd: str
     terminal: Terminal | None = None
     create: bool = True
+    command_id: CommandId | None = None
 
 
 class Because(Wire, frozen=True):
@@ -98,6 +102,7 @@ class ContinueResult(Wire, frozen=True):
     created: bool
     problems: list[Problem]
     former: list[FormerFolder]
+    duplicate: bool = False  # an earlier request with this `commandId` has done it
 
 
 class ListParams(Params, frozen=True):
@@ -169,6 +174,7 @@ class ForkParams(Params, frozen=True):
     position: Literal["at", "before"] = "at"
     cwd: str | None = None
     title: str | None = None
+    command_id: CommandId | None = None
 
 
 class MoveParams(Params, frozen=True):
@@ -180,3 +186,4 @@ class MoveParams(Params, frozen=True):
 
     session_id: SessionId
     cwd: str
+    command_id: CommandId | None = None

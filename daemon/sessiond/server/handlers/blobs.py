@@ -4,7 +4,7 @@ import asyncio
 import binascii
 
 from sessiond.hub.errors import InvalidRequest
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
 from sessiond.server.progress import progress_in_percent
 from sessiond.session import blobs
@@ -32,5 +32,10 @@ async def collect(client: Client, params: t.BlobCollectParams) -> t.BlobCollectR
     if not params.dry_run:
         client.hub.refuse_when_draining()
     grace = client.server.chosen.blobs.grace if params.grace_seconds is None else params.grace_seconds
-    with progress_in_percent(client, params.work_done_token, "Collecting blobs") as tell:
-        return await client.hub.collect_blobs(grace=grace, dry_run=params.dry_run, tell=tell)
+
+    async def run() -> t.BlobCollectResult:
+        with progress_in_percent(client, params.work_done_token, "Collecting blobs") as tell:
+            return await client.hub.collect_blobs(grace=grace, dry_run=params.dry_run, tell=tell)
+
+    command = None if params.dry_run else client.hub.commands.of(m.BLOB_COLLECT, params)
+    return await client.hub.commands.once(command, t.BlobCollectResult, run)

@@ -6,7 +6,6 @@ from typing import Any
 from msgspec import UNSET
 
 from sessiond.hub.branching import branch_summary, leaf_move, moved, row_of
-from sessiond.hub.commands import command_of
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import Placement
@@ -53,7 +52,7 @@ def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending
     client.hub.refuse_when_draining()
     if params.summarize and params.summary is not None:
         raise InvalidRequest("say either summary or summarize")
-    command = command_of(m.BRANCH, params, live.session_id)
+    command = client.hub.commands.of(m.BRANCH, params, live.session_id)
     if params.summarize:
         client.requests.refuse_more_waiting()
         waiting = Waiting(client, params.work_done_token, "Summarising the branch that is left")

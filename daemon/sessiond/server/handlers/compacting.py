@@ -6,7 +6,6 @@ from typing import Any
 from msgspec import UNSET
 
 from sessiond.hub import limits
-from sessiond.hub.commands import command_of
 from sessiond.hub.compacting import Request
 from sessiond.hub.errors import TooLarge
 from sessiond.hub.live import LiveSession, Outcome
@@ -49,7 +48,7 @@ def compact(client: Client, live: LiveSession, params: t.CompactParams) -> Pendi
     client.hub.refuse_when_draining()
     client.requests.refuse_more_waiting()
     waiting = Waiting(client, params.work_done_token, "Compacting the session")
-    command = command_of(m.COMPACT, params, live.session_id)
+    command = client.hub.commands.of(m.COMPACT, params, live.session_id)
     request = Request(params, client.origin, client.client_id, command)
     return waiting.for_what(lambda: client.hub.compactions.compact(live, request, waiting))
 
@@ -76,7 +75,7 @@ async def configure(
                 duplicate=outcome.prepared.duplicate,
             )  # fmt: skip
 
-        command = command_of(m.CONFIGURE, params, live.session_id)
+        command = client.hub.commands.of(m.CONFIGURE, params, live.session_id)
         pending = write(client, live, draft, result, at_the_leaf(command))
     except BaseException:
         live.changing.release()

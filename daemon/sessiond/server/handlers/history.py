@@ -1,12 +1,17 @@
 """The history of prompts: add, recent, search."""
 
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
 
 
 async def add(client: Client, params: t.HistoryAddParams) -> t.HistoryAddResult:
     client.hub.refuse_when_draining()
-    return t.HistoryAddResult(added=await client.hub.history.add(params))
+    hub = client.hub
+
+    async def run() -> t.HistoryAddResult:
+        return t.HistoryAddResult(added=await hub.history.add(params))
+
+    return await hub.commands.once(hub.commands.of(m.HISTORY_ADD, params), t.HistoryAddResult, run)
 
 
 async def recent(client: Client, params: t.HistoryRecentParams) -> t.HistoryResult:

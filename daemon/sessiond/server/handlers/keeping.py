@@ -1,26 +1,41 @@
 """The end of sessions: delete, restore, cleanup, purge, and what lies in the trash."""
 
-from sessiond.hub.errors import InvalidRequest
-from sessiond.hub.live import LiveSession
+from sessiond.hub.errors import InvalidRequest, SessionTrashed
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
-from sessiond.server.handlers.named import session_result
+from sessiond.server.handlers.named import named
 from sessiond.server.order import Effect
 from sessiond.session.retention import Policy
 
 
-async def delete(client: Client, live: LiveSession, params: t.DeleteParams) -> t.DeleteResult:
-    gone = await client.hub.keeping.delete(
-        live, by_path=params.path is not None, reason=params.reason, by=client.client_id
-    )
-    client.server.tell_deleted_soon(gone, params.reason or None, client.origin)
-    return gone
+async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:
+    command = client.hub.commands.of(m.DELETE, params)
+
+    async def run() -> t.DeleteResult:
+        try:
+            live = await named(client, params.session_id, params.path)
+            gone = await client.hub.keeping.delete(
+                live,
+                by_path=params.path is not None,
+                reason=params.reason,
+                by=client.client_id,
+                command=command,
+            )
+        except SessionTrashed as before:
+            known = await client.hub.keeping.deleted_before(before)
+            if known is None:
+                raise
+            return known
+        client.server.tell_deleted_soon(gone, params.reason or None, client.origin)
+        return gone
+
+    return await client.hub.commands.once(command, t.DeleteResult, run)
 
 
 async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
-    live = await client.hub.keeping.restore(params)
-    back = session_result(client, live)
-    client.server.tell_all_soon(m.RESTORED, t.RestoredNote(session=back.session, origin=client.origin))
+    back = await client.hub.keeping.restore(params)
+    if not back.duplicate:
+        client.server.tell_all_soon(m.RESTORED, t.RestoredNote(session=back.session, origin=client.origin))
     return back
 
 
@@ -32,7 +47,11 @@ async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
     def tell(gone: t.DeleteResult, reason: str) -> None:
         client.server.tell_deleted_soon(gone, reason, client.origin)
 
-    return await client.hub.cleaning.run(policy, dry_run=params.dry_run, by=client.client_id, tell=tell)
+    async def run() -> t.CleanupResult:
+        return await client.hub.cleaning.run(policy, dry_run=params.dry_run, by=client.client_id, tell=tell)
+
+    command = None if params.dry_run else client.hub.commands.of(m.CLEANUP, params)
+    return await client.hub.commands.once(command, t.CleanupResult, run)
 
 
 def effect_of_purge(params: t.PurgeParams) -> Effect:

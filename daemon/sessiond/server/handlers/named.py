@@ -1,5 +1,6 @@
 """Which session a request means, and what is said of its file."""
 
+from sessiond.hub import catalogue
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.hub import refuse_unless_absolute
 from sessiond.hub.live import LiveSession
@@ -17,10 +18,6 @@ async def named(client: Client, session_id: str | None, path: str | None) -> Liv
     return await client.hub.at_path(path)
 
 
-def session_result(client: Client, live: LiveSession) -> t.SessionResult:
+def session_result(client: Client, live: LiveSession, *, duplicate: bool = False) -> t.SessionResult:
     """What is said of a session, with the problems of its file."""
-    problems = [
-        t.Problem(kind=it.kind, line=it.line, byte_offset=it.offset, reason=it.reason, severity=it.severity)
-        for it in live.tree.problems
-    ]
-    return t.SessionResult(session=client.hub.info(live), problems=problems)
+    return catalogue.session_result(client.hub.info(live), live.tree, duplicate=duplicate)

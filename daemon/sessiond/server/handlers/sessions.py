@@ -1,20 +1,24 @@
 """The life of sessions: create, open, close, continue, list, info, fork, move."""
 
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from sessiond.hub.hub import refuse_unless_absolute
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import methods as m, types as t
+from sessiond.server.answers import Unopened
 from sessiond.server.client import Client
-from sessiond.server.handlers.named import session_result
+from sessiond.server.handlers.named import named, session_result
+from sessiond.server.order import Effect
 
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
-    live = await client.hub.create(params)
+    live, duplicate = await client.hub.making.create(params)
     await _hold(client, live, params.terminal, cwd=params.cwd)
-    client.server.tell_created_soon(live, client.origin)
-    return t.SessionResult(session=client.hub.info(live), problems=[])
+    if not duplicate:
+        client.server.tell_created_soon(live, client.origin)
+    return session_result(client, live, duplicate=duplicate)
 
 
 async def open_(client: Client, live: LiveSession, params: t.OpenParams) -> t.SessionResult:
@@ -33,9 +37,9 @@ async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.
 
 async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResult:
     terminal = params.terminal or client.terminal
-    went = await client.hub.continuing.go_on(params, terminal)
+    went = await client.hub.making.go_on(params, terminal)
     await _hold(client, went.live, terminal, cwd=params.cwd)
-    if went.created:
+    if went.created and not went.duplicate:
         client.server.tell_created_soon(went.live, client.origin)
     found = session_result(client, went.live)
     return t.ContinueResult(
@@ -44,6 +48,7 @@ async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResul
         created=went.created,
         problems=found.problems,
         former=went.former,
+        duplicate=went.duplicate,
     )
 
 
@@ -55,25 +60,37 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
     return await client.hub.search(params)
 
 
-async def move(client: Client, live: LiveSession, params: t.MoveParams) -> t.SessionResult:
+async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
     refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
-    await client.hub.keeping.move(live, params.cwd, client.origin)
-    return session_result(client, live)
+    return await client.hub.keeping.move(params, client.origin)
 
 
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionResult:
     return session_result(client, live)
 
 
-def fork(client: Client, source: LiveSession, params: t.ForkParams) -> Coroutine[Any, Any, t.SessionResult]:
-    return _forked(client, client.hub.fork(source, params))
+def effect_of_fork(params: t.ForkParams) -> Effect:
+    """A command is looked up before the path is cut: what follows waits for its answer."""
+    return "read" if params.command_id is None else "scan"
 
 
-async def _forked(client: Client, fork: Callable[[], Awaitable[LiveSession]]) -> t.SessionResult:
-    live = await fork()
+def fork(client: Client, params: t.ForkParams) -> Unopened | Coroutine[Any, Any, t.SessionResult]:
+    find = partial(named, client, params.session_id, params.path)
+    if params.command_id is None:
+        return Unopened(find, lambda source: _forked(client, _new(client.hub.fork(source, params))))
+    return _forked(client, client.hub.making.fork(params, find))
+
+
+async def _new(make: Callable[[], Awaitable[LiveSession]]) -> tuple[LiveSession, bool]:
+    return await make(), False
+
+
+async def _forked(client: Client, made: Awaitable[tuple[LiveSession, bool]]) -> t.SessionResult:
+    live, duplicate = await made
     await _hold(client, live, None)
-    client.server.tell_created_soon(live, client.origin)
-    return session_result(client, live)
+    if not duplicate:
+        client.server.tell_created_soon(live, client.origin)
+    return session_result(client, live, duplicate=duplicate)
 
 
 async def _hold(

@@ -12,7 +12,6 @@ import msgspec
 
 from sessiond import config
 from sessiond.hub import kept, working
-from sessiond.hub.commands import command_of
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import at_the_leaf
@@ -55,7 +54,7 @@ def update(
         tokens=params.tokens, turns=params.turns, plan=params.plan, model=params.model,
         agent_name=params.agent_name, compress=_above(limits) if params.compress else None,
     )  # fmt: skip
-    command = command_of(m.UPDATE_STATE, params, live.session_id)
+    command = client.hub.commands.of(m.UPDATE_STATE, params, live.session_id)
     if params.tags is not None:
         tagged = _tagged(client, live, params.tags, change, params.id, command)
         return _updated(client, live, tagged, limits)
@@ -69,7 +68,7 @@ def begin_task(
 ) -> Coroutine[Any, Any, t.BeginTaskResult]:
     limits = _limits(client.server.chosen.state, params.limits)
     change = Update(decision=_decided(params.decision), turns=1, prune_above=_above(limits))
-    command = command_of(m.BEGIN_TASK, params, live.session_id)
+    command = client.hub.commands.of(m.BEGIN_TASK, params, live.session_id)
     return _begun(client, live, _recorded(client, live, [_draft(change, params.id)], command))
 
 

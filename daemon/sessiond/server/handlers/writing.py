@@ -5,7 +5,6 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET
 
-from sessiond.hub.commands import command_of
 from sessiond.hub.errors import EntryNotFound, InvalidRequest
 from sessiond.hub.live import MUCH_UNWRITTEN, LiveSession, Outcome
 from sessiond.hub.placing import AT_THE_LEAF, Placement, at_the_leaf
@@ -83,12 +82,12 @@ def label(client: Client, live: LiveSession, params: t.LabelParams) -> Pending:
     draft: dict[str, object] = {"type": "label", "targetId": params.target_id}
     if params.label:
         draft["label"] = params.label
-    return _change(client, live, draft, command_of(m.LABEL, params, live.session_id))
+    return _change(client, live, draft, client.hub.commands.of(m.LABEL, params, live.session_id))
 
 
 def rename(client: Client, live: LiveSession, params: t.RenameParams) -> Pending:
     draft: dict[str, object] = {"type": "session_info", "name": " ".join(params.title.split())}
-    return _change(client, live, draft, command_of(m.RENAME, params, live.session_id))
+    return _change(client, live, draft, client.hub.commands.of(m.RENAME, params, live.session_id))
 
 
 async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending:
@@ -104,7 +103,7 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
         draft: dict[str, object] = {
             "type": "custom", "customType": entries.TAGS_TYPE, "data": {"tags": kept},
         }  # fmt: skip
-        pending = _change(client, live, draft, command_of(m.TAG, params, live.session_id))
+        pending = _change(client, live, draft, client.hub.commands.of(m.TAG, params, live.session_id))
     except BaseException:
         live.changing.release()
         raise

@@ -48,6 +48,7 @@ def move_to_trash(
         "by": about.by,
         "cwd": about.cwd,
         "title": about.title,
+        "commandId": about.command_id,
     }
     target, note_path = _take_name(trash, source.name, json.dumps(note).encode(), calls)
     try:
@@ -159,7 +160,13 @@ def _trashed(path: Path) -> Trashed | None:
         size=status.st_size,
         reason=_text(note, "reason") or "",
         trashed_at=_text(note, "trashedAt") or _text(note, "modifiedAt") or _iso(status.st_mtime),
-        about=About(_text(note, "by") or "daemon", None, _text(note, "cwd"), _text(note, "title")),
+        about=About(
+            _text(note, "by") or "daemon",
+            None,
+            _text(note, "cwd"),
+            _text(note, "title"),
+            _text(note, "commandId"),
+        ),
         remains=() if origin is None else tuple(remains_of(Path(origin))),
     )
 

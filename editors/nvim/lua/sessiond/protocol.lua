@@ -13,6 +13,7 @@
 ---@field parentSession? string
 ---@field ephemeral? boolean Default `false`.
 ---@field terminal? sessiond.Terminal
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Where a client sits: what continue-recent is scoped to. The client says, the daemon has no terminal.
 ---@class (exact) sessiond.Terminal
@@ -25,6 +26,7 @@
 ---@class (exact) sessiond.SessionResult
 ---@field session sessiond.SessionInfo
 ---@field problems sessiond.Problem[]
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---What a picker shows of a session.
 ---@class (exact) sessiond.SessionInfo
@@ -93,6 +95,7 @@
 ---@field cwd string
 ---@field terminal? sessiond.Terminal
 ---@field create? boolean Default `true`.
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The chosen session and the reason.
 ---@class (exact) sessiond.ContinueResult
@@ -101,6 +104,7 @@
 ---@field created boolean
 ---@field problems sessiond.Problem[]
 ---@field former sessiond.FormerFolder[]
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---Why `session/continue` chose this session.
 ---@class (exact) sessiond.Because
@@ -698,6 +702,7 @@
 ---@field position? "at"|"before" Default `"at"`.
 ---@field cwd? string
 ---@field title? string
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Read session files of other programs: a file, a folder with all below it, or several of both.
 ---
@@ -963,6 +968,7 @@
 ---@class (exact) sessiond.MoveParams
 ---@field sessionId string 1 to 128 characters.
 ---@field cwd string
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Move a session to the trash, whoever has it open; `session/restore` is the way back.
 ---
@@ -972,12 +978,14 @@
 ---@field sessionId? string 1 to 128 characters.
 ---@field path? string
 ---@field reason? string Default `""`.
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Which session went, from where, and where in the trash it is.
 ---@class (exact) sessiond.DeleteResult
 ---@field sessionId string
 ---@field path? string Null for a session that lived in memory only.
 ---@field trashed string
+---@field duplicate? boolean Default `false`.
 
 ---Put a session of the trash back to where it was, byte for byte.
 ---
@@ -986,6 +994,7 @@
 ---@class (exact) sessiond.RestoreParams
 ---@field sessionId? string 1 to 128 characters.
 ---@field trashed? string
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Move to the trash the sessions to which nothing was written for long, or of which there are too many.
 ---
@@ -997,6 +1006,7 @@
 ---@field maxSessions? integer At least 0.
 ---@field tags? string[]
 ---@field dryRun? boolean Default `true`.
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---What was, or with `dryRun` would be, moved to the trash, what was spared, and how many sessions stay.
 ---@class (exact) sessiond.CleanupResult
@@ -1004,6 +1014,7 @@
 ---@field spared sessiond.SparedSession[]
 ---@field kept integer
 ---@field dryRun boolean
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---A session that went to the trash, or would: for its age, or because there were `maxSessions` newer ones.
 ---@class (exact) sessiond.CleanedSession
@@ -1027,6 +1038,7 @@
 ---@field trashed? string
 ---@field olderThanSeconds? integer At least 0.
 ---@field dryRun? boolean Default `true`.
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---What is gone for good, or with `dryRun` would be.
 ---@class (exact) sessiond.PurgeResult
@@ -1034,6 +1046,7 @@
 ---@field purgedBytes integer
 ---@field kept integer Sessions that stay in the trash.
 ---@field dryRun boolean
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---A session in the trash: what it was, why it went, when, and through whom.
 ---@class (exact) sessiond.TrashedSession
@@ -1066,10 +1079,12 @@
 ---@class (exact) sessiond.HistoryAddParams
 ---@field prompt string
 ---@field cwd? string
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Whether the prompt was added.
 ---@class (exact) sessiond.HistoryAddResult
 ---@field added boolean
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---The last prompts, newest first; with `cwd` those that were typed in one folder.
 ---@class (exact) sessiond.HistoryRecentParams
@@ -1126,6 +1141,7 @@
 ---@field dryRun? boolean Default `true`.
 ---@field graceSeconds? integer At least 0.
 ---@field workDoneToken? string|integer 1 to 128 characters.
+---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---What was, or with `dryRun` would be, put into the trash, and what stays.
 ---@class (exact) sessiond.BlobCollectResult
@@ -1136,6 +1152,7 @@
 ---@field missing sessiond.MissingBlob[]
 ---@field trashed? string The folder in the trash.
 ---@field dryRun boolean
+---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---One blob.
 ---@class (exact) sessiond.BlobInfo
