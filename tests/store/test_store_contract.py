@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sessiond.store.base import (
     Breadcrumb,
     Durability,
+    Hold,
     LogExists,
     LogNotFound,
     LogReadOnly,
+    Process,
     Store,
 )
 from sessiond.store.memory import MemoryStore
@@ -396,14 +398,40 @@ async def test_the_trash_keeps_every_log_of_the_same_name(store: Store) -> None:
     assert [b"".join(store.scan(place)) for place in places] == [b"0\n", b"1\n", b"2\n"]
 
 
-async def test_a_terminal_has_the_breadcrumb_it_was_given_last(store: Store) -> None:
-    assert await store.read_breadcrumb("tmux-%5") is None
+async def test_a_terminal_has_in_each_folder_the_breadcrumb_it_was_given_last_there(store: Store) -> None:
+    assert not await store.read_breadcrumbs("tmux-%5")
     await store.write_breadcrumb("tmux-%5", Breadcrumb(CWD, "/sessions/one.jsonl"))
     await store.write_breadcrumb("pts-3", Breadcrumb("/other", "/sessions/two.jsonl", "two"))
-    assert await store.read_breadcrumb("tmux-%5") == Breadcrumb(CWD, "/sessions/one.jsonl")
-    await store.write_breadcrumb("tmux-%5", Breadcrumb(CWD, "/sessions/three.jsonl", "three"))
-    assert await store.read_breadcrumb("tmux-%5") == Breadcrumb(CWD, "/sessions/three.jsonl", "three")
-    assert await store.read_breadcrumb("pts-3") == Breadcrumb("/other", "/sessions/two.jsonl", "two")
+    assert await store.read_breadcrumbs("tmux-%5") == [Breadcrumb(CWD, "/sessions/one.jsonl")]
+    other, again = (
+        Breadcrumb("/other", "/sessions/four.jsonl"),
+        Breadcrumb(CWD, "/sessions/three.jsonl", "three"),
+    )
+    await store.write_breadcrumb("tmux-%5", other)
+    await store.write_breadcrumb("tmux-%5", again)
+    assert await store.read_breadcrumbs("tmux-%5") == [again, other]
+    assert await store.read_breadcrumbs("pts-3") == [Breadcrumb("/other", "/sessions/two.jsonl", "two")]
+
+
+async def test_breadcrumbs_of_a_terminal_can_be_removed(store: Store) -> None:
+    for terminal in ("one", "two"):
+        await store.write_breadcrumb(terminal, Breadcrumb(CWD, "/sessions/one.jsonl"))
+    await store.remove_breadcrumbs("one")
+    await store.remove_breadcrumbs("never there")
+    assert not await store.read_breadcrumbs("one")
+    assert await store.read_breadcrumbs("two")
+
+
+async def test_a_hold_is_there_until_it_is_removed(store: Store) -> None:
+    first = Hold("tmux:%5@1", "tmux", Process(7, 81234, "boot"), {CWD: "one"})
+    second = Hold("tmux:%5@1", "tmux", Process(7, 81234, "boot"), {CWD: "one", "/other": "two"})
+    other = Hold("pts-3", "tty", Process(8, 5), {CWD: "three"})
+    for hold in (first, other, second):
+        await store.write_hold(hold)
+    assert {it.terminal_id: it for it in await store.read_holds()} == {"tmux:%5@1": second, "pts-3": other}
+    await store.remove_hold("tmux:%5@1")
+    await store.remove_hold("never there")
+    assert await store.read_holds() == [other]
 
 
 async def test_a_store_can_be_closed(store: Store) -> None:

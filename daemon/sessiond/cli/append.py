@@ -13,7 +13,7 @@ import time
 
 from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
-from sessiond.cli.chosen import session_id
+from sessiond.cli.chosen import session_id_to_write
 from sessiond.cli.naming import connect
 from sessiond.client.wire import Disconnected
 
@@ -71,7 +71,7 @@ def _conditions(given: Given) -> dict[str, Any]:
 
 def _send(given: Given, params: dict[str, Any]) -> str:
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
+        params["sessionId"] = session_id_to_write(daemon, given)
         try:
             return daemon.call_text("session/append", params)
         except Disconnected:

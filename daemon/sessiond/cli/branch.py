@@ -7,7 +7,7 @@ import sys
 from sessiond import human
 from sessiond.cli import leaving, progress, stdin
 from sessiond.cli.arguments import Usage
-from sessiond.cli.chosen import session_id
+from sessiond.cli.chosen import session_id, session_id_to_write
 from sessiond.cli.compact import show_summary
 from sessiond.cli.naming import connect
 from sessiond.text import one_line
@@ -40,7 +40,7 @@ def branch(given: Given) -> int:
     if (expected := given.text("expect")) is not None:
         params["expectedLeaf"] = expected
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
+        params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/branch", params))
             return 0

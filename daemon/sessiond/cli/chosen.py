@@ -19,10 +19,22 @@ if TYPE_CHECKING:
 
 
 def session_id(daemon: Daemon, given: Given) -> str:
-    """The id to send: as given, of the given file, or of this terminal's session."""
+    """Return the id to send: as given, of the given file, or of this terminal's session. Binds nothing."""
+    return _named(daemon, given) or _of_this_terminal(daemon)
+
+
+def session_id_to_write(daemon: Daemon, given: Given) -> str:
+    """Return the id as `session_id` does, for a command that writes.
+
+    A session that is found for this terminal becomes the terminal's own, so that the next command writes there, too.
+    """
+    return _named(daemon, given) or _of_this_terminal(daemon, bind=True)
+
+
+def _named(daemon: Daemon, given: Given) -> str | None:
     named = given.text("ID")
     if named is None:
-        return _of_this_terminal(daemon)
+        return None
     if "/" in named or named.endswith(".jsonl"):
         opened = daemon.call("session/open", {"path": os.path.abspath(named)})
         return str(opened["session"]["sessionId"])
@@ -61,8 +73,9 @@ def with_terminal(params: dict[str, Any]) -> dict[str, Any]:
     return params | {"terminal": here} if here else params
 
 
-def _of_this_terminal(daemon: Daemon) -> str:
-    found = daemon.call("session/continue", with_terminal({"cwd": os.getcwd(), "create": False}))
+def _of_this_terminal(daemon: Daemon, **more: bool) -> str:
+    params = {"cwd": os.getcwd(), "create": False, **more}
+    found = daemon.call("session/continue", with_terminal(params))
     session = found["session"]
     from sessiond.text import one_line
 

@@ -8,7 +8,7 @@ from sessiond import human
 from sessiond.cli import leaving, progress, stdin
 from sessiond.cli.arguments import Usage
 from sessiond.cli.bars import bar, percent
-from sessiond.cli.chosen import session_id
+from sessiond.cli.chosen import session_id, session_id_to_write
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
 from sessiond.text import lines, one_line
@@ -52,7 +52,7 @@ def compact(given: Given) -> int:
     if (summary := stdin.text(given, "summary")) is not None:
         params["summary"] = summary
     with connect() as daemon:
-        name = params["sessionId"] = session_id(daemon, given)
+        name = params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/compact", params))
             return 0

@@ -6,7 +6,7 @@ import sys
 
 from sessiond import human
 from sessiond.cli.arguments import Usage
-from sessiond.cli.chosen import session_id
+from sessiond.cli.chosen import session_id_to_write
 from sessiond.cli.columns import aligned
 from sessiond.cli.compact import chosen_settings
 from sessiond.cli.style import style_for
@@ -37,7 +37,7 @@ def configure(given: Given) -> int:
     if choice:
         params["autoCompact"] = choice
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
+        params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/configure", params))
             return 0

@@ -14,7 +14,8 @@ PIPE_CLOSED = 141
 
 MEANINGS: dict[int, str] = {
     DONE: "it is done",
-    REFUSED: "refused by the daemon; doctor: something is wrong; import: nothing could be imported",
+    REFUSED: "refused by the daemon; doctor: something is wrong; import: nothing could be imported;"
+    " terminal: there is none",
     USAGE: "the command line cannot be understood",
     UNAVAILABLE: "there is no daemon to talk to, or it went away before it answered",
     NONSENSE: "the answer makes no sense",

@@ -47,16 +47,19 @@ def last_here(cwd: str) -> str | None:
 
 
 def _left_behind(where: Places, terminal_id: str, cwd: str) -> str | None:
-    """The id in the breadcrumb of this terminal, if it is one of this folder."""
+    """Return the id in the breadcrumb of this terminal for this folder; None when there is none."""
     from sessiond.store.files import paths
 
     try:
         with open(f"{where.state}/terminal-sessions/{paths.terminal_name(terminal_id)}", "rb") as file:
-            lines = os.fsdecode(file.read(65_536)).split("\n")
+            records = os.fsdecode(file.read(65_536)).split("\n\n")
     except OSError:
         return None
-    known = len(lines) > 2 and lines[0] == cwd and paths.is_known_id(lines[2])
-    return lines[2] if known else None
+    for record in records:
+        lines = record.split("\n")
+        if lines[0] == cwd:
+            return lines[2] if len(lines) > 2 and paths.is_known_id(lines[2]) else None
+    return None
 
 
 def _may_run(where: Places) -> bool:

@@ -1,9 +1,12 @@
-"""Commands for the protocol itself: rpc, schema."""
+"""Commands for the protocol itself: rpc, schema, terminal."""
 
 from __future__ import annotations
 
+import sys
+
 from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
+from sessiond.cli.exits import DONE, REFUSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +22,8 @@ def rpc(given: Given) -> int:
     method = given.needed("METHOD")
     params = _params(given.text("PARAMS") or "{}")
     # To ask a daemon how it is, or to stop it, is no reason to start one.
-    with connect(autostart=not method.startswith("server/")) as daemon:
+    autostart = not method.startswith("server/")
+    with connect(autostart=autostart, greeting=None if method == "initialize" else _greeting()) as daemon:
         print(daemon.call_text(method, params))
     return 0
 
@@ -33,6 +37,35 @@ def schema(given: Given) -> int:
     text = msgspec.json.format(msgspec.json.encode(whole()), indent=2)
     print(text.decode())
     return 0
+
+
+def terminal(given: Given) -> int:
+    """Print the identity of the terminal that this command runs in. Asks no daemon."""
+    from sessiond.client.terminal import here
+
+    found = here()
+    if given.flag("json"):
+        import json  # noqa: TID251 - the thin client has no msgspec
+
+        print(json.dumps(found, ensure_ascii=False))
+    elif found is not None:
+        print(found["id"])
+    else:
+        print("This process has no terminal. To name one: SESSIOND_TERMINAL=NAME", file=sys.stderr)
+    return REFUSED if found is None else DONE
+
+
+def _greeting() -> dict[str, Any] | None:
+    """Return what `initialize` is to say of the terminal; None without one."""
+    from sessiond import __version__
+    from sessiond.client.terminal import here
+
+    if (found := here()) is None:
+        return None
+    return {
+        "clientInfo": {"name": "sessiond rpc", "version": __version__},
+        "initializationOptions": {"sessiond": {"terminal": found}},
+    }
 
 
 def _params(text: str) -> dict[str, Any]:

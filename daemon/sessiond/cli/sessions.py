@@ -14,7 +14,7 @@ import time
 
 from sessiond import human
 from sessiond.cli.arguments import Usage
-from sessiond.cli.chosen import home_of_session, session_id, where, with_terminal
+from sessiond.cli.chosen import home_of_session, session_id, session_id_to_write, where, with_terminal
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
 from sessiond.text import one_line
@@ -160,7 +160,7 @@ def tag(given: Given) -> int:
 
 def _change(given: Given, method: str, params: dict[str, Any]) -> int:
     with connect() as daemon:
-        params = {"sessionId": session_id(daemon, given)} | params
+        params = {"sessionId": session_id_to_write(daemon, given)} | params
         if given.flag("json"):
             print(daemon.call_text(method, params))
             return 0

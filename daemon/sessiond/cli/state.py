@@ -8,7 +8,7 @@ import time
 from sessiond import human
 from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
-from sessiond.cli.chosen import session_id
+from sessiond.cli.chosen import session_id, session_id_to_write
 from sessiond.cli.columns import aligned
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
@@ -16,9 +16,11 @@ from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from sessiond.cli.arguments import Given
+    from sessiond.client.blocking import Daemon
 
 _CHANGES = ("decide", "artifact", "plan", "tokens", "model", "agent", "compress")
 
@@ -37,15 +39,15 @@ def state(given: Given) -> int:
             raise Usage(f"--begin-task does not go with --{others[0]}", "Run one after the other.")
         return _begin_task(given)
     if changes:
-        return _show(given, "session/updateState", _change(given))
-    return _show(given, "session/state", {} if leaf is None else {"leafId": leaf})
+        return _show(given, "session/updateState", _change(given), session_id_to_write)
+    return _show(given, "session/state", {} if leaf is None else {"leafId": leaf}, session_id)
 
 
 def _begin_task(given: Given) -> int:
     """Print the lines for a system prompt, for scripts, and the rest on standard error."""
     params = _decision(given)
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
+        params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/beginTask", params))
             return 0
@@ -57,9 +59,9 @@ def _begin_task(given: Given) -> int:
     return 0
 
 
-def _show(given: Given, method: str, params: dict[str, Any]) -> int:
+def _show(given: Given, method: str, params: dict[str, Any], session: Callable[[Daemon, Given], str]) -> int:
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
+        params["sessionId"] = session(daemon, given)
         if given.flag("json"):
             print(daemon.call_text(method, params))
             return 0

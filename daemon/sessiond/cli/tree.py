@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sessiond.cli.arguments import Usage
-from sessiond.cli.chosen import session_id
+from sessiond.cli.chosen import session_id, session_id_to_write
 from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
 from sessiond.client.wire import RpcError
@@ -86,7 +86,7 @@ def label(given: Given) -> int:
     text = given.needed("TEXT")
     params: dict[str, Any] = {"targetId": given.needed("ENTRY"), "label": text or None}
     with connect() as daemon:
-        params["sessionId"] = session_id(daemon, given)
+        params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/label", params))
             return 0

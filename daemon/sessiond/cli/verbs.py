@@ -381,6 +381,14 @@ VERBS: dict[str, Verb] = {
         "PARAMS is a JSON object, or - to read it from standard input.",
         paged=True,
     ),
+    "terminal": Verb(
+        "Print the identity of this terminal, which its sessions are found by",
+        "raw:terminal",
+        (),
+        (JSON,),
+        "It asks no daemon. Without a terminal it prints nothing, or null with --json, and the exit code is 1. For"
+        " clients of your own: --json prints what the protocol calls a Terminal.",
+    ),
     "schema": Verb("Print the JSON Schema of the protocol", "raw:schema", paged=True),
     "serve": Verb(
         "Be the daemon (other commands start it by themselves)",

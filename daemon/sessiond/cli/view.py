@@ -38,7 +38,7 @@ def view(given: Given) -> int:
 
 async def _serve(session: str, port: int, show: Callable[[str], None]) -> None:
     async with asynchronous.connect(name="sessiond view") as daemon:
-        found = (await daemon.open(session)).session
+        found = (await daemon.open(session, bind=False)).session
         page = LivePage(port)
         followed = Followed(page.tell)
         server = threading.Thread(target=page.serve, args=(followed.page,), daemon=True)

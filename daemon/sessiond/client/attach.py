@@ -1,6 +1,7 @@
 """Standard input and output joined to the daemon, for editors that start their server: it may go and come back.
 
-Messages pass whole and unchanged, in order. When the daemon goes away, an editor that has sent `initialize` is
+Messages pass whole and in order, unchanged but for the terminal, which is declared for clients that do not
+(`declaration.py`). When the daemon goes away, an editor that has sent `initialize` is
 kept: a new one, started as soon as the editor asks for something, is told what the editor had said
 (`conversation.py`). A client without a handshake, such as a script, is told that the daemon went away.
 """
@@ -18,7 +19,9 @@ from typing import Final
 
 from sessiond.client.backoff import pauses
 from sessiond.client.conversation import Conversation
+from sessiond.client.declaration import Declaration
 from sessiond.client.dial import CannotConnect, connect, knock, look, read_endpoint
+from sessiond.client.terminal import here
 from sessiond.paths import Places, UnsafeFolder, places
 from sessiond.rpc.framing import Framer, FramingError, encode_frame
 from sessiond.rpc.large_texts import is_large_text
@@ -73,7 +76,7 @@ class _Attached:
         self._sink = sink
         self._where = where
         self._say = say
-        self._talk = Conversation()
+        self._talk = Conversation(declaration=Declaration(here()))
         self._from_editor = Framer(skips=is_large_text)
         self._source_open = True
         self._waiting: deque[bytes] = deque()  # bodies that no daemon has been given

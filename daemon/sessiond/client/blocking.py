@@ -1,8 +1,9 @@
 """The daemon as a plain blocking object: for the command line and for scripts that need no event loop.
 
 One request at a time over one connection; notifications that arrive meanwhile are kept for `notifications`.
-It connects again when a daemon has left without reading the request, and sends no `initialize`: session methods work
-without one (protocol.md). What a connection has open or subscribed to is not so on the next.
+It connects again when a daemon has left without reading the request, and sends `initialize` only when it is given
+what to say there: session methods work without one (protocol.md). What a connection has open or subscribed to is not
+so on the next.
 """
 
 from __future__ import annotations
@@ -44,18 +45,21 @@ PATIENCE = 10.0
 """Seconds that it has for one."""
 _STOPPING = 30.0
 _SIGN_OF_LIFE = "sign-of-life"
+_GREETING = "greeting"
 
 
-def connect(*, autostart: bool = True, where: Places | None = None) -> Daemon:
+def connect(
+    *, autostart: bool = True, where: Places | None = None, greeting: dict[str, Any] | None = None
+) -> Daemon:
     """Connect to the daemon of this user, or of the folders `where`; start it if need be and allowed.
 
-    Raises `CannotConnect`.
+    `greeting` is the params of an `initialize` to send first. Raises `CannotConnect`.
     """
     from sessiond.client.dial import connect as dial
     from sessiond.paths import places
 
     folders = where or places()
-    return Daemon(lambda: dial(folders, autostart=autostart))
+    return Daemon(lambda: dial(folders, autostart=autostart), greeting)
 
 
 def connect_to_any(where: Places | None = None) -> Daemon:
@@ -73,8 +77,9 @@ def connect_to_any(where: Places | None = None) -> Daemon:
 class Daemon:
     """A connection to the daemon, made by `dial`. A context manager; `close` may be called twice."""
 
-    def __init__(self, dial: Callable[[], socket.socket]) -> None:
+    def __init__(self, dial: Callable[[], socket.socket], greeting: dict[str, Any] | None = None) -> None:
         self._dial = dial
+        self._greeting = greeting
         self._connect()
         self._subscribed = False
         self._last_id = 0
@@ -137,6 +142,15 @@ class Daemon:
         self._sock.settimeout(SILENCE)
         self._asked_for_life = False
         self._reader = Reader(self._sock, self._ask_for_life)
+        if self._greeting is not None:
+            self._greet(self._greeting)
+
+    def _greet(self, params: dict[str, Any]) -> None:
+        """Say who this is; the answer is passed over, as every answer to another request is."""
+        import contextlib
+
+        with contextlib.suppress(Unread):  # it has left already, which the request finds, too
+            self._send({"jsonrpc": "2.0", "id": _GREETING, "method": "initialize", "params": params})
 
     def _ask_for_life(self) -> None:
         """Nothing came for a while: the request may take long, but then the daemon answers another one meanwhile."""

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw
 
+from sessiond.client.declaration import Declaration
 from sessiond.protocol import methods as m, types as t
 from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
@@ -76,6 +77,8 @@ class Conversation:
     """Whether the present daemon ends the connection because a message is too large for it."""
     is_over: bool = False
     """Whether the editor has said `exit`."""
+    declaration: Declaration = field(default_factory=lambda: Declaration(None))
+    """Adds the terminal to what the editor says."""
     _initialize: bytes | None = None
     _initialize_id: RequestId | None = None
     _initialized: bytes | None = None
@@ -107,8 +110,10 @@ class Conversation:
     def to_daemon(self, body: bytes) -> bytes | None:
         """What of a message of the editor is for the daemon: None if the question it answers went with another."""
         head = _head(body)
-        if head is None or head.method is not UNSET or head.id is UNSET or head.id not in self._questions:
+        if head is None or head.id is UNSET:
             return body
+        if head.method is not UNSET or head.id not in self._questions:
+            return self.declaration.added(head, body)
         theirs = self._questions.pop(head.id)
         if theirs is None:
             return None

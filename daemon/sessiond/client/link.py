@@ -191,7 +191,7 @@ class Link:
         for session_id in tuple(self.keeps_open):
             # One that is gone, or cannot be opened, is refused again to whoever asks for it.
             with contextlib.suppress(RemoteError):
-                await connection.call(m.OPEN.name, t.OpenParams(session_id=session_id))
+                await connection.call(m.OPEN.name, t.OpenParams(session_id=session_id, bind=False))
 
 
 class _Experimental(msgspec.Struct):

@@ -1,184 +1,221 @@
-"""Which terminal this process sits in: the identity that `session/continue` is scoped to.
+"""Which terminal this process runs in: the identity that breadcrumbs and holds belong to.
 
-The chain goes from the most lasting to the least: what `SESSIOND_TERMINAL` says, the pane of a multiplexer,
-the window of a terminal program, the tty (facts: pi-omp §2.14). A pane comes before the tty because it stays
-the same place when it is detached and attached elsewhere. Reads variables and `/proc`; never starts or asks
-another program, and imports next to nothing, since every command of the thin client passes here.
+The recipe is the one of protocol.md ("The identity of a terminal"), which editors and scripts follow, too. A
+variable such as `TMUX_PANE` is inherited by every terminal that is started from a pane, so it names this terminal
+only if the program that started this terminal has set it. Never starts or asks another program, and imports next to
+nothing, since every command of the thin client passes here.
 """
 # Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
-# ruff: noqa: PTH109, PTH110
+# ruff: noqa: PTH109
+
+from __future__ import annotations
 
 import os
 from binascii import crc32
-from collections.abc import Mapping
+
+from sessiond.client.first_process import FirstProcess, first_process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 # What `protocol.types.Terminal` allows in an id; importing that module would cost more than a whole command.
 _ALLOWED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%@+:-")
-_LONGEST = 128
+_MAX_ID_BYTES = 128
 
-# A program's variable, the kind it tells, and the variable that tells apart instances which number windows
-# alike.
-_PROGRAMS = (
-    ("KITTY_WINDOW_ID", "kitty", "KITTY_PID"),
-    ("WEZTERM_PANE", "wezterm", "WEZTERM_UNIX_SOCKET"),
-    ("TERM_SESSION_ID", "terminal", None),  # iTerm2 and Apple Terminal
-    ("WT_SESSION", "windows-terminal", None),
-    ("GNOME_TERMINAL_SCREEN", "gnome-terminal", None),
-    ("TILIX_ID", "tilix", None),
-    ("TERMINATOR_UUID", "terminator", None),
+_EDITOR_VARIABLES = ("NVIM", "VIM_TERMINAL", "INSIDE_EMACS", "ZED_TERM")
+"""Set for what runs in an editor: the variables of the terminal that the editor was started from are inherited."""
+
+
+class Row:
+    """A kind of terminal, and the variables that name one.
+
+    Attributes:
+        kind: what the wire calls it.
+        place: the variable that names the pane or window.
+        instance: the variable that tells apart programs which number their panes alike, or None.
+        programs: the values of `TERM_PROGRAM` that the program sets, or leaves as they were.
+        is_multiplexer: whether panes outlive the window that shows them.
+        names_server: whether the instance holds the process id of the program that starts the panes.
+    """
+
+    __slots__ = ("instance", "is_multiplexer", "kind", "names_server", "place", "programs")
+
+    def __init__(
+        self,
+        kind: str,
+        place: str,
+        instance: str | None = None,
+        *,
+        programs: tuple[str, ...] = (),
+        is_multiplexer: bool = False,
+        names_server: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.place = place
+        self.instance = instance
+        self.programs = programs
+        self.is_multiplexer = is_multiplexer
+        self.names_server = names_server
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that together name one terminal."""
+        return (self.place,) if self.instance is None else (self.place, self.instance)
+
+    @property
+    def marker(self) -> str:
+        """The variable that is set in every such terminal."""
+        return self.instance if self.kind == "screen" and self.instance else self.place
+
+    def values(self, environ: Mapping[str, str]) -> tuple[str, str | None]:
+        """Return the place and the instance that the variables tell; empty and None where they do not."""
+        place = environ.get(self.place, "")
+        instance = (environ.get(self.instance) or None) if self.instance else None
+        if self.kind == "tmux":
+            # TMUX is "<socket>,<server pid>,<session>"; panes are numbered anew by each server.
+            instance = (instance or "").rpartition(",")[0].rpartition(",")[2] or None
+        elif self.kind == "screen":
+            place = place or "0"
+        return place, instance
+
+    def name(self, environ: Mapping[str, str]) -> str:
+        """Return the id that the variables give, before it is made legal."""
+        place, instance = self.values(environ)
+        return f"{self.kind}:{place}@{instance}" if instance else f"{self.kind}:{place}"
+
+    def server(self, environ: Mapping[str, str]) -> int | None:
+        """Return the process id of the program that starts the panes, or None when the variables do not tell."""
+        if not self.names_server:
+            return None
+        digits = (self.values(environ)[1] or "").partition(".")[0]
+        return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 12 else None
+
+
+ROWS = (
+    Row("tmux", "TMUX_PANE", "TMUX", programs=("tmux",), is_multiplexer=True, names_server=True),
+    Row("screen", "WINDOW", "STY", is_multiplexer=True, names_server=True),
+    Row("kitty", "KITTY_WINDOW_ID", "KITTY_PID", programs=("kitty",), names_server=True),
+    Row("zellij", "ZELLIJ_PANE_ID", "ZELLIJ_SESSION_NAME", is_multiplexer=True),
+    Row("cmux", "CMUX_SURFACE_ID", is_multiplexer=True),
+    Row("wezterm", "WEZTERM_PANE", "WEZTERM_UNIX_SOCKET", programs=("WezTerm",)),
+    Row("terminal", "TERM_SESSION_ID", programs=("iTerm.app", "Apple_Terminal")),
+    Row("windows-terminal", "WT_SESSION"),
+    Row("gnome-terminal", "GNOME_TERMINAL_SCREEN"),
+    Row("tilix", "TILIX_ID"),
+    Row("terminator", "TERMINATOR_UUID"),
 )
-
-_EDITOR_MARKS = ("NVIM", "VIM_TERMINAL", "INSIDE_EMACS", "ZED_TERM")
-_EDITOR_PROGRAMS = ("vscode", "zed")
+"""In the order in which they are tried: first those whose program is known by its process id."""
 
 
 def here() -> dict[str, str | int] | None:
-    """The terminal of this process as the wire's `Terminal`, or None when it has none."""
-    return identify(os.environ, tty=_tty(), leader=leader(), cwd=_cwd())
+    """Return the terminal of this process as the wire's `Terminal`, or None when it has none."""
+    return identify(os.environ, _first_process(os.environ), cwd=_cwd())
 
 
 def identify(
-    environ: Mapping[str, str],
-    *,
-    tty: tuple[str, str] | None = None,
-    leader: int | None = None,
-    cwd: str | None = None,
+    environ: Mapping[str, str], first: FirstProcess | None = None, *, cwd: str | None = None
 ) -> dict[str, str | int] | None:
-    """The terminal that these facts speak of, `{id, kind, pid?, cwd?}`, or None when they speak of none.
+    """Return the terminal that these facts tell, `{id, kind, pid?, startTime?, cwd?}`, or None when there is none.
 
-    `tty` is the device's name without `/dev/`, and what tells its present use from an earlier one, for the
-    numbers of ttys are given out again: the session leader's start time in clock ticks since boot, or its
-    process id. `leader` is that process id: while it lives, the terminal does.
+    Args:
+        environ: the environment of the process that asks.
+        first: the first process of its terminal, or of its session.
+        cwd: its working directory.
     """
-    found = _given(environ) or _variables(environ, tty) or _device(tty)
+    found = _named(environ) or _by_parent(environ, first) or _by_environment(environ, first) or _device(first)
     if found is None:
         return None
     kind, name = found
     terminal: dict[str, str | int] = {"id": _legal(name), "kind": kind}
-    if leader is not None:
-        terminal["pid"] = leader
+    if first is not None:
+        terminal["pid"] = first.pid
+        if first.start_time is not None:
+            terminal["startTime"] = first.start_time
     if cwd is not None:
         terminal["cwd"] = cwd
     return terminal
 
 
-def leader() -> int | None:
-    """The process that this terminal lives and dies with, or None where no `/proc` tells.
-
-    That is the session leader. A leader outside of this container has no number here (`getsid` says 0), and one
-    that is gone has left its children to the terminal; then it is the oldest ancestor of the same session.
-    """
-    session = os.getsid(0)
-    if session and os.path.exists(f"/proc/{session}"):
-        return session
-    oldest, pid = None, os.getpid()
-    while pid and (facts := _stat(pid)) is not None and int(facts[3]) == session:
-        oldest, pid = pid, int(facts[1])
-    return oldest or session or None
+def _first_process(environ: Mapping[str, str]) -> FirstProcess:
+    row = None if _is_inside_editor(environ) else _row_by_environment(environ)
+    server = None if row is None else row.server(environ)
+    if row is None or server is None:
+        return first_process()
+    return first_process((server,), {name: environ[name] for name in row.variables if name in environ})
 
 
-def _given(environ: Mapping[str, str]) -> tuple[str, str] | None:
+def _named(environ: Mapping[str, str]) -> tuple[str, str] | None:
     name = environ.get("SESSIOND_TERMINAL")
     return ("named", name) if name else None
 
 
-def _variables(environ: Mapping[str, str], tty: tuple[str, str] | None) -> tuple[str, str] | None:
-    # The terminals inside an editor inherit the variables of the terminal that the editor was started from;
-    # all of them would be taken for that one. Their tty is their own, so it decides.
-    if tty is not None and _inside_editor(environ):
+def _by_parent(environ: Mapping[str, str], first: FirstProcess | None) -> tuple[str, str] | None:
+    """Return what the program that started this terminal has called it, when that program is known."""
+    if first is None or first.device is None or first.parent is None:
         return None
-    return _multiplexer(environ) or _program(environ)
+    given = environ if first.environ is None else first.environ
+    for row in _rows_in(given):
+        if _is_set_by_parent(row, given, first):
+            return row.kind, row.name(given)
+    return _device(first)
 
 
-def _inside_editor(environ: Mapping[str, str]) -> bool:
+def _is_set_by_parent(row: Row, given: Mapping[str, str], first: FirstProcess) -> bool:
+    if row.names_server:
+        return row.server(given) == first.parent
+    if first.parent_environ is None:
+        return False
+    return any(given.get(name) != first.parent_environ.get(name) for name in row.variables)
+
+
+def _by_environment(environ: Mapping[str, str], first: FirstProcess | None) -> tuple[str, str] | None:
+    """Return what the variables say by themselves, where nobody knows which program has set them."""
+    row = None if _is_inside_editor(environ) else _row_by_environment(environ)
+    return None if row is None else (row.kind, row.name(environ))
+
+
+def _row_by_environment(environ: Mapping[str, str]) -> Row | None:
+    """Return the only row whose variables are set; of inherited ones there is no telling."""
+    rows = list(_rows_in(environ))
+    rows = [it for it in rows if it.is_multiplexer] or rows
+    if len(rows) != 1:
+        return None
+    (row,) = rows
+    term, program = environ.get("TERM", ""), environ.get("TERM_PROGRAM", "")
+    is_innermost = row.is_multiplexer and term.startswith(("tmux", "screen"))
+    return row if not program or program in row.programs or is_innermost else None
+
+
+def _rows_in(environ: Mapping[str, str]) -> Iterator[Row]:
+    return (row for row in ROWS if environ.get(row.marker))
+
+
+def _is_inside_editor(environ: Mapping[str, str]) -> bool:
+    if environ.get("VSCODE_PID"):
+        return True  # its extensions, which have no terminal; its terminals do not get this variable
     if environ.get("TERM", "").startswith(("tmux", "screen")):
         return False  # a multiplexer was started in the editor's terminal and named itself
-    return environ.get("TERM_PROGRAM") in _EDITOR_PROGRAMS or any(environ.get(mark) for mark in _EDITOR_MARKS)
+    return environ.get("TERM_PROGRAM") in ("vscode", "zed") or any(map(environ.get, _EDITOR_VARIABLES))
 
 
-def _multiplexer(environ: Mapping[str, str]) -> tuple[str, str] | None:
-    if pane := environ.get("TMUX_PANE"):
-        # TMUX is "<socket>,<server pid>,<session>"; panes are numbered anew by each server.
-        server = environ.get("TMUX", "").rpartition(",")[0].rpartition(",")[2]
-        return "tmux", _of("tmux", pane, server)
-    if pane := environ.get("ZELLIJ_PANE_ID"):
-        return "zellij", _of("zellij", pane, environ.get("ZELLIJ_SESSION_NAME"))
-    if screen := environ.get("STY"):
-        return "screen", _of("screen", environ.get("WINDOW") or "0", screen)
-    if surface := environ.get("CMUX_SURFACE_ID"):
-        return "cmux", _of("cmux", surface, None)
-    return None
-
-
-def _program(environ: Mapping[str, str]) -> tuple[str, str] | None:
-    for variable, kind, instance in _PROGRAMS:
-        if value := environ.get(variable):
-            return kind, _of(kind, value, environ.get(instance) if instance else None)
-    return None
-
-
-def _device(tty: tuple[str, str] | None) -> tuple[str, str] | None:
-    if tty is None:
+def _device(first: FirstProcess | None) -> tuple[str, str] | None:
+    if first is None or first.device is None:
         return None
-    name, use = tty
-    return "tty", _of("tty", name.replace("/", "-"), use)
-
-
-def _of(kind: str, place: str, instance: str | None) -> str:
-    return f"{kind}:{place}@{instance}" if instance else f"{kind}:{place}"
+    # Device numbers are given out again. Without /proc the process id tells two uses apart nearly as well.
+    use = f"pid{first.pid}" if first.start_time is None else str(first.start_time)
+    return "tty", f"tty:{first.device}@{use}"
 
 
 def _legal(name: str) -> str:
-    """The name with what an id may not hold as `%XX`; a long one is cut and ends in a checksum."""
+    """Return the name with what an id may not hold as `%XX`; a long one is cut and ends in a checksum."""
     raw = name.encode("utf-8", "surrogateescape")
     text = "".join(chr(byte) if byte in _ALLOWED else f"%{byte:02X}" for byte in raw)
     if text.startswith("."):
         text = "%2E" + text[1:]  # the id becomes a file name: never hidden, never a parent folder
-    if len(text) > _LONGEST:
-        text = f"{text[: _LONGEST - 9]}+{crc32(raw):08x}"
+    if len(text) > _MAX_ID_BYTES:
+        text = f"{text[: _MAX_ID_BYTES - 9]}+{crc32(raw):08x}"
     return text
-
-
-def _tty() -> tuple[str, str] | None:
-    leader = os.getsid(0)
-    try:
-        with open(f"/proc/{leader}/stat", "rb") as file:
-            controlling, started = leader_facts(file.read())
-    except OSError:
-        # No /proc (macOS): the leader's process id tells two uses of a tty apart nearly as well.
-        controlling, started = None, f"pid{leader}"
-    name = _open_tty() or controlling
-    return None if name is None else (name, started)
-
-
-def leader_facts(stat: bytes) -> tuple[str | None, str]:
-    """The pseudo-terminal, if any, and the start time in a session leader's `/proc/<pid>/stat` (7, 22)."""
-    fields = _fields(stat)
-    device = int(fields[4])
-    pty = f"pts/{os.minor(device)}" if 136 <= os.major(device) <= 143 else None
-    return pty, fields[19].decode("ascii")
-
-
-def _stat(pid: int) -> list[bytes] | None:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return _fields(file.read())
-    except OSError:
-        return None
-
-
-def _fields(stat: bytes) -> list[bytes]:
-    """Field 3 and what follows; the command in field 2 may hold spaces and brackets, so its end is looked for."""
-    return stat.rpartition(b")")[2].split()
-
-
-def _open_tty() -> str | None:
-    for descriptor in (0, 2, 1):
-        try:
-            return os.ttyname(descriptor).removeprefix("/dev/")
-        except OSError:
-            continue
-    return None
 
 
 def _cwd() -> str | None:

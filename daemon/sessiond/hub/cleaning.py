@@ -13,7 +13,7 @@ from sessiond.hub.keeping import Keeping
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.opened import OpenSessions
-from sessiond.hub.recent import Terminals
+from sessiond.hub.terminals import Terminals
 from sessiond.protocol import types as t
 from sessiond.session import entries, retention
 from sessiond.session.retention import Policy

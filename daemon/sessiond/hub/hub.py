@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from sessiond import config
-from sessiond.hub import catalogue, clock, placing, recent
+from sessiond.hub import catalogue, clock, placing
 from sessiond.hub.automatic import AutoCompaction
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.branching import Branches
@@ -34,6 +34,7 @@ from sessiond.hub.making import Making, new_session_id
 from sessiond.hub.opened import Load, OpenSessions
 from sessiond.hub.room import Room
 from sessiond.hub.summarizing import Summarizers
+from sessiond.hub.terminals import Terminals
 from sessiond.hub.trash import Trash
 from sessiond.paths import Places
 from sessiond.protocol import methods as m, types as t
@@ -72,7 +73,7 @@ class Hub:
     ) -> None:
         chosen = chosen or config.Config()
         self.draining = False
-        self.terminals = recent.Terminals()
+        self.terminals = Terminals(files)
         self.lineage = Lineage(self._all_sessions)
         self._files = files
         self._memory = memory
@@ -313,6 +314,7 @@ class Hub:
     async def sweep(self) -> None:
         """Take in what other programs wrote to open sessions, and let go of sessions that nobody uses."""
         await self.room.look()
+        await self.terminals.sweep()
         for number, live in enumerate(self.open_sessions(), 1):
             if number % SWEPT_TOGETHER == 0:
                 await asyncio.sleep(0)

@@ -10,7 +10,7 @@ Every method that touches the disk may raise `StorageFailed` (`StorageFull` when
 import asyncio
 import errno
 import resource
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, NamedTuple, Protocol
 
@@ -216,6 +216,38 @@ class Breadcrumb:
     session_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process, named so that no later one is taken for it.
+
+    Attributes:
+        pid: its process id.
+        start_time: when it started: clock ticks after boot or, without a boot id, seconds since 1970.
+        boot_id: what names this run of the machine; None on systems that do not tell.
+    """
+
+    pid: int
+    start_time: int
+    boot_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The sessions that a living terminal holds, by folder.
+
+    Attributes:
+        terminal_id: the terminal.
+        kind: the kind of the terminal, as its client named it.
+        process: the first process of the terminal: the hold ends with it.
+        sessions: session ids by absolute folder; the last one used comes last.
+    """
+
+    terminal_id: str
+    kind: str
+    process: Process
+    sessions: Mapping[str, str]
+
+
 class Log(Protocol):
     """The lines of one session, open."""
 
@@ -419,11 +451,29 @@ class Store(Protocol):
     async def free_bytes(self) -> int | None:
         """How much may still be written where new sessions go; None when nobody knows."""
 
-    async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
-        """What this terminal had last, or None."""
+    async def read_breadcrumbs(self, terminal_id: str) -> Sequence[Breadcrumb]:
+        """Return what this terminal had, one a folder, the last one written first."""
 
     async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
-        """Remember what this terminal has now, replacing what it had."""
+        """Remember what this terminal has now in a folder, replacing what it had there."""
+
+    async def remove_breadcrumbs(self, terminal_id: str) -> None:
+        """Forget what this terminal had, as when the terminal has ended and its id never comes again."""
+
+    async def remove_old_breadcrumbs(self, max_age: float, living: Collection[str]) -> int:
+        """Forget terminals whose breadcrumbs are older than `max_age` seconds; return how many.
+
+        Those whose ids are in `living` stay.
+        """
+
+    async def read_holds(self) -> Sequence[Hold]:
+        """Return all holds on disk. A damaged one is left out, kept where it is, and reported to the log."""
+
+    async def write_hold(self, hold: Hold) -> None:
+        """Store a hold, replacing the terminal's previous one. Raises `StorageFailed`."""
+
+    async def remove_hold(self, terminal_id: str) -> None:
+        """Remove the hold of a terminal, if there is one. Raises `StorageFailed`."""
 
     async def close(self) -> None:
         """Let go of threads, once every log is closed."""

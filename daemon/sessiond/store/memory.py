@@ -5,7 +5,7 @@ No other program can reach these bytes, so there is never drift and nothing is e
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -15,6 +15,7 @@ from sessiond.store.base import (
     Breadcrumb,
     Changes,
     Durability,
+    Hold,
     Log,
     LogExists,
     LogNotFound,
@@ -40,7 +41,8 @@ class MemoryStore:
         self._contents: dict[str, _Content] = {}
         self._kept: dict[str, bytes] = {}
         self._trashed: dict[str, Trashed] = {}
-        self._breadcrumbs: dict[str, Breadcrumb] = {}
+        self._breadcrumbs: dict[str, list[Breadcrumb]] = {}
+        self._holds: dict[str, Hold] = {}
         self.blobs = MemoryBlobs(self._kept)
 
     def keeps(self, ref: str) -> bool:
@@ -166,11 +168,27 @@ class MemoryStore:
     async def free_bytes(self) -> None:
         return None
 
-    async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
-        return self._breadcrumbs.get(terminal_id)
+    async def read_breadcrumbs(self, terminal_id: str) -> Sequence[Breadcrumb]:
+        return list(self._breadcrumbs.get(terminal_id, ()))
 
     async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
-        self._breadcrumbs[terminal_id] = crumb
+        others = [it for it in self._breadcrumbs.get(terminal_id, ()) if it.cwd != crumb.cwd]
+        self._breadcrumbs[terminal_id] = [crumb, *others]
+
+    async def remove_breadcrumbs(self, terminal_id: str) -> None:
+        self._breadcrumbs.pop(terminal_id, None)
+
+    async def remove_old_breadcrumbs(self, max_age: float, living: Collection[str]) -> int:
+        return 0  # they end with the process
+
+    async def read_holds(self) -> Sequence[Hold]:
+        return list(self._holds.values())
+
+    async def write_hold(self, hold: Hold) -> None:
+        self._holds[hold.terminal_id] = hold
+
+    async def remove_hold(self, terminal_id: str) -> None:
+        self._holds.pop(terminal_id, None)
 
     async def close(self) -> None:
         """Nothing to let go of: the logs stay until the store itself is dropped."""

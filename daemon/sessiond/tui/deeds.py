@@ -182,7 +182,7 @@ class Deeds:
 
     async def open(self) -> None:
         if (chosen := await self._browser.pick()) is not None:
-            self._opened((await self._browser.daemon.open(chosen)).session)
+            self._opened((await self._browser.daemon.open(chosen, bind=False)).session)
 
     async def refresh(self) -> None:
         await self._browser.start_daemon()

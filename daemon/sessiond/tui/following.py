@@ -93,7 +93,7 @@ class Following:
             session_id = self._session_id
             self._notes = daemon.notifications(*_NEWS)
             try:
-                session = (await daemon.open(session_id)).session
+                session = (await daemon.open(session_id, bind=False)).session
                 if session_id == self._session_id:
                     daemon.keep_open(session_id)
                     follower.attached(session)

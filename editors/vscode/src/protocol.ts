@@ -25,15 +25,22 @@ export interface CreateParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Where a client sits: what continue-recent is scoped to. The client says, the daemon has no terminal. */
+/**
+ * The terminal that a client runs in: what breadcrumbs and holds belong to.
+ *
+ * `id` is computed by the recipe under "The identity of a terminal". `pid` is the first process of the terminal, its
+ * session leader, and `startTime` the start time of that process as field 22 of `/proc/PID/stat` has it.
+ */
 export interface Terminal {
   /** 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`. */
   id: string;
   /** Default `"tty"`. */
   kind?: string;
   cwd?: string | null;
-  /** Session leader: while it lives, its session is taken. At least 1. */
+  /** While it runs, no other terminal is given the session. At least 1. */
   pid?: number | null;
+  /** Clock ticks after boot; tells a reused `pid` apart. At least 0. */
+  startTime?: number | null;
 }
 
 /** A session and what is wrong with its file, if anything. */
@@ -109,13 +116,16 @@ export interface Problem {
 /**
  * Open a session by id or by path, and subscribe to it.
  *
- * A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix.
+ * A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix. With `bind`
+ * false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
  */
 export interface OpenParams {
   /** 1 to 128 characters. */
   sessionId?: string | null;
   path?: string | null;
   terminal?: Terminal | null;
+  /** Default `true`. */
+  bind?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -137,15 +147,18 @@ export interface CloseResult {
 /**
  * Find the session that this terminal should go on with, and open it.
  *
- * First the terminal's own breadcrumb, then the most recently updated session of `cwd` that no other living terminal
- * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
+ * First the terminal's own breadcrumb for `cwd`, then the most recently updated session of `cwd` that no other living
+ * terminal holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
  * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
+ * `bind` says whether the terminal remembers and holds the session; the default is the value of `create`. A session
+ * that another terminal holds is never bound. Without a terminal sessions without a message count, too.
  */
 export interface ContinueParams {
   cwd: string;
   terminal?: Terminal | null;
   /** Default `true`. */
   create?: boolean;
+  bind?: boolean | null;
   /** 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
@@ -2426,7 +2439,8 @@ export interface Requests {
   /**
    * Open a session by id or by path, and subscribe to it.
    *
-   * A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix.
+   * A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix. With `bind`
+   * false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
    */
   "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" };
   /** Stop using a session. Closing a draft as its last client moves the draft to the trash. */
@@ -2434,9 +2448,11 @@ export interface Requests {
   /**
    * Find the session that this terminal should go on with, and open it.
    *
-   * First the terminal's own breadcrumb, then the most recently updated session of `cwd` that no other living terminal
-   * holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
+   * First the terminal's own breadcrumb for `cwd`, then the most recently updated session of `cwd` that no other living
+   * terminal holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
    * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
+   * `bind` says whether the terminal remembers and holds the session; the default is the value of `create`. A session
+   * that another terminal holds is never bound. Without a terminal sessions without a message count, too.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "idReused" | "draining" };
   /**

@@ -31,14 +31,19 @@ class SessionMethods(Methods):
         )
         return await self.call(m.CREATE, params)
 
-    async def open(self, session_id: str | None = None, *, path: str | None = None) -> t.SessionResult:
-        return await self.call(m.OPEN, t.OpenParams(session_id=session_id, path=path))
+    async def open(
+        self, session_id: str | None = None, *, path: str | None = None, bind: bool = True
+    ) -> t.SessionResult:
+        return await self.call(m.OPEN, t.OpenParams(session_id=session_id, path=path, bind=bind))
 
     async def close(self, session_id: str) -> t.CloseResult:
         return await self.call(m.CLOSE, t.CloseParams(session_id=session_id))
 
-    async def continue_session(self, cwd: str | None = None, *, create: bool = True) -> t.ContinueResult:
-        return await self.call(m.CONTINUE, t.ContinueParams(cwd=cwd or str(Path.cwd()), create=create))
+    async def continue_session(
+        self, cwd: str | None = None, *, create: bool = True, bind: bool | None = None
+    ) -> t.ContinueResult:
+        params = t.ContinueParams(cwd=cwd or str(Path.cwd()), create=create, bind=bind)
+        return await self.call(m.CONTINUE, params)
 
     async def list_sessions(
         self,

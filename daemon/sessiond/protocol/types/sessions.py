@@ -44,12 +44,14 @@ class SessionResult(Wire, frozen=True):
 class OpenParams(Params, frozen=True):
     """Open a session by id or by path, and subscribe to it.
 
-    A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix.
+    A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix. With `bind`
+    false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
     """
 
     session_id: SessionId | None = None
     path: str | None = None
     terminal: Terminal | None = None
+    bind: bool = True
 
 
 class CloseParams(Params, frozen=True):
@@ -68,15 +70,23 @@ class CloseResult(Wire, frozen=True):
 class ContinueParams(Params, frozen=True):
     """Find the session that this terminal should go on with, and open it.
 
-    First the terminal's own breadcrumb, then the most recently updated session of `cwd` that no other living terminal
-    holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
+    First the terminal's own breadcrumb for `cwd`, then the most recently updated session of `cwd` that no other living
+    terminal holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
     says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
+    `bind` says whether the terminal remembers and holds the session; the default is the value of `create`. A session
+    that another terminal holds is never bound. Without a terminal sessions without a message count, too.
     """
 
     cwd: str
     terminal: Terminal | None = None
     create: bool = True
+    bind: bool | None = None
     command_id: CommandId | None = None
+
+    @property
+    def binds(self) -> bool:
+        """Whether the terminal is to remember the session."""
+        return self.create if self.bind is None else self.bind
 
 
 class Because(Wire, frozen=True):

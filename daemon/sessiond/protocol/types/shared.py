@@ -96,12 +96,17 @@ class Problem(Wire, frozen=True):
 
 
 class Terminal(Wire, frozen=True):
-    """Where a client sits: what continue-recent is scoped to. The client says, the daemon has no terminal."""
+    """The terminal that a client runs in: what breadcrumbs and holds belong to.
+
+    `id` is computed by the recipe under "The identity of a terminal". `pid` is the first process of the terminal, its
+    session leader, and `startTime` the start time of that process as field 22 of `/proc/PID/stat` has it.
+    """
 
     id: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._%@+:-]+$")]
     kind: str = "tty"
     cwd: str | None = None
-    pid: Annotated[int, Meta(ge=1)] | None = None  # session leader: while it lives, its session is taken
+    pid: Annotated[int, Meta(ge=1)] | None = None  # while it runs, no other terminal is given the session
+    start_time: Annotated[int, Meta(ge=0)] | None = None  # clock ticks after boot; tells a reused `pid` apart
 
 
 class Origin(Wire, frozen=True):

@@ -15,7 +15,7 @@ from sessiond.server.order import Effect
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
     live, duplicate = await client.hub.making.create(params)
-    await _hold(client, live, params.terminal, cwd=params.cwd)
+    await _hold(client, live, params.terminal or client.terminal, cwd=params.cwd)
     if not duplicate:
         client.server.tell_created_soon(live, client.origin)
     return session_result(client, live, duplicate=duplicate)
@@ -23,7 +23,7 @@ async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
 
 async def open_(client: Client, live: LiveSession, params: t.OpenParams) -> t.SessionResult:
     live = await client.hub.reopen_replaced(live)
-    await _hold(client, live, params.terminal)
+    await _hold(client, live, (params.terminal or client.terminal) if params.bind else None)
     return session_result(client, live)
 
 
@@ -38,7 +38,8 @@ async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.
 async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResult:
     terminal = params.terminal or client.terminal
     went = await client.hub.making.go_on(params, terminal)
-    await _hold(client, went.live, terminal, cwd=params.cwd)
+    binds = params.binds and not went.is_held_by_another
+    await _hold(client, went.live, terminal if binds else None, cwd=params.cwd)
     if went.created and not went.duplicate:
         client.server.tell_created_soon(went.live, client.origin)
     found = session_result(client, went.live)
@@ -87,7 +88,7 @@ async def _new(make: Callable[[], Awaitable[LiveSession]]) -> tuple[LiveSession,
 
 async def _forked(client: Client, made: Awaitable[tuple[LiveSession, bool]]) -> t.SessionResult:
     live, duplicate = await made
-    await _hold(client, live, None)
+    await _hold(client, live, client.terminal)
     if not duplicate:
         client.server.tell_created_soon(live, client.origin)
     return session_result(client, live, duplicate=duplicate)
@@ -96,13 +97,12 @@ async def _forked(client: Client, made: Awaitable[tuple[LiveSession, bool]]) -> 
 async def _hold(
     client: Client, live: LiveSession, terminal: t.Terminal | None, *, cwd: str | None = None
 ) -> None:
-    """The client has the session open now: its terminal remembers, and it hears of changes.
+    """Note that the client has the session open; bind it to `terminal`, if any; let the client hear of changes.
 
     It hears of nothing before its reply: between the subscription and the reply nothing is awaited.
     """
     if not client.connection.closing:
         live.holders.add(client.client_id)
-    terminal = terminal or client.terminal
     if terminal is not None:
         where = cwd or terminal.cwd or (live.tree.header.cwd if live.tree.header is not None else "")
         await client.hub.continuing.remember(terminal, where, live)

@@ -1,33 +1,98 @@
-"""Which session each terminal had last: one small file a terminal, of two lines or three.
+"""Which session each terminal had last in each folder: one small file a terminal, the last folder used first.
 
-The first two lines, folder and path, are the seed's (oh-my-pi); the third, the session's id, is ours.
-Reading is lenient: whatever is no breadcrumb is none.
+A file holds records of two lines or three, with an empty line between records. The first two lines of a record,
+folder and path, are the seed's (oh-my-pi); the third, the session's id, is ours. So a file with one record is what
+the seed writes. Reading is lenient: whatever is no record is skipped.
 """
 
 import os
+import time
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from sessiond.store.base import Breadcrumb
 from sessiond.store.files import paths
 from sessiond.store.files.folders import make_folder, new_file, sync_folder, temporary
 from sessiond.store.files.syscalls import Syscalls, refusals_of
 
+MAX_FOLDERS: Final = 200
+"""Folders that are remembered of one terminal; the one that was used longest ago is forgotten."""
+
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_LONGEST = 64 * 1024  # bytes; two paths and an id are far shorter
+_MAX_BYTES = 64 * 1024
 
 
-def read_breadcrumb(folder: Path, terminal_id: str) -> Breadcrumb | None:
-    """What a terminal had last, None when nothing is known or the file is garbage."""
+def read_breadcrumbs(folder: Path, terminal_id: str) -> list[Breadcrumb]:
+    """Return what a terminal had, one a folder; empty when nothing is known or the file is garbage."""
     try:
         fd = os.open(folder / paths.terminal_name(terminal_id), _FLAGS)
     except OSError:
-        return None
+        return []
     try:
-        lines = os.read(fd, _LONGEST).split(b"\n")
+        data = os.read(fd, _MAX_BYTES)
     except OSError:
-        return None
+        return []
     finally:
         os.close(fd)
+    found: dict[str, Breadcrumb] = {}
+    for record in data.split(b"\n\n"):
+        crumb = _breadcrumb(record.split(b"\n"))
+        if crumb is not None:
+            found.setdefault(crumb.cwd, crumb)
+    return list(found.values())
+
+
+def write_breadcrumb(folder: Path, terminal_id: str, crumb: Breadcrumb, calls: Syscalls) -> None:
+    """Replace what a terminal had in the folder of `crumb`, at once and durably.
+
+    A folder or path that does not fit in a line is not remembered, and then neither is what was there
+    before, which would be wrong now.
+    """
+    path = folder / paths.terminal_name(terminal_id)
+    others = [it for it in read_breadcrumbs(folder, terminal_id) if it.cwd != crumb.cwd]
+    with refusals_of(path):
+        make_folder(folder, calls)
+        records = _fitting(_lines(it) for it in (crumb, *others))
+        if not records:
+            path.unlink(missing_ok=True)
+            return
+        temp = temporary(path)
+        os.close(new_file(temp, [b"\n".join(records)], calls))
+        try:
+            calls.rename(temp, path)
+        except OSError:
+            temp.unlink()
+            raise
+        sync_folder(folder, calls)
+
+
+def remove_breadcrumbs(folder: Path, terminal_id: str) -> None:
+    """Remove the file of a terminal, if there is one."""
+    path = folder / paths.terminal_name(terminal_id)
+    with refusals_of(path):
+        path.unlink(missing_ok=True)
+
+
+def remove_old_breadcrumbs(folder: Path, max_age: float, living: Collection[str]) -> int:
+    """Remove the files that were not written for `max_age` seconds, but those of `living`; return how many."""
+    kept = {paths.terminal_name(it) for it in living}
+    oldest, removed = time.time() - max_age, 0
+    try:
+        with os.scandir(folder) as entries:
+            found = [it for it in entries if it.name not in kept and not it.name.startswith(".")]
+    except FileNotFoundError:
+        return 0
+    for entry in found:
+        with suppress(FileNotFoundError), refusals_of(Path(entry.path)):
+            if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < oldest:
+                os.unlink(entry.path)  # noqa: PTH108 - what scandir gave
+                removed += 1
+    return removed
+
+
+def _breadcrumb(lines: Sequence[bytes]) -> Breadcrumb | None:
     if len(lines) < 2 or not all(line.startswith(b"/") and b"\0" not in line for line in lines[:2]):
         return None
     session_id = os.fsdecode(lines[2]) if len(lines) > 2 else ""
@@ -38,27 +103,17 @@ def read_breadcrumb(folder: Path, terminal_id: str) -> Breadcrumb | None:
     )
 
 
-def write_breadcrumb(folder: Path, terminal_id: str, crumb: Breadcrumb, calls: Syscalls) -> None:
-    """Replace what a terminal had, at once and durably.
-
-    A folder or path that does not fit in a line is not remembered, and then neither is what was there
-    before, which would be wrong now.
-    """
-    path = folder / paths.terminal_name(terminal_id)
-    with refusals_of(path):
-        make_folder(folder, calls)
-        lines = _lines(crumb)
-        if lines is None:
-            path.unlink(missing_ok=True)
-            return
-        temp = temporary(path)
-        os.close(new_file(temp, [lines], calls))
-        try:
-            calls.rename(temp, path)
-        except OSError:
-            temp.unlink()
-            raise
-        sync_folder(folder, calls)
+def _fitting(records: Iterable[bytes | None]) -> list[bytes]:
+    """Return the records that have lines, as many as a file may hold."""
+    kept: list[bytes] = []
+    size = 0
+    for record in records:
+        if record is not None:
+            size += len(record) + 1
+            if size > _MAX_BYTES or len(kept) == MAX_FOLDERS:
+                break
+            kept.append(record)
+    return kept
 
 
 def _lines(crumb: Breadcrumb) -> bytes | None:

@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +20,7 @@ from sessiond.store.base import (
     UNKNOWN,
     About,
     Breadcrumb,
+    Hold,
     Log,
     LogExists,
     LogNotFound,
@@ -29,7 +30,7 @@ from sessiond.store.base import (
     Trashed,
 )
 from sessiond.store.blobs import BlobSource
-from sessiond.store.files import breadcrumbs, paths
+from sessiond.store.files import breadcrumbs, holds, paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root
 from sessiond.store.files.descriptors import Descriptors
@@ -56,7 +57,7 @@ _T = TypeVar("_T")
 
 
 class FileStore:
-    """`data` holds `sessions/`, `drafts/`, `blobs/` and `trash/`, `state` holds `terminal-sessions/`.
+    """`data` holds `sessions/`, `drafts/`, `blobs/`, `trash/`; `state` `terminal-sessions/`, `terminal-holds/`.
 
     A draft lies in `drafts/` in a folder of the same name as it will have in `sessions/`, so that promoting
     it is one rename and needs no knowledge of what is in it. `roots` are folders of other programs: their logs
@@ -80,6 +81,8 @@ class FileStore:
         self._drafts = data / "drafts"
         self._trash = data / "trash"
         self._terminals = state / "terminal-sessions"
+        self._holds = state / "terminal-holds"
+        self._writing_terminals = asyncio.Lock()
         self._roots = (
             Root(str(self._drafts), draft=True),
             Root(str(self._sessions)),
@@ -190,13 +193,34 @@ class FileStore:
     async def free_bytes(self) -> int | None:
         return await self._in_pool(partial(free_bytes, self._sessions))
 
-    async def read_breadcrumb(self, terminal_id: str) -> Breadcrumb | None:
-        return await self._in_pool(partial(breadcrumbs.read_breadcrumb, self._terminals, terminal_id))
+    async def read_breadcrumbs(self, terminal_id: str) -> Sequence[Breadcrumb]:
+        return await self._in_pool(partial(breadcrumbs.read_breadcrumbs, self._terminals, terminal_id))
 
     async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
-        await self._in_pool(
-            partial(breadcrumbs.write_breadcrumb, self._terminals, terminal_id, crumb, self._calls)
-        )
+        async with self._writing_terminals:  # what is there is read, and written again with more
+            await self._in_pool(
+                partial(breadcrumbs.write_breadcrumb, self._terminals, terminal_id, crumb, self._calls)
+            )
+
+    async def remove_breadcrumbs(self, terminal_id: str) -> None:
+        async with self._writing_terminals:
+            await self._in_pool(partial(breadcrumbs.remove_breadcrumbs, self._terminals, terminal_id))
+
+    async def remove_old_breadcrumbs(self, max_age: float, living: Collection[str]) -> int:
+        async with self._writing_terminals:
+            remove = partial(breadcrumbs.remove_old_breadcrumbs, self._terminals, max_age, living)
+            return await self._in_pool(remove)
+
+    async def read_holds(self) -> Sequence[Hold]:
+        return await self._in_pool(partial(holds.read_holds, self._holds))
+
+    async def write_hold(self, hold: Hold) -> None:
+        async with self._writing_terminals:
+            await self._in_pool(partial(holds.write_hold, self._holds, hold, self._calls))
+
+    async def remove_hold(self, terminal_id: str) -> None:
+        async with self._writing_terminals:
+            await self._in_pool(partial(holds.remove_hold, self._holds, terminal_id, self._calls))
 
     async def close(self) -> None:
         await asyncio.to_thread(self._pool.shutdown)

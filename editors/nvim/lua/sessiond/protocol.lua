@@ -15,12 +15,16 @@
 ---@field terminal? sessiond.Terminal
 ---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
----Where a client sits: what continue-recent is scoped to. The client says, the daemon has no terminal.
+---The terminal that a client runs in: what breadcrumbs and holds belong to.
+---
+---`id` is computed by the recipe under "The identity of a terminal". `pid` is the first process of the terminal, its
+---session leader, and `startTime` the start time of that process as field 22 of `/proc/PID/stat` has it.
 ---@class (exact) sessiond.Terminal
 ---@field id string 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`.
 ---@field kind? string Default `"tty"`.
 ---@field cwd? string
----@field pid? integer Session leader: while it lives, its session is taken. At least 1.
+---@field pid? integer While it runs, no other terminal is given the session. At least 1.
+---@field startTime? integer Clock ticks after boot; tells a reused `pid` apart. At least 0.
 
 ---A session and what is wrong with its file, if anything.
 ---@class (exact) sessiond.SessionResult
@@ -71,11 +75,13 @@
 
 ---Open a session by id or by path, and subscribe to it.
 ---
----A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix.
+---A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix. With `bind`
+---false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
 ---@class (exact) sessiond.OpenParams
 ---@field sessionId? string 1 to 128 characters.
 ---@field path? string
 ---@field terminal? sessiond.Terminal
+---@field bind? boolean Default `true`.
 
 ---Stop using a session. Closing a draft as its last client moves the draft to the trash.
 ---@class (exact) sessiond.CloseParams
@@ -88,13 +94,16 @@
 
 ---Find the session that this terminal should go on with, and open it.
 ---
----First the terminal's own breadcrumb, then the most recently updated session of `cwd` that no other living terminal
----holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
+---First the terminal's own breadcrumb for `cwd`, then the most recently updated session of `cwd` that no other living
+---terminal holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
 ---says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
+---`bind` says whether the terminal remembers and holds the session; the default is the value of `create`. A session
+---that another terminal holds is never bound. Without a terminal sessions without a message count, too.
 ---@class (exact) sessiond.ContinueParams
 ---@field cwd string
 ---@field terminal? sessiond.Terminal
 ---@field create? boolean Default `true`.
+---@field bind? boolean
 ---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The chosen session and the reason.

@@ -1,0 +1,192 @@
+"""The first process of the terminal that this process runs in, as `/proc` tells it. Decides nothing: see `terminal`.
+
+A terminal lives as long as the process that its program started in it: the session leader. A process that left the
+terminal's session (`setsid`, a hook, a language server) still belongs to the terminal that its ancestors have.
+"""
+# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# ruff: noqa: PTH208
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+_STDIN_STDERR_STDOUT = (0, 2, 1)
+
+
+class FirstProcess:
+    """The first process of a terminal, or of a session of processes without a terminal.
+
+    Attributes:
+        pid: its process id.
+        start_time: when it started, in clock ticks after boot; None without `/proc`.
+        device: its terminal device (`pts-3`); None when it has no terminal.
+        parent: the id of the process that started it, 0 when that lies outside this process-id namespace; None when
+            the session leader itself is not known, so nothing can be said of what started it.
+        environ: the environment that it was started with; None when that cannot be read.
+        parent_environ: the environment that its parent was started with; None when that cannot be read.
+    """
+
+    __slots__ = ("device", "environ", "parent", "parent_environ", "pid", "start_time")
+
+    def __init__(
+        self,
+        pid: int,
+        start_time: int | None = None,
+        device: str | None = None,
+        *,
+        parent: int | None = None,
+        environ: Mapping[str, str] | None = None,
+        parent_environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.pid = pid
+        self.start_time = start_time
+        self.device = device
+        self.parent = parent
+        self.environ = environ
+        self.parent_environ = parent_environ
+
+
+class ProcessStatus:
+    """The fields of `/proc/PID/stat` that matter here."""
+
+    __slots__ = ("device", "parent", "pid", "session", "start_time")
+
+    def __init__(self, pid: int, stat: bytes) -> None:
+        # The command in field 2 may hold spaces and brackets, so its end is looked for; the rest is field 3 and on.
+        fields = stat.rpartition(b")")[2].split()
+        self.pid = pid
+        self.parent = int(fields[1])
+        self.session = int(fields[3])
+        self.device = int(fields[4])
+        self.start_time = int(fields[19])
+
+
+def first_process(servers: Collection[int] = (), variables: Mapping[str, str] | None = None) -> FirstProcess:
+    """Return the first process of the terminal of this process, or of its session when it has no terminal.
+
+    Args:
+        servers: the ids of multiplexers that the environment names.
+        variables: what the environment says of the pane. When no ancestor has a terminal, the pane is the one that
+            one of `servers` started with these variables.
+    """
+    own = read_status(os.getpid())
+    if own is None:
+        return _without_proc()
+    ancestors = [own, *_ancestors(own)]
+    for process in ancestors:
+        if process.device:
+            return _of_terminal(process)
+    leader = _leader_of_open_terminal() or _pane(servers, variables or {})
+    if leader is not None:
+        return _of_terminal(leader)
+    eldest = _eldest(own)
+    return FirstProcess(eldest.pid, eldest.start_time, _open_terminal())
+
+
+def device_name(device: int) -> str:
+    """Return the name of a terminal device by its number: `pts-3`, or `MAJOR-MINOR` for others."""
+    major, minor = os.major(device), os.minor(device)
+    return f"pts-{minor}" if major == 136 else f"{major}-{minor}"
+
+
+def read_status(pid: int) -> ProcessStatus | None:
+    """Return what `/proc` says of a process; None when it cannot be seen."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return ProcessStatus(pid, file.read())
+    except OSError:
+        return None
+
+
+def _of_terminal(process: ProcessStatus) -> FirstProcess:
+    leader = read_status(process.session) if process.session else None
+    device = device_name(process.device)
+    if leader is None:  # it lies outside this process-id namespace
+        eldest = _eldest(process)
+        return FirstProcess(eldest.pid, eldest.start_time, device)
+    return FirstProcess(
+        leader.pid,
+        leader.start_time,
+        device,
+        parent=leader.parent,
+        environ=_environ(leader.pid),
+        parent_environ=_environ(leader.parent),
+    )
+
+
+def _ancestors(process: ProcessStatus) -> Iterator[ProcessStatus]:
+    parent = read_status(process.parent)
+    while parent is not None:
+        yield parent
+        parent = read_status(parent.parent)
+
+
+def _eldest(process: ProcessStatus) -> ProcessStatus:
+    """Return the session leader of a process; one that cannot be seen or has ended is stood in for.
+
+    Its oldest ancestor of the same session does that: it keeps the terminal, or what there is instead of one.
+    """
+    leader = read_status(process.session) if process.session else None
+    if leader is not None:
+        return leader
+    eldest = process
+    for ancestor in _ancestors(process):
+        if ancestor.session != process.session:
+            break
+        eldest = ancestor
+    return eldest
+
+
+def _leader_of_open_terminal() -> ProcessStatus | None:
+    """Return the leader of the session whose terminal a standard stream of this process is: `setsid` typed there."""
+    devices = {os.fstat(it).st_rdev for it in _STDIN_STDERR_STDOUT if os.isatty(it)}
+    if not devices:
+        return None
+    return next((it for it in _leaders() if it.device in devices), None)
+
+
+def _pane(servers: Collection[int], variables: Mapping[str, str]) -> ProcessStatus | None:
+    if not servers or not variables:
+        return None
+    for leader in _leaders():
+        if leader.device and leader.parent in servers:
+            given = _environ(leader.pid)
+            if given is not None and all(given.get(name) == value for name, value in variables.items()):
+                return leader
+    return None
+
+
+def _leaders() -> Iterator[ProcessStatus]:
+    """Every session leader that can be seen."""
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            process = read_status(int(name))
+            if process is not None and process.session == process.pid:
+                yield process
+
+
+def _environ(pid: int) -> dict[str, str] | None:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            pairs = [it.partition(b"=") for it in file.read().split(b"\0") if it]
+    except OSError:
+        return None
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+
+
+def _without_proc() -> FirstProcess:
+    """Return what a system without `/proc` (macOS) tells: the session leader's id, and the terminal that is open."""
+    return FirstProcess(os.getsid(0) or os.getpid(), device=_open_terminal())
+
+
+def _open_terminal() -> str | None:
+    for descriptor in _STDIN_STDERR_STDOUT:
+        try:
+            return os.ttyname(descriptor).removeprefix("/dev/").replace("/", "-")
+        except OSError:
+            continue
+    return None

@@ -1,0 +1,137 @@
+"""Which sessions living terminals hold: one JSON file a terminal, so that another daemon knows it, too.
+
+A file that is no hold is never obeyed and never overwritten: it is reported once, and moved aside when its terminal
+needs the name.
+"""
+
+import logging
+import os
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from sessiond.store.base import Hold, Process
+from sessiond.store.files import paths
+from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
+from sessiond.store.files.syscalls import Syscalls, refusals_of
+
+log = logging.getLogger(__name__)
+
+SUFFIX: Final = ".json"
+DAMAGED: Final = "damaged"
+"""What the name of a file ends in that was moved aside: `<name>.damaged`, then `<name>.damaged.2` …"""
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAX_BYTES = 256 * 1024
+
+
+class _Process(msgspec.Struct, rename="camel", forbid_unknown_fields=False):
+    pid: Annotated[int, Meta(ge=1, lt=2**31)]
+    start_time: Annotated[int, Meta(ge=0, lt=2**62)]
+    boot_id: Annotated[str, Meta(max_length=128)] | None = None
+
+
+class _File(msgspec.Struct, rename="camel"):
+    version: Literal[1]
+    terminal: Annotated[str, Meta(min_length=1, max_length=128)]
+    kind: Annotated[str, Meta(max_length=128)]
+    process: _Process
+    sessions: dict[str, str]
+
+
+_decode = msgspec.json.Decoder(_File).decode
+
+
+def read_holds(folder: Path) -> list[Hold]:
+    """Return the holds of a folder. A file that cannot be read as one is reported to the log and left where it is."""
+    try:
+        names = sorted(it for it in os.listdir(folder) if it.endswith(SUFFIX) and not it.startswith("."))  # noqa: PTH208
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        log.warning("the holds of terminals cannot be listed: %s: %s", folder, error.strerror)
+        return []
+    found = []
+    for name in names:
+        try:
+            found.append(_read(folder / name))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, RecursionError) as error:
+            log.warning("%s is no hold of a terminal, so nothing is held by it: %s", folder / name, error)
+    return found
+
+
+def write_hold(folder: Path, hold: Hold, calls: Syscalls) -> None:
+    """Store a hold, durably, in place of the terminal's previous one; what is no hold there is moved aside."""
+    path = _path(folder, hold.terminal_id)
+    text = msgspec.json.encode(
+        _File(
+            version=1,
+            terminal=hold.terminal_id,
+            kind=hold.kind,
+            process=_Process(hold.process.pid, hold.process.start_time, hold.process.boot_id),
+            sessions=dict(hold.sessions),
+        )
+    )
+    with refusals_of(path):
+        make_folder(folder, calls)
+        _move_damaged_aside(path, calls)
+        temp = temporary(path)
+        os.close(new_file(temp, [text, b"\n"], calls))
+        try:
+            calls.rename(temp, path)
+        except OSError:
+            temp.unlink()
+            raise
+        sync_folder(folder, calls)
+
+
+def remove_hold(folder: Path, terminal_id: str, calls: Syscalls) -> None:
+    """Remove the hold of a terminal; what is no hold stays."""
+    path = _path(folder, terminal_id)
+    with refusals_of(path):
+        try:
+            _read(path)
+        except (FileNotFoundError, ValueError, RecursionError):
+            return
+        path.unlink(missing_ok=True)
+        sync_folder(folder, calls)
+
+
+def _path(folder: Path, terminal_id: str) -> Path:
+    return folder / f"{paths.terminal_name(terminal_id)}{SUFFIX}"
+
+
+def _read(path: Path) -> Hold:
+    """Raises `OSError`; `ValueError` or `RecursionError` for what is no hold of the terminal that names the file."""
+    fd = os.open(path, _FLAGS)
+    try:
+        data = os.read(fd, _MAX_BYTES + 1)
+    finally:
+        os.close(fd)
+    if len(data) > _MAX_BYTES:
+        raise ValueError("it is too large")
+    file = _decode(data)
+    if f"{paths.terminal_name(file.terminal)}{SUFFIX}" != path.name:
+        raise ValueError("it names another terminal")
+    process = Process(file.process.pid, file.process.start_time, file.process.boot_id)
+    sessions = {cwd: session_id for cwd, session_id in file.sessions.items() if paths.is_known_id(session_id)}
+    return Hold(file.terminal, file.kind, process, sessions)
+
+
+def _move_damaged_aside(path: Path, calls: Syscalls) -> None:
+    try:
+        _read(path)
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, RecursionError) as error:
+        for name in paths.names_beside(path.name, DAMAGED):
+            try:
+                move_to_free_name(path, path.with_name(name), calls)
+            except FileExistsError:
+                continue
+            log.warning("%s was no hold of a terminal (%s); it is kept as %s", path, error, name)
+            return
