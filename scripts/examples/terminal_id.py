@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """Print the identity of this terminal, by the recipe in protocol.md. Needs Python, and nothing of sessiond."""
 
+from __future__ import annotations
+
 import binascii
 import os
 import sys
+from collections.abc import Mapping
+
+Row = tuple[str, str, str, list[str], bool]
 
 # kind, variable of the pane or window, variable of the instance, values of TERM_PROGRAM, is it a multiplexer
-ROWS = [
+ROWS: list[Row] = [
     ("tmux", "TMUX_PANE", "TMUX", ["tmux"], True),
     ("screen", "WINDOW", "STY", [], True),
     ("kitty", "KITTY_WINDOW_ID", "KITTY_PID", ["kitty"], False),
@@ -21,17 +26,17 @@ ROWS = [
 ]
 
 
-def stat(pid):
-    """Return (parent, session, device, start time) of a process, or None when it cannot be seen."""
+def stat(pid: int) -> tuple[int, int, int, int]:
+    """Return (parent, session, device, start time) of a process; session -1 when it cannot be seen."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
-        return None
+        return 0, -1, 0, 0
     return int(fields[1]), int(fields[3]), int(fields[4]), int(fields[19])
 
 
-def environ_of(pid):
+def environ_of(pid: int) -> dict[str, str] | None:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             pairs = [it.partition(b"=") for it in file.read().split(b"\0") if it]
@@ -40,31 +45,31 @@ def environ_of(pid):
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
 
 
-def set_rows(environ):
+def set_rows(environ: Mapping[str, str]) -> list[Row]:
     return [row for row in ROWS if environ.get(row[2] if row[0] == "screen" else row[1])]
 
 
-def values(row, environ):
+def values(row: Row, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the place and the instance."""
     kind, place, instance = row[0], environ.get(row[1], ""), environ.get(row[2], "")
     if kind == "tmux":
-        instance = instance.split(",")[-2] if instance.count(",") >= 2 else ""
+        instance = instance.split(",")[-2] if "," in instance else ""
     if kind == "screen":
         place = place or "0"
     return place, instance
 
 
-def server(row, environ):
+def server(row: Row, environ: Mapping[str, str]) -> str | None:
     """Return the process id of the program that starts the panes, as text, or None where none is named."""
     return values(row, environ)[1].partition(".")[0] if row[0] in ("tmux", "screen", "kitty") else None
 
 
-def name(row, environ):
+def name(row: Row, environ: Mapping[str, str]) -> str:
     place, instance = values(row, environ)
     return f"{row[0]}:{place}@{instance}" if instance else f"{row[0]}:{place}"
 
 
-def is_inside_editor():
+def is_inside_editor() -> bool:
     if os.environ.get("VSCODE_PID"):
         return True
     if os.environ.get("TERM", "").startswith(("tmux", "screen")):
@@ -73,7 +78,7 @@ def is_inside_editor():
     return os.environ.get("TERM_PROGRAM") in ("vscode", "zed") or any(map(os.environ.get, marks))
 
 
-def row_by_environment():
+def row_by_environment() -> Row | None:
     rows = set_rows(os.environ)
     rows = [row for row in rows if row[4]] or rows
     if len(rows) != 1 or is_inside_editor():
@@ -83,23 +88,23 @@ def row_by_environment():
     return rows[0] if not program or program in rows[0][3] or is_innermost else None
 
 
-def process_on_terminal():
+def process_on_terminal() -> int | None:
     """Return the first of this process and its ancestors that has a terminal, else the leader of an open one."""
     pid = os.getpid()
-    while pid and (facts := stat(pid)):
-        if facts[2]:
+    while pid:
+        if stat(pid)[2]:
             return pid
-        pid = facts[0]
+        pid = stat(pid)[0]
     devices = {os.fstat(it).st_rdev for it in (0, 1, 2) if os.isatty(it)}
     row = row_by_environment()
     for pid in [int(it.name) for it in os.scandir("/proc") if it.name.isdigit()]:
         facts = stat(pid)
-        if facts and facts[1] == pid and (facts[2] in devices or (facts[2] and is_pane(pid, facts[0], row))):
+        if facts[1] == pid and (facts[2] in devices or (facts[2] and is_pane(pid, facts[0], row))):
             return pid
     return None
 
 
-def is_pane(pid, parent, row):
+def is_pane(pid: int, parent: int, row: Row | None) -> bool:
     """Return whether a process was started in the pane that the variables of this process name."""
     if row is None or server(row, os.environ) != str(parent):
         return False
@@ -107,22 +112,22 @@ def is_pane(pid, parent, row):
     return all(given.get(it) == os.environ.get(it) for it in row[1:3] if it)
 
 
-def device_name(device):
+def device_name(device: int) -> str:
     major, minor = os.major(device), os.minor(device)
     return f"pts-{minor}" if major == 136 else f"{major}-{minor}"
 
 
-def eldest(pid):
+def eldest(pid: int) -> int:
     """Return the session leader, or the oldest ancestor of the same session where that cannot be seen."""
     session = stat(pid)[1]
-    if session and stat(session):
+    if session and stat(session)[1] >= 0:
         return session
-    while (parent := stat(stat(pid)[0])) and parent[1] == session:
+    while stat(stat(pid)[0])[1] == session:
         pid = stat(pid)[0]
     return pid
 
 
-def identity():
+def identity() -> str | None:
     if os.environ.get("SESSIOND_TERMINAL"):
         return os.environ["SESSIOND_TERMINAL"]
     pid = process_on_terminal()
@@ -147,11 +152,11 @@ def identity():
     elif device := next((os.ttyname(it) for it in (0, 2, 1) if os.isatty(it)), None):
         # A terminal that leads no session: there is nothing but its name and the session of this process.
         tty = f"tty:{device.removeprefix('/dev/').replace('/', '-')}@{stat(eldest(os.getpid()))[3]}"
-    row = row_by_environment()
-    return name(row, os.environ) if row else tty
+    named = row_by_environment()
+    return name(named, os.environ) if named else tty
 
 
-def legal(text):
+def legal(text: str) -> str:
     allowed = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%@+:-"
     raw = os.fsencode(text)
     name = "".join(chr(it) if it in allowed else f"%{it:02X}" for it in raw)

@@ -146,3 +146,121 @@ async def test_a_terminal_with_a_hostile_id_is_refused(memory: Running, cwd: str
     refused = await refusal(peer.call("session/create", cwd=cwd, terminal={"id": bad}))
     assert refused.kind == "invalidParams"
     assert not memory.files("drafts")
+
+
+async def test_a_terminal_has_a_breadcrumb_for_each_folder(daemon: Running, cwd: str) -> None:
+    peer, other = await daemon.attach(), cwd + "/other"
+    here = terminal("both", cwd=cwd)
+    mine = await answered(peer, cwd, terminal=here)
+    there = await answered(peer, other, terminal=here)
+    await answered(peer, cwd)
+    await answered(peer, other)
+    for folder, session_id in ((cwd, mine), (other, there), (cwd, mine)):
+        went = await peer.call("session/continue", cwd=folder, terminal=here)
+        assert (went["session"]["sessionId"], went["because"]["rule"]) == (session_id, "breadcrumb")
+
+
+async def test_a_terminal_holds_a_session_in_each_folder(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    here, next_ = terminal("holds", cwd=cwd, pid=os.getpid()), terminal("next", cwd=cwd, pid=os.getpid())
+    mine = await answered(peer, cwd, terminal=here)
+    await answered(peer, cwd + "/other", terminal=here)
+    went = await peer.call("session/continue", cwd=cwd, terminal=next_)
+    assert went["session"]["sessionId"] != mine
+    assert went["created"]
+
+
+async def test_without_create_nothing_is_bound(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    older = await answered(peer, cwd)
+    newer = await answered(peer, cwd)
+    looks, next_ = (terminal(it, cwd=cwd, pid=os.getpid()) for it in ("looks", "next"))
+    for _ in range(2):
+        went = await peer.call("session/continue", cwd=cwd, create=False, terminal=looks)
+        assert (went["session"]["sessionId"], went["because"]["rule"]) == (newer, "recent")
+    assert (await peer.call("session/continue", cwd=cwd, terminal=next_))["session"]["sessionId"] == newer
+    assert (await peer.call("session/continue", cwd=cwd, terminal=looks))["session"]["sessionId"] == older
+
+
+async def test_without_create_a_session_can_be_bound_that_nobody_else_holds(
+    daemon: Running, cwd: str
+) -> None:
+    peer = await daemon.attach()
+    free = await answered(peer, cwd)
+    writes, next_ = (terminal(it, cwd=cwd, pid=os.getpid()) for it in ("writes", "next"))
+    went = await peer.call("session/continue", cwd=cwd, create=False, bind=True, terminal=writes)
+    assert went["session"]["sessionId"] == free
+    for _ in range(2):  # what another has is found, and left to it
+        went = await peer.call("session/continue", cwd=cwd, create=False, bind=True, terminal=next_)
+        assert (went["session"]["sessionId"], went["because"]["rule"]) == (free, "recent")
+    went = await peer.call("session/continue", cwd=cwd, terminal=writes)
+    assert went["because"]["rule"] == "breadcrumb"
+
+
+async def test_to_open_a_session_only_to_look_at_it_binds_nothing(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    mine = await answered(peer, cwd, terminal=terminal("looks", cwd=cwd))
+    other = await answered(peer, cwd)
+    await peer.call("session/open", sessionId=other, terminal=terminal("looks", cwd=cwd), bind=False)
+    went = await peer.call("session/continue", cwd=cwd, terminal=terminal("looks", cwd=cwd))
+    assert went["session"]["sessionId"] == mine
+
+
+async def test_without_a_terminal_the_newest_free_session_is_found_drafts_too(
+    daemon: Running, cwd: str
+) -> None:
+    peer = await daemon.attach()
+    await answered(peer, cwd)
+    held = await answered(peer, cwd, terminal=terminal("holder", cwd=cwd, pid=os.getpid()))
+    draft = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
+    went = await peer.call("session/continue", cwd=cwd)
+    assert (went["session"]["sessionId"], went["because"]["rule"]) == (draft, "recent")
+    await peer.append(draft, user("hello"), assistant("hi"))
+    went = await peer.call("session/continue", cwd=cwd, create=False)
+    assert went["session"]["sessionId"] == draft != held
+
+
+async def test_without_a_terminal_several_calls_make_one_draft(daemon: Running, cwd: str) -> None:
+    peers = [await daemon.attach() for _ in range(3)]
+    went = [await peers[0].call("session/continue", cwd=cwd) for _ in range(3)]
+    went += await asyncio.gather(*(peer.call("session/continue", cwd=cwd) for peer in peers))
+    went += await asyncio.gather(*(peer.call("session/continue", cwd=cwd + "/other") for peer in peers))
+    assert len({it["session"]["sessionId"] for it in went}) == 2
+    assert [it["created"] for it in went].count(True) == 2
+
+
+async def test_a_draft_of_a_script_is_not_given_to_a_terminal(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    draft = (await peer.call("session/continue", cwd=cwd))["session"]["sessionId"]
+    went = await peer.call("session/continue", cwd=cwd, terminal=terminal("pane", cwd=cwd, pid=os.getpid()))
+    assert went["created"]
+    assert went["session"]["sessionId"] != draft
+
+
+async def test_a_short_command_of_a_terminal_does_not_give_its_session_away(
+    daemon: Running, cwd: str
+) -> None:
+    """A hook that runs in a session of its own (setsid) names itself as the terminal's process."""
+    peer = await daemon.attach()
+    process = await asyncio.create_subprocess_exec("sleep", "600")
+    hook = terminal("pane", cwd=cwd, pid=process.pid)
+    pane = terminal("pane", cwd=cwd, pid=os.getpid())
+    mine = await answered(peer, cwd, terminal=hook)
+    for it in (pane, hook, terminal("pane", cwd=cwd)):
+        went = await peer.call("session/continue", cwd=cwd, terminal=it)
+        assert went["session"]["sessionId"] == mine
+    process.kill()
+    await process.wait()
+    went = await peer.call("session/continue", cwd=cwd, terminal=terminal("next", cwd=cwd))
+    assert went["session"]["sessionId"] != mine
+
+
+async def test_a_process_of_another_namespace_holds_nothing(daemon: Running, cwd: str) -> None:
+    """Its id may be that of any process here; the start time tells that it is another one."""
+    peer = await daemon.attach()
+    inside = terminal("inside", cwd=cwd, pid=os.getpid()) | {"startTime": 1}
+    left = await answered(peer, cwd, terminal=inside)
+    went = await peer.call("session/continue", cwd=cwd, terminal=terminal("next", cwd=cwd))
+    assert went["session"]["sessionId"] == left
+    went = await peer.call("session/continue", cwd=cwd, terminal=inside)
+    assert (went["session"]["sessionId"], went["because"]["rule"]) == (left, "breadcrumb")

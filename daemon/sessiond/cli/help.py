@@ -29,7 +29,7 @@ GROUPS = (
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
     ("Set-up", ("install-service", "uninstall-service", "completion")),
-    ("The protocol", ("rpc", "schema")),
+    ("The protocol", ("rpc", "terminal", "schema")),
 )
 """Every verb, under the heading that help and manual have it under."""
 

@@ -40,7 +40,7 @@ ENVIRONMENT: dict[str, str] = {
 
 FILES: dict[str, str] = {
     "$XDG_DATA_HOME/sessiond": "sessions, drafts, blobs, trash, history (default: ~/.local/share/sessiond)",
-    "$XDG_STATE_HOME/sessiond": "endpoint, locks, breadcrumbs, index, log (default: ~/.local/state/sessiond)",
+    "$XDG_STATE_HOME/sessiond": "endpoint, locks, breadcrumbs, holds, index, log (default: ~/.local/state/sessiond)",
     "$XDG_RUNTIME_DIR/sessiond": "the socket",
     "$XDG_CONFIG_HOME/sessiond/config.toml": "settings; need not exist (default: ~/.config/sessiond/config.toml)",
 }

@@ -45,6 +45,7 @@ class Cleaning:
 
     async def run(self, policy: Policy, *, dry_run: bool, by: str, tell: Tell) -> t.CleanupResult:
         """Move what is due to the trash, or say what would be. Raises `StorageFailed`, `Draining`."""
+        await self._terminals.refresh()
         sessions = {it.path: it for it in await self._index.everything() if it.path is not None}
         known = retention.concerned(self._known(sessions, await self._files.list()), policy)
         removed: list[t.CleanedSession] = []

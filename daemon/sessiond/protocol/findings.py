@@ -177,6 +177,16 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The history of prompts is damaged.",
         "The daemon puts it aside and begins a new one. To save what can be read: sqlite3 {path} .recover",
     ),
+    "damagedHold": Kind(
+        "warning",
+        "The file of a hold is damaged, so the session of that terminal may be given to another one.",
+        "The terminal holds its session again after its next: sessiond continue. The damaged file is kept then.",
+    ),
+    "holdPutAside": Kind(
+        "note",
+        "The damaged file of a hold was put aside. Its terminal has another one.",
+        "Nothing needs it; remove it: rm {path}",
+    ),
     "putAside": Kind(
         "note",
         "A history of prompts that was damaged was put aside.",

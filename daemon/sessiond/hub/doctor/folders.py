@@ -13,6 +13,7 @@ from sessiond.hub.doctor.rights import look_at_rights
 from sessiond.hub.doctor.scope import Scope
 from sessiond.paths import OTHERS_MAY_WRITE
 from sessiond.store.files import paths
+from sessiond.store.files.holds import read_hold
 from sessiond.store.files.remains import is_beside
 from sessiond.store.files.trash import is_log_in_trash, note_of
 
@@ -27,6 +28,7 @@ _OF_STATE: Final = re.compile(
 _OF_DATA: Final = re.compile(r"history\.db(-wal|-shm|-journal)?")
 _HISTORY_ASIDE: Final = re.compile(r"history\.db\.damaged-[0-9]+")
 _COMMANDS_ASIDE: Final = re.compile(r"commands\.db\.damaged-.+")
+_HOLD_ASIDE: Final = re.compile(r".+\.json\.damaged(\.[0-9]+)?")
 _INDEX_ASIDE: Final = re.compile(r"index\.db(-wal|-shm|-journal|-seal)?\.damaged-.+")
 
 
@@ -116,6 +118,10 @@ def _look_at_state(scope: Scope) -> Iterator[None]:
         if entry.name == "terminal-sessions":
             for crumb in _inside(scope, Path(entry.path)):
                 _is_leftover(scope, crumb)
+        elif entry.name == "terminal-holds":
+            for hold in _inside(scope, Path(entry.path)):
+                if not _is_leftover(scope, hold):
+                    _look_at_hold(scope, hold)
         elif _INDEX_ASIDE.fullmatch(entry.name):
             scope.add("putAside", "it is an index that was put aside", entry.path)
         elif _COMMANDS_ASIDE.fullmatch(entry.name):
@@ -123,6 +129,18 @@ def _look_at_state(scope: Scope) -> Iterator[None]:
         elif not _OF_STATE.fullmatch(entry.name) and not _is_top(scope, entry.path):
             scope.add("strangeFile", "it is not of sessiond", entry.path)
         yield
+
+
+def _look_at_hold(scope: Scope, entry: _Entry) -> None:
+    if _HOLD_ASIDE.fullmatch(entry.name):
+        scope.add("holdPutAside", "it is a hold of a terminal that was damaged", entry.path)
+        return
+    try:
+        read_hold(Path(entry.path))
+    except FileNotFoundError:
+        pass  # its terminal has ended meanwhile
+    except (OSError, ValueError, RecursionError) as error:
+        scope.add("damagedHold", f"it is no hold of a terminal: {error}", entry.path)
 
 
 def _look_at_data(scope: Scope) -> Iterator[None]:
@@ -146,7 +164,7 @@ def _is_top(scope: Scope, path: str) -> bool:
     where = scope.places
     return os.path.realpath(path) in {
         os.path.realpath(it) for it in (where.data, where.state, where.runtime, where.config)
-    } | {os.path.realpath(os.path.join(where.state, "terminal-sessions"))}
+    } | {os.path.realpath(os.path.join(where.state, it)) for it in ("terminal-sessions", "terminal-holds")}
 
 
 def _look_beside_folders(scope: Scope, entry: _Entry) -> None:

@@ -56,7 +56,7 @@ def read_holds(folder: Path) -> list[Hold]:
     found = []
     for name in names:
         try:
-            found.append(_read(folder / name))
+            found.append(read_hold(folder / name))
         except FileNotFoundError:
             continue
         except (OSError, ValueError, RecursionError) as error:
@@ -94,7 +94,7 @@ def remove_hold(folder: Path, terminal_id: str, calls: Syscalls) -> None:
     path = _path(folder, terminal_id)
     with refusals_of(path):
         try:
-            _read(path)
+            read_hold(path)
         except (FileNotFoundError, ValueError, RecursionError):
             return
         path.unlink(missing_ok=True)
@@ -105,8 +105,11 @@ def _path(folder: Path, terminal_id: str) -> Path:
     return folder / f"{paths.terminal_name(terminal_id)}{SUFFIX}"
 
 
-def _read(path: Path) -> Hold:
-    """Raises `OSError`; `ValueError` or `RecursionError` for what is no hold of the terminal that names the file."""
+def read_hold(path: Path) -> Hold:
+    """Return the hold in a file.
+
+    Raises `OSError`; `ValueError` or `RecursionError` for what is no hold of the terminal that names the file.
+    """
     fd = os.open(path, _FLAGS)
     try:
         data = os.read(fd, _MAX_BYTES + 1)
@@ -124,7 +127,7 @@ def _read(path: Path) -> Hold:
 
 def _move_damaged_aside(path: Path, calls: Syscalls) -> None:
     try:
-        _read(path)
+        read_hold(path)
     except FileNotFoundError:
         return
     except (OSError, ValueError, RecursionError) as error:
