@@ -42,12 +42,13 @@ def _time_callbacks(report: Callable[[Hold], None]) -> None:
     wall_clock, cpu_clock = time.perf_counter, time.thread_time
 
     def timed(handle: Any) -> None:
-        what, args = handle._callback, handle._args  # noqa: SLF001 - and afterwards they are gone
+        # Afterwards they are gone, and so is what a coroutine awaited.
+        what = _name(handle._callback, handle._args)  # noqa: SLF001
         wall, cpu = wall_clock(), cpu_clock()
         run(handle)
         ended = wall_clock()
         if ended - wall > REPORTED:
-            report(Hold(ended, ended - wall, cpu_clock() - cpu, _name(what, args)))
+            report(Hold(ended, ended - wall, cpu_clock() - cpu, what))
 
     handles._run = timed  # noqa: SLF001 - as above
 

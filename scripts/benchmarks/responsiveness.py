@@ -122,6 +122,9 @@ def _rows(phase: Phase, taken: Sequence[Taken], holds: Sequence[Hold]) -> Iterat
         waits += [phase.ended - phase.began] * 2
     cuts = quantiles(waits, n=100)
     within = [it for it in holds if phase.began <= it.ended <= phase.ended]
+    if os.environ.get("BENCH_HOLDS"):
+        for hold in sorted(within, key=lambda it: -it.cpu)[:8]:
+            print(f"    {hold.cpu * 1e3:.1f} ({hold.wall * 1e3:.1f}) {hold.what}", file=sys.stderr)
     longest = max(within, key=lambda it: it.cpu, default=None)
     held = (
         ""

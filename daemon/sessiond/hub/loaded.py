@@ -1,17 +1,18 @@
 """A session as one reads it: a log and its tree, rows by id, lines in pages, long work in steps."""
 
-import asyncio
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from sessiond.hub.errors import EntryNotFound, ForeignDialect
+from sessiond.hub.slices import run_in_slices
 from sessiond.session import tree as trees
 from sessiond.session.batches import first_cut_off, told_of_cut_off
-from sessiond.session.context import Context, build_context, extend_context
+from sessiond.session.context import Context, build_context, extend_context, total_bytes
 from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.lines import NotAnEntry, skim
+from sessiond.session.steps import Steps
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
 from sessiond.store.base import Log
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-STEP_SECONDS: Final = 0.002
-"""How long one step of long work may hold the loop."""
 KEPT_BYTES: Final = 32 * 1024 * 1024
 KEPT_SECONDS: Final = 60.0
 _TOGETHER: Final = 1 << 20
@@ -159,7 +158,7 @@ class LoadedSession:
             seen = await self.drive(extend_context(tree, kept.context, kept.row, leaf_row, self.read_rows))
         if seen is None:
             seen = await self.drive(build_context(tree, leaf_row, self.read_rows))
-        if sum(memoryview(message).nbytes for message in seen.messages) < KEPT_BYTES:
+        if await self.drive(total_bytes(seen.messages)) < KEPT_BYTES:
             self._kept = _Kept(tree, leaf_row, seen, time.monotonic())
         return seen
 
@@ -169,16 +168,8 @@ class LoadedSession:
             self._kept = None
 
     async def drive(self, work: Generator[None, None, T]) -> T:
-        """Run long work of the core in steps, so that the loop breathes in between."""
-        began = time.perf_counter()
-        while True:
-            try:
-                next(work)
-            except StopIteration as stop:
-                return stop.value  # type: ignore[no-any-return]
-            if time.perf_counter() - began > STEP_SECONDS:
-                await asyncio.sleep(0)
-                began = time.perf_counter()
+        """Run long work of the core in steps, in turn with that of other requests."""
+        return await run_in_slices(work)
 
     def _bytes(self, start: int, end: int) -> bytes:
         return self.log.read(start, end) if self._former is None else self._former[start:end]
@@ -195,10 +186,11 @@ def _until(slices: Iterable[bytes], end: int) -> Iterator[bytes]:
 
 async def read_into(tree: Tree, slices: Iterable[bytes]) -> None:
     """Feed a tree with the bytes behind its `end`, to the end of the log."""
-    began = time.perf_counter()
+    await run_in_slices(_reading(tree, slices))
+    tree.finish()
+
+
+def _reading(tree: Tree, slices: Iterable[bytes]) -> Steps[None]:
     for data in slices:
         tree.read(data)
-        if time.perf_counter() - began > STEP_SECONDS:
-            await asyncio.sleep(0)
-            began = time.perf_counter()
-    tree.finish()
+        yield

@@ -1,8 +1,8 @@
 """What a log becomes that is rewritten as a whole: of a new version, or with a new cwd. Writing it is the caller's."""
 
-import asyncio
-
+from sessiond.hub.slices import run_in_slices
 from sessiond.session import migrate, payloads
+from sessiond.session.steps import Steps
 from sessiond.session.tree import BAD, HEADER, Tree
 
 _ROWS_A_STEP = 100
@@ -10,6 +10,10 @@ _ROWS_A_STEP = 100
 
 async def migrated(tree: Tree, log: bytes) -> bytes:
     """A v1 or v2 log as v3: one line for each line, so that every seq stays what it is."""
+    return await run_in_slices(_migrating(tree, log))
+
+
+def _migrating(tree: Tree, log: bytes) -> Steps[bytes]:
     lines = [log[: tree.span(0)[0]]]
     for row in range(tree.committed):
         raw = log[slice(*tree.span(row))]
@@ -20,7 +24,7 @@ async def migrated(tree: Tree, log: bytes) -> bytes:
         else:
             lines.append(tree.entry(row, raw) + b"\n")
         if row % _ROWS_A_STEP == 0:
-            await asyncio.sleep(0)
+            yield
     return b"".join(lines)
 
 

@@ -8,11 +8,15 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
+from msgspec import Raw
+
 from sessiond.hub.errors import Overloaded
+from sessiond.hub.slices import context_of, run_in_slices
 from sessiond.protocol import types as t
 from sessiond.rpc.message import RequestId
 from sessiond.server import errors
 from sessiond.server.answers import Nature, Pending
+from sessiond.server.encoding import encode_in_steps, is_large
 from sessiond.server.intake import Intake
 from sessiond.server.order import Ticket
 from sessiond.server.room import Room
@@ -43,6 +47,7 @@ class Requests:
         self._room = room
         self._spawn = spawn
         self._spawn_write = spawn_write
+        self._context = context_of(self)  # its long work takes turns with that of other clients
         self._gone = False
         self._waits: dict[RequestId, Pending] = {}  # those that may be given up
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
@@ -62,7 +67,9 @@ class Requests:
         self._intake.began(size)
         answering = self._answered(request_id, size, work, nature, ticket)
         if nature == "write":
-            self._spawn_write(answering)  # what has begun is finished, whoever cancels or goes away
+            self._context.run(
+                self._spawn_write, answering
+            )  # what has begun is finished, whoever cancels or goes away
             return
 
         def ended(task: asyncio.Task[None]) -> None:
@@ -71,7 +78,9 @@ class Requests:
                 work.close()
                 self._end(request_id, size, ticket, errors.Cancelled())
 
-        task = self._tasks[request_id] = asyncio.get_running_loop().create_task(answering)
+        task = self._tasks[request_id] = asyncio.get_running_loop().create_task(
+            answering, context=self._context
+        )
         task.add_done_callback(ended)
 
     def refuse_more_waiting(self) -> None:
@@ -127,14 +136,17 @@ class Requests:
             # On this very tick, so that nothing a subscription brings can come before.
             self._end(request_id, size, ticket, answer)
 
-    async def _in_turn(self, work: Work, room: int) -> t.Wire | Pending:
+    async def _in_turn(self, work: Work, room: int) -> t.Wire | Pending | Raw:
         """Large answers are made one at a time, each when this client and the daemon have room for it."""
         try:
             async with self._turn:
                 await self._intake.until_room()
                 await self._room.answers.enter(room)
                 try:
-                    return await work
+                    answer = await work
+                    if not isinstance(answer, Pending) and is_large(answer):
+                        return await run_in_slices(encode_in_steps(answer))
+                    return answer
                 finally:
                     # By then the answer is on its way.
                     asyncio.get_running_loop().call_soon(self._leave_when_taken, room)

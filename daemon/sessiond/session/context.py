@@ -96,6 +96,15 @@ def extend_context(
     return context
 
 
+def total_bytes(messages: Sequence[Raw]) -> Steps[int]:
+    """The bytes of messages, as JSON."""
+    total = 0
+    for start in range(0, len(messages), steps.ROWS_A_STEP):
+        total += sum(memoryview(it).nbytes for it in messages[start : start + steps.ROWS_A_STEP])
+        yield
+    return total
+
+
 @dataclass(slots=True)
 class Selection:
     """Rows of a path that can speak: the compaction, what it keeps from before it, the rest; and edits of these.

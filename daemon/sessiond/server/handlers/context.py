@@ -1,9 +1,8 @@
 """`session/context`: builds the context of a leaf, writes it in a format, counts its tokens, explains it."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
 from sessiond.hub import resolving
@@ -11,8 +10,9 @@ from sessiond.hub.errors import ContextTooLarge
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.client import MOST_IN_A_REPLY, Client
+from sessiond.server.encoding import converted
 from sessiond.session import explain, tokens
-from sessiond.session.context import Context
+from sessiond.session.context import Context, total_bytes
 from sessiond.session.formats.beside import beside
 from sessiond.session.formats.write import BESIDE, Provider, write
 from sessiond.session.formats.written import Written
@@ -35,11 +35,11 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
     if params.format != "agent":
         written, prompt_id = await _written(live, leaf, seen, params.format)
     messages = seen.messages if written is None else written.messages
-    _check_size(messages)
+    _check_size(await live.drive(total_bytes(messages)))
     explanation = None
     if params.explain:
         rows = await live.drive(explain.explain(tree, leaf, seen, live.read_rows, written, prompt_id))
-        explanation = [msgspec.convert(row, t.Explained, from_attributes=True) for row in rows]
+        explanation = await live.drive(converted(rows, t.Explained))
     return t.ContextResult(
         messages=messages, entry_ids=_entry_ids(seen, written, prompt_id), models=seen.models,
         thinking_level=seen.thinking_level, mode=seen.mode, injected_ttsr_rules=seen.injected_ttsr_rules,
@@ -66,9 +66,8 @@ def _entry_ids(seen: Context, written: Written | None, prompt_id: str | None) ->
     return [prompt_id or "" if source == BESIDE else seen.entry_ids[source] for source in written.sources]
 
 
-def _check_size(messages: Sequence[Raw]) -> None:
+def _check_size(size: int) -> None:
     """Raises `ContextTooLarge` for messages that no frame could hold."""
-    size = sum(memoryview(message).nbytes for message in messages)
     if size > MOST_IN_A_REPLY:
         raise ContextTooLarge(size, MOST_IN_A_REPLY)
 

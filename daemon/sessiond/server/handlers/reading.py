@@ -3,7 +3,6 @@
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeAlias
 
-import msgspec
 from msgspec import Raw
 
 from sessiond.hub import resolving
@@ -11,6 +10,7 @@ from sessiond.hub.errors import CursorExpired
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.client import MOST_IN_A_REPLY, Client
+from sessiond.server.encoding import converted
 from sessiond.session import steps, views
 from sessiond.session.tree import NONE
 
@@ -81,20 +81,17 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
             root_row=root, after_row=after, around_row=around, limit=params.limit,
         )
     )  # fmt: skip
+    leaf_id = live.tree.leaf_id
     return t.TreeResult(
-        nodes=_wired(page.nodes),
-        leaf_id=live.tree.leaf_id,
+        nodes=await live.drive(converted(page.nodes, t.TreeNode)),
+        leaf_id=leaf_id,
         total=page.total,
         next_cursor=None if page.resume == NONE else str(page.resume),
         shown=page.shown,
         before=page.before,
         bars=list(page.bars),
-        above=_wired(page.above),
+        above=await live.drive(converted(page.above, t.TreeNode)),
     )
-
-
-def _wired(nodes: Sequence[views.Node]) -> list[t.TreeNode]:
-    return [msgspec.convert(node, t.TreeNode, from_attributes=True) for node in nodes]
 
 
 def _answered(

@@ -3,17 +3,17 @@
 To make and encode 2,000 symbols takes 2 ms this way, and 20 ms the other, in which nobody else is answered.
 """
 
-import asyncio
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from sessiond.hub.slices import run_in_slices
+from sessiond.session.steps import Steps
+
 _T = TypeVar("_T")
 _TOGETHER: Final = 50
-STEP_SECONDS: Final = 0.002
 
 
 class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -116,13 +116,14 @@ def at(line: int, start: int, end: int) -> Range:
 
 async def encoded(items: Iterable[Any]) -> Encoded:
     """A list as JSON, made and encoded in steps."""
+    return await run_in_slices(_encoding(items))
+
+
+def _encoding(items: Iterable[Any]) -> Steps[Encoded]:
     parts: list[bytes] = []
-    began = time.perf_counter()
     for batch in _batches(iter(items)):
         parts.append(msgspec.json.encode(batch)[1:-1])
-        if time.perf_counter() - began > STEP_SECONDS:
-            await asyncio.sleep(0)
-            began = time.perf_counter()
+        yield
     return Encoded(b"[" + b",".join(parts) + b"]")
 
 

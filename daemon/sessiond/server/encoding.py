@@ -1,0 +1,57 @@
+"""Results that hold thousands of parts, encoded in steps: in one piece this would hold the event loop."""
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+from uuid import uuid4
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.protocol import types as t
+from sessiond.session.steps import Steps
+
+W = TypeVar("W", bound=t.Wire)
+
+MANY_PARTS: Final = 500
+"""Parts of a list from which on it is encoded in steps."""
+_PARTS_A_STEP: Final = 250
+
+_encode = msgspec.json.Encoder().encode
+
+
+def is_large(result: t.Wire) -> bool:
+    """Whether a result has a list with many parts."""
+    return any(_is_long(getattr(result, name)) for name in result.__struct_fields__)
+
+
+def encode_in_steps(result: t.Wire) -> Steps[Raw]:
+    """The JSON of a result, the same as msgspec gives at once. Raises what msgspec raises."""
+    long = {name: value for name in result.__struct_fields__ if _is_long(value := getattr(result, name))}
+    marks = {name: uuid4().hex for name in long}
+    frame = _encode(msgspec.structs.replace(result, **marks))
+    parts: list[bytes] = []
+    for name, mark in marks.items():
+        before, _, frame = frame.partition(b'"%b"' % mark.encode())
+        parts += (before, b"[")
+        for start in range(0, len(long[name]), _PARTS_A_STEP):
+            if start:
+                parts.append(b",")
+            parts.append(_encode(long[name][start : start + _PARTS_A_STEP])[1:-1])
+            yield
+        parts.append(b"]")
+    return Raw(b"".join([*parts, frame]))
+
+
+def converted(found: Sequence[object], type: type[W]) -> Steps[list[W]]:
+    """What the core has found, as the wire has it."""
+    made: list[W] = []
+    for start in range(0, len(found), _PARTS_A_STEP):
+        made += [
+            msgspec.convert(it, type, from_attributes=True) for it in found[start : start + _PARTS_A_STEP]
+        ]
+        yield
+    return made
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) >= MANY_PARTS
