@@ -22,6 +22,7 @@ from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import (
     INVALID_REQUEST,
     PARSE,
+    EncodedResult,
     Head,
     decode_head,
     encode_error,
@@ -723,3 +724,37 @@ async def test_messages_that_are_much_work_do_not_keep_the_others_waiting(
     flooding.data_received(frames(*[encode_notification("n")] * 200))
     await until(lambda: len(order) == 201)
     assert order.index("modest") < 50
+
+
+async def test_a_large_message_is_handed_over_in_parts_as_the_transport_takes_them() -> None:
+    connection, wire = wired(Recorder())
+    large, small = encode_notification("large", "x" * 2_000_000), encode_notification("small")
+    connection.send_body(large)
+    connection.send_body(small)
+    connection.pause_writing()
+    await one_tick()
+    assert wire.writes == []
+    connection.resume_writing()
+    assert b"".join(wire.writes) == frames(large, small)
+    assert max(map(len, wire.writes)) < 600_000
+    assert connection.queued_bytes == 0
+
+
+async def test_closing_hands_over_all_that_was_sent() -> None:
+    connection, wire = wired(Recorder())
+    large = encode_notification("large", "x" * 2_000_000)
+    connection.send_body(large)
+    connection.pause_writing()
+    connection.close()
+    assert b"".join(wire.writes) == frames(large)
+    assert wire.closed
+
+
+@pytest.mark.parametrize("mode", ["content-length", "json-lines"])
+async def test_a_result_in_parts_is_the_same_on_the_wire(mode: Mode) -> None:
+    connection, wire = wired(Recorder())
+    connection.data_received(frames(encode_request("null", "m"), mode=mode))
+    connection.reply("null", EncodedResult([b'{"a":[', b"1,\n2", b"]}"]))
+    await one_tick()
+    body = b'{"jsonrpc":"2.0","id":"null","result":{"a":[1,\n2]}}'
+    assert b"".join(wire.writes) == frames(body, mode=mode)

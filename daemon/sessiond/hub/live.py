@@ -37,6 +37,10 @@ MUCH_UNWRITTEN: Final = 64 * 1024 * 1024
 """Bytes on their way to one log above which those who append to it are not read meanwhile (fact: daemons B5)."""
 MOST_UNWRITTEN: Final = 2 * MUCH_UNWRITTEN
 """And above which an append is refused, unless it is the only one."""
+LARGE_BATCH: Final = 200
+"""Entries of a batch above which it is prepared in slices."""
+LARGE_BATCH_BYTES: Final = 256 * 1024
+"""And its bytes."""
 RETRY_SECONDS: Final = 5.0
 """How often it is looked whether a session that takes no writes can be written again (facts: daemons C7)."""
 _BY_ITSELF: Final = t.Origin(kind="daemon")
@@ -69,6 +73,21 @@ class _Waiting:
     done: Done
     size: int
     concerns_blobs: bool  # what it names must be durable first
+    is_large: bool  # it is prepared in slices
+    prepared: "_PreparedAt | None" = None
+
+    @property
+    def may_be_taken(self) -> bool:
+        """Whether it can be queued without being seen to first."""
+        return not self.concerns_blobs and (not self.is_large or self.prepared is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedAt:
+    """A large batch that is ready to be queued, and the state of the tree for which it is."""
+
+    prepared: Prepared
+    state: object
 
 
 class LiveSession(TendedSession):
@@ -103,6 +122,8 @@ class LiveSession(TendedSession):
         self._retried_at = time.monotonic()
         self.just_promoted = False  # the draft has moved, and nobody has been told yet
         self._drifted = False
+        self._undone = 0
+        """How often pending rows were taken away again."""
         self._watched: asyncio.Future[bool] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
@@ -191,20 +212,33 @@ class LiveSession(TendedSession):
             done(Overloaded(f"{self.unwritten_bytes:,} bytes wait to be written to this session"))
             return
         concerned = self.blobs.concern(raw)
-        if concerned or self._waiting or not self._take(raw, placement, durability, origin, done):
+        is_large = len(raw) > LARGE_BATCH or size > LARGE_BATCH_BYTES
+        must_wait = concerned or is_large or bool(self._waiting)
+        if must_wait or not self._take(raw, placement, durability, origin, done):
             self.unwritten_bytes += size
-            self._waiting.append(_Waiting(raw, placement, durability, origin, done, size, concerned))
+            self._waiting.append(
+                _Waiting(raw, placement, durability, origin, done, size, concerned, is_large)
+            )
             if self._serving is None:
                 self._serving = asyncio.get_running_loop().create_task(self._serve())
 
     def _take(
-        self, raw: Sequence[bytes], placement: Placement, durability: Durability, origin: t.Origin, done: Done
+        self,
+        raw: Sequence[bytes],
+        placement: Placement,
+        durability: Durability,
+        origin: t.Origin,
+        done: Done,
+        ready: _PreparedAt | None = None,
     ) -> bool:
         """Queue or refuse an append; False when something must be seen to first."""
         try:
             if not self._ready_to_write():
                 return False
-            prepared = placing.prepare(self.tree, raw, placement, self.read)
+            if ready is not None and ready.state == self._state_to_place_in():
+                prepared = ready.prepared
+            else:
+                prepared = placing.prepare(self.tree, raw, placement, self.read)
             if self._promotes(prepared):
                 return False
         except Exception as refusal:  # noqa: BLE001 - the caller answers; nobody behind it may be held up
@@ -246,10 +280,10 @@ class LiveSession(TendedSession):
     def _take_waiting(self) -> None:
         """Queue those who wait, in order, up to the first that must be seen to."""
         for _ in range(SETTLE_AT_ONCE):
-            if not self._waiting or self._waiting[0].concerns_blobs:
+            if not self._waiting or not self._waiting[0].may_be_taken:
                 break
             it = self._waiting[0]
-            if not self._take(it.raw, it.placement, it.durability, it.origin, it.done):
+            if not self._take(it.raw, it.placement, it.durability, it.origin, it.done, it.prepared):
                 break
             self.unwritten_bytes -= self._waiting.popleft().size
 
@@ -262,9 +296,29 @@ class LiveSession(TendedSession):
             waiting.raw, new = await self.blobs.take_out(waiting.raw)
             await self.blobs.keep(new, waiting.raw)
             waiting.concerns_blobs = False
-        if self._promotes(placing.prepare(self.tree, waiting.raw, waiting.placement, self.read)):
+        if await self._promotes_when_prepared(waiting):
             await self.log.promote()
             self.just_promoted = True
+
+    async def _promotes_when_prepared(self, waiting: _Waiting) -> bool:
+        """Prepare a large batch in slices; whether this batch makes a session of a draft.
+
+        What is appended meanwhile waits behind it, so that rows are added or taken away by a failed write or by
+        another program only. Then it is prepared again.
+        """
+        if not waiting.is_large:
+            return self._promotes(placing.prepare(self.tree, waiting.raw, waiting.placement, self.read))
+        state = self._state_to_place_in()
+        prepared = await self.drive(
+            placing.prepare_in_steps(self.tree, waiting.raw, waiting.placement, self.read)
+        )
+        waiting.prepared = _PreparedAt(prepared, state)
+        return self._promotes(prepared)
+
+    def _state_to_place_in(self) -> object:
+        """What a prepared batch depends on: the rows of the tree, pending ones included, and where its leaf is."""
+        tree = self.tree
+        return id(tree), len(tree), tree.pending_leaf_id, self._undone
 
     def unwritten(self) -> Iterator[bytes]:
         """What is not in the log yet: drafts that wait, and lines that are on their way."""
@@ -384,6 +438,7 @@ class LiveSession(TendedSession):
     def _fail_all(self) -> None:
         """The log has cut a batch away, and with it all that were queued behind: their rows go too."""
         failed = self._take_all_batches()
+        self._undone += 1
         self.tree.roll_back()
         refusal: Exception = StorageFailed("the write was given up", path=self.log.path)
         for batch in failed:
@@ -406,6 +461,7 @@ class LiveSession(TendedSession):
         """Another program's lines got between ours: read what really stands there, then answer."""
         batches = self._take_all_batches()
         self._drifted = False
+        self._undone += 1
         self.tree.roll_back()
         before = meaning.facts(self.tree)
         unread: Exception | None = None

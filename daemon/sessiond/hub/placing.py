@@ -23,10 +23,12 @@ from sessiond.session import commands, entries, safety
 from sessiond.session.batches import MORE_FOLLOWS
 from sessiond.session.commands import Command
 from sessiond.session.entries import CommandMark
+from sessiond.session.steps import Steps, run
 from sessiond.session.tree import NONE, NewRow, Tree
 
 _encode = msgspec.json.Encoder().encode
 _POINTERS = frozenset(("leaf", "label"))
+_DRAFTS_A_STEP: Final = 50
 _OURS = frozenset(("type", "id", "parentId", "timestamp", entries.COMMAND_FIELD))
 
 
@@ -81,11 +83,17 @@ def prepare(
             leaf = tree.pending_leaf_id
             row = _row(draft, entry_id, leaf)
             return Prepared([row], [entry_id], {entry_id}, leaf, entry_id, is_turn=True)
+    return run(prepare_in_steps(tree, drafts, placement, read))
+
+
+def prepare_in_steps(
+    tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
+) -> Steps[Prepared]:
+    """As `prepare`, in steps. Between them no row may be added to the tree or taken away."""
     command = placement.command
     if command is not None and (known := commands.find(tree, command, read)) is not None:
         return _repeated(tree, command, known)
-    checked = [read_draft(index, bytes(draft)) for index, draft in enumerate(drafts)]
-    stored = {draft.index for draft in checked if draft.id is not None and _is_retry(tree, draft, read)}
+    checked, stored = yield from _checked(tree, drafts, read)
     former_leaf = leaf = tree.pending_leaf_id
     parent, branched = leaf, False
     if len(stored) < len(checked) and placement is not AT_THE_LEAF:
@@ -107,11 +115,28 @@ def prepare(
             created.add(entry_id)
         ids.append(entry_id)
         parent = draft.target if draft.type == "leaf" else entry_id
+        if len(ids) % _DRAFTS_A_STEP == 0:
+            yield
     if rows and placement.advance:
         leaf = parent
     elif rows:
         rows.append(_leaf_row(tree, leaf, created))
-    return Prepared(_as_one(rows), ids, created, former_leaf, leaf, branched)
+    return Prepared((yield from _as_one(rows)), ids, created, former_leaf, leaf, branched)
+
+
+def _checked(
+    tree: Tree, drafts: Sequence[bytes], read: Callable[[int], bytes]
+) -> Steps[tuple[list[Draft], set[int]]]:
+    """The drafts, and the places of those that are retries of entries which are stored."""
+    checked: list[Draft] = []
+    stored: set[int] = set()
+    for index, raw in enumerate(drafts):
+        checked.append(draft := read_draft(index, bytes(raw)))
+        if draft.id is not None and _is_retry(tree, draft, read):
+            stored.add(index)
+        if index % _DRAFTS_A_STEP == _DRAFTS_A_STEP - 1:
+            yield
+    return checked, stored
 
 
 def _repeated(tree: Tree, command: Command, known: commands.Recorded) -> Prepared:
@@ -132,12 +157,13 @@ def _check_compaction(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: Cal
         raise WouldBreakTree(new.id, found.rule, found.reason)
 
 
-def _as_one(rows: list[NewRow]) -> list[NewRow]:
+def _as_one(rows: list[NewRow]) -> Steps[list[NewRow]]:
     """Mark the lines of a batch, so that after a crash it is there as a whole or not at all."""
-    if len(rows) < 2:
-        return rows
-    marked = [msgspec.structs.replace(row, line=row.line[:-2] + MORE_FOLLOWS + b"\n") for row in rows[:-1]]
-    return [*marked, rows[-1]]
+    for place, row in enumerate(rows[:-1]):
+        rows[place] = msgspec.structs.replace(row, line=row.line[:-2] + MORE_FOLLOWS + b"\n")
+        if place % _DRAFTS_A_STEP == _DRAFTS_A_STEP - 1:
+            yield
+    return rows
 
 
 def ended(lines: Sequence[bytes]) -> list[bytes]:

@@ -11,17 +11,27 @@ from typing import Final, Protocol, cast
 import msgspec
 from msgspec import UNSET, Raw
 
-from sessiond.rpc.framing import MAX_FRAME, Framer, FrameTooLarge, FramingError, Mode, encode_frame
+from sessiond.rpc.framing import (
+    MAX_FRAME,
+    Framer,
+    FrameTooLarge,
+    FramingError,
+    Mode,
+    encode_frame,
+    encode_frame_of_parts,
+)
 from sessiond.rpc.large_texts import is_large_text
 from sessiond.rpc.message import (
     INVALID_REQUEST,
     PARSE,
     BadMessage,
+    EncodedResult,
     Head,
     RequestId,
     decode_message,
     encode_error,
     encode_notification,
+    encode_parts,
     encode_request,
     encode_result,
 )
@@ -38,6 +48,8 @@ _LOOK_AT_THE_CLOCK: Final = 16
 """After how many messages: most reads hold fewer, and need not pay for it."""
 _DISCARD_SECONDS: Final = 5.0
 """How long a body that was refused for its size is read and discarded before the connection closes."""
+_WRITTEN_AT_ONCE: Final = 512 * 1024
+"""Bytes that are written to the transport at once when there are more."""
 LARGE_FRAME: Final = 1024 * 1024
 """Bytes of a frame above which its owner is asked for room before more of it is read."""
 
@@ -151,7 +163,7 @@ class Connection(asyncio.Protocol):
         self._calls: dict[RequestId, asyncio.Future[Raw]] = {}
         self._last_id = 0
 
-        self._unsent: list[bytes] = []
+        self._unsent: list[bytes | memoryview] = []
         self._unsent_bytes = 0
         self._flush_is_due = False
         self.full = False
@@ -185,7 +197,10 @@ class Connection(asyncio.Protocol):
 
     def reply(self, id: RequestId, result: object) -> None:
         """Answers a request. Raises NotAwaited on the second answer."""
-        self.reply_body(id, encode_result(id, result))
+        if isinstance(result, EncodedResult):
+            self._reply(id, encode_frame_of_parts(encode_parts(id, result), self.mode))
+        else:
+            self.reply_body(id, encode_result(id, result))
 
     def fail(self, id: RequestId | None, code: int, message: str, data: object = UNSET) -> None:
         """Answers a request with an error; id None complains about something that had no readable id."""
@@ -197,22 +212,26 @@ class Connection(asyncio.Protocol):
 
     def reply_body(self, id: RequestId, body: bytes) -> None:
         """Answers a request with a response that is already encoded."""
+        self._reply(id, [encode_frame(body, self.mode)])
+
+    def _reply(self, id: RequestId, frame: list[bytes]) -> None:
         if self.closing:
             return
         if id not in self._unanswered:
             raise NotAwaited(id)
         self._unanswered.remove(id)
-        self.send_body(body)
+        self._send(frame)
         if self._ended:
             self._wind_up()
 
     def send_body(self, body: bytes) -> None:
         """Sends a message that is already encoded: encode once, send to many."""
-        if self.closing:
-            return
-        frame = encode_frame(body, self.mode)
-        self._unsent.append(frame)
-        self._unsent_bytes += len(frame)
+        if not self.closing:
+            self._send([encode_frame(body, self.mode)])
+
+    def _send(self, frame: list[bytes]) -> None:
+        self._unsent += frame
+        self._unsent_bytes += sum(map(len, frame))
         if not self._flush_is_due:
             self._flush_is_due = True
             self._loop.call_soon(self._flush)
@@ -285,7 +304,7 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """Stops receiving; closes when the peer has taken all that was sent (if it never does: `abort`)."""
         if not self.closing:
-            self._flush()
+            self._flush(everything=True)
             self._stop()
             self._transport.close()
 
@@ -357,6 +376,9 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.full = False
+        self._flush()
+        if self.full:
+            return
         for waiter in self._drained:
             if not waiter.done():
                 waiter.set_result(None)
@@ -464,7 +486,7 @@ class Connection(asyncio.Protocol):
         if not refused.to_come and refused.actual is not None:
             self.close()
             return
-        self._flush()
+        self._flush(everything=True)
         self._stop()
         self._to_discard = refused.to_come
         if transport.can_write_eof():
@@ -478,14 +500,37 @@ class Connection(asyncio.Protocol):
             if not self._to_discard:
                 self._transport.close()
 
-    def _flush(self) -> None:
+    def _flush(self, *, everything: bool = False) -> None:
+        """Hands over what is unsent; of much, no more than the transport takes, unless it must be `everything`."""
         self._flush_is_due = False
         unsent = self._unsent
+        while self._unsent_bytes > _WRITTEN_AT_ONCE and not everything:
+            if self.full:
+                return  # `resume_writing` goes on
+            self._transport.write(self._take_unsent())
         if unsent:
             data = unsent[0] if len(unsent) == 1 else b"".join(unsent)
             unsent.clear()
             self._unsent_bytes = 0
             self._transport.write(data)
+
+    def _take_unsent(self) -> bytes | memoryview:
+        """The first bytes that are unsent, about `_WRITTEN_AT_ONCE`."""
+        unsent = self._unsent
+        first = unsent[0]
+        if len(first) > _WRITTEN_AT_ONCE:
+            view = memoryview(first)
+            data: bytes | memoryview = view[:_WRITTEN_AT_ONCE]
+            unsent[0] = view[_WRITTEN_AT_ONCE:]
+        else:
+            size = count = 0
+            while count < len(unsent) and size + len(unsent[count]) <= _WRITTEN_AT_ONCE:
+                size += len(unsent[count])
+                count += 1
+            data = b"".join(unsent[:count])
+            del unsent[:count]
+        self._unsent_bytes -= len(data)
+        return data
 
     def _stop(self) -> None:
         self.closing = True

@@ -269,6 +269,13 @@ def encode_frame(body: bytes, mode: Mode) -> bytes:
     return body.replace(b"\n", b" ") + b"\n"
 
 
+def encode_frame_of_parts(parts: list[bytes], mode: Mode) -> list[bytes]:
+    """As `encode_frame`, for a body in parts, which stay in parts."""
+    if mode == "content-length":
+        return [b"Content-Length: %d\r\n\r\n" % sum(map(len, parts)), *parts]
+    return [*(part.replace(b"\n", b" ") for part in parts), b"\n"]
+
+
 def _announced_too_large(length: int, limit: int, to_come: int) -> FrameTooLarge:
     return FrameTooLarge(
         f"It announces {length} bytes; the limit is {limit}.",

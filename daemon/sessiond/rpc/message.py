@@ -83,6 +83,21 @@ def encode_result(id: RequestId, result: object) -> bytes:
     return _encode(_Result(id, result))
 
 
+class EncodedResult:
+    """A result that is JSON already, in parts that are not joined: they may be many megabytes."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self.parts = parts
+
+
+def encode_parts(id: RequestId, result: EncodedResult) -> list[bytes]:
+    """A response in parts."""
+    head, _, tail = encode_result(id, None).rpartition(b"null")
+    return [head, *result.parts, tail]
+
+
 def encode_error(id: RequestId | None, code: int, message: str, data: object = UNSET) -> bytes:
     """An error response; `id` is None when the message it answers had no readable one."""
     return _encode(_Failure(id, _Error(code, message, data)))

@@ -8,12 +8,10 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from msgspec import Raw
-
 from sessiond.hub.errors import Overloaded
 from sessiond.hub.slices import context_of, run_in_slices
 from sessiond.protocol import types as t
-from sessiond.rpc.message import RequestId
+from sessiond.rpc.message import EncodedResult, RequestId
 from sessiond.server import errors
 from sessiond.server.answers import Nature, Pending
 from sessiond.server.encoding import encode_in_steps, is_large
@@ -67,9 +65,9 @@ class Requests:
         self._intake.began(size)
         answering = self._answered(request_id, size, work, nature, ticket)
         if nature == "write":
-            self._context.run(
-                self._spawn_write, answering
-            )  # what has begun is finished, whoever cancels or goes away
+            # What has begun is finished, whoever cancels or goes away. A copy, since this may be called within a task
+            # of the context itself.
+            self._context.copy().run(self._spawn_write, answering)
             return
 
         def ended(task: asyncio.Task[None]) -> None:
@@ -136,7 +134,7 @@ class Requests:
             # On this very tick, so that nothing a subscription brings can come before.
             self._end(request_id, size, ticket, answer)
 
-    async def _in_turn(self, work: Work, room: int) -> t.Wire | Pending | Raw:
+    async def _in_turn(self, work: Work, room: int) -> t.Wire | Pending | EncodedResult:
         """Large answers are made one at a time, each when this client and the daemon have room for it."""
         try:
             async with self._turn:
@@ -145,7 +143,7 @@ class Requests:
                 try:
                     answer = await work
                     if not isinstance(answer, Pending) and is_large(answer):
-                        return await run_in_slices(encode_in_steps(answer))
+                        return EncodedResult(await run_in_slices(encode_in_steps(answer)))
                     return answer
                 finally:
                     # By then the answer is on its way.

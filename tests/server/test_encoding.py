@@ -1,0 +1,32 @@
+"""Large results are encoded in steps, to the same bytes as at once."""
+
+import msgspec
+from hypothesis import given, strategies as st
+from msgspec import Raw
+
+from sessiond.protocol import types as t
+from sessiond.server import encoding
+from sessiond.session.steps import run
+
+
+def entries(count: int, next_cursor: str | None = None) -> t.EntriesResult:
+    found = [Raw(b'{"type":"x","id":"%d"}' % number) for number in range(count)]
+    return t.EntriesResult(entries=found, seqs=list(range(count)), next_cursor=next_cursor)
+
+
+@given(st.integers(0, 3 * encoding.MANY_PARTS), st.none() | st.text())
+def test_a_result_in_steps_is_the_same_as_at_once(count: int, cursor: str | None) -> None:
+    result = entries(count, cursor)
+    parts = run(encoding.encode_in_steps(result))
+    assert b"".join(parts) == msgspec.json.encode(result)
+
+
+def test_only_a_result_with_a_long_list_is_large() -> None:
+    assert not encoding.is_large(entries(encoding.MANY_PARTS - 1))
+    assert encoding.is_large(entries(encoding.MANY_PARTS))
+
+
+def test_no_step_encodes_more_than_a_few_parts() -> None:
+    count = 10 * encoding.MANY_PARTS
+    steps = sum(1 for _ in encoding.encode_in_steps(entries(count)))
+    assert steps >= 2 * count // encoding.MANY_PARTS
