@@ -28,12 +28,35 @@ WHOLE = log(header(), user("q"), assistant("a"))
         (WHOLE + b'{"type":"x"}\n', [("notAnEntry", 4)]),
         (WHOLE + b'{"id":"x"}\n', [("notAnEntry", 4)]),
         (WHOLE + b'{"type":"x","id":"\\ud800"}\n', [("notAnEntry", 4)]),
+        (WHOLE + b'{"type":"custom","id":"c","data":"\xff"}\n', [("invalidUtf8", 4)]),
+        (WHOLE + b'{"type":"label","id":"c","targetId":"e1","label":"caf\xc3"}', [("invalidUtf8", 4)]),
+        (b'{"type":"title","title":"\xe9"}\n' + WHOLE, [("invalidUtf8", 1)]),
+        (WHOLE.replace(b"/home/dev", b"/home/\xe9\xe9"), [("invalidUtf8", 1)]),
+        (b'{"type":"title","title":""}\n' + WHOLE.replace(b"/home/dev", b"/home/\xe9"), [("invalidUtf8", 2)]),
         (WHOLE + b'{"type":"mess', [("tornTail", 4)]),
         (WHOLE + b"\0" * 4096, [("tornTail", 4)]),
     ],
 )
 def test_damaged_bytes_have_a_kind_and_a_line(data: bytes, expected: list[tuple[str, int]]) -> None:
     assert [(found.kind, found.line) for found in Loaded(data).tree.problems] == expected
+
+
+def test_bytes_that_are_not_utf8_are_told_with_their_place_and_their_line_still_counts() -> None:
+    data = (
+        WHOLE
+        + b'{"type":"custom","id":"c","parentId":"e2","data":"\xff"}\n'
+        + ANOTHER.replace(b'"c"', b'"d"')
+    )
+    tree = Loaded(data).tree
+    [found] = tree.problems
+    assert (found.line, found.offset, found.severity) == (4, len(WHOLE), "warning")
+    place = data.index(b"\xff")
+    assert f"byte {place} " in found.reason
+    assert [tree.id(row) for row in range(1, len(tree))] == ["e1", "e2", "c", "d"]
+
+
+def test_text_beyond_ascii_that_is_utf8_is_no_problem() -> None:
+    assert loaded(header(cwd="/h\u00f6me"), user("現在"), user("\U0001f600")).tree.problems == []
 
 
 @pytest.mark.parametrize(

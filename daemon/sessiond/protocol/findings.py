@@ -36,6 +36,7 @@ _OF_PROBLEMS: Final[Mapping[ProblemKind, str]] = {
     "damagedLine": _LINE,
     "nulBytes": _LINE,
     "notAnEntry": _LINE,
+    "invalidUtf8": "The entry counts. To find the bytes: sed -n {line}p {path} | iconv -f UTF-8 -t UTF-8 >/dev/null.",
     "tornTail": f"{_FIX} puts it aside; the next append would do so, too.",
     "cutOffBatch": f"{_FIX} puts it aside; the next append would do so, too.",
     "badParent": _TREE,

@@ -104,6 +104,29 @@ def loads(line: bytes) -> dict[str, Any]:
     return value
 
 
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are UTF-8 throughout: msgspec does not check the values that it skips."""
+    return not invalid_utf8(data)
+
+
+def invalid_utf8(data: bytes, offset: int = 0) -> str | None:
+    """What is wrong with the first bytes that are not UTF-8, in words, or None.
+
+    Args:
+        data: One or more lines.
+        offset: Where they begin in the file, in bytes.
+
+    """
+    if data.isascii():
+        return None
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        bad = data[error.start : error.end].hex(" ")
+        return f"the bytes {bad} at byte {offset + error.start} of the file are not UTF-8 ({error.reason})"
+    return None
+
+
 def presentable(line: bytes) -> bytes:
     """A stored line as it may go on the wire: without its newline, and valid UTF-8."""
     line = line.rstrip(b"\r\n")

@@ -10,6 +10,7 @@ ProblemKind: TypeAlias = Literal[
     "damagedLine",
     "nulBytes",
     "notAnEntry",
+    "invalidUtf8",
     "tornTail",
     "cutOffBatch",
     "badParent",
@@ -35,6 +36,10 @@ PROBLEMS: Final[dict[ProblemKind, tuple[Severity, str]]] = {
     "notAnEntry": (
         "error",
         "The line is JSON, but no entry: no object, or one without a type or a usable id.",
+    ),
+    "invalidUtf8": (
+        "warning",
+        "The line holds bytes that are not UTF-8. They are read as U+FFFD, and stay as they are in the file.",
     ),
     "tornTail": (
         "error",

@@ -169,7 +169,8 @@ class ReadRows(Rows):
             self.end += start
         if not block:
             return
-        skims, ends = lines.skim_block(block) if self._linear is None else ([], [])
+        whole = self._linear is None and lines.is_utf8(block)
+        skims, ends = lines.skim_block(block) if whole else ([], [])
         if not skims or not self._take_at_once(block, skims, ends):
             self._take_one_by_one(block)
         self.end += len(block)
@@ -236,6 +237,8 @@ class ReadRows(Rows):
             else:
                 if self._kinds[-1] in _SPOKEN:
                     self._take_mark(len(self) - 1, line)
+                if (bad_bytes := lines.invalid_utf8(line, offset)) is not None:
+                    self._problem("invalidUtf8", len(self) - 1, bad_bytes)
             position = end
 
     def _is_told_of(self, offset: int) -> bool:
@@ -293,13 +296,15 @@ class ReadRows(Rows):
             try:
                 first = lines.loads(block[position:end].removeprefix(lines.BOM if very_first else b""))
                 if very_first and first.get("type") == "title":
+                    self._check_utf8(block[position:end], position)
                     title = lines.sound(first.get("title"))
                     self.slot_title = title if isinstance(title, str) else ""
-                    updated_at = first.get("updatedAt")
+                    updated_at = lines.sound(first.get("updatedAt"))
                     self.slot_updated_at = updated_at if isinstance(updated_at, str) else None
                     position = end
                     continue
                 header = header_of(first)
+                self._check_utf8(block[position:end], position)
             except lines.NotAnEntry as bad:
                 reason = f"there is no session header: {bad.reason}"
                 self._begin(self.end + position, None, ("damagedHeader", reason))
@@ -311,6 +316,13 @@ class ReadRows(Rows):
             self._begin(self.end + position, header, None)
             return end
         return position
+
+    def _check_utf8(self, line: bytes, position: int) -> None:
+        """Report one of the first lines, which begins at `position` behind the end, when it is not UTF-8."""
+        offset = self.end + position
+        if (reason := lines.invalid_utf8(line, offset)) is not None:
+            number = 1 if self.slot_title is None else 2
+            self._problems.append(Problem("invalidUtf8", number, offset, reason))
 
     def _begin(
         self,

@@ -102,7 +102,7 @@ export interface Refuses {
 /** Something in a session file that could not be taken as it is. The bytes stay as they are. */
 export interface Problem {
   /** What to match: see "Damage". */
-  kind: "badParent" | "cutOffBatch" | "damagedHeader" | "damagedLine" | "emptyLog" | "lostLeaf" | "lostParent" | "moreProblems" | "notAnEntry" | "nulBytes" | "ownParent" | "parentLoop" | "sameId" | "tornTail";
+  kind: "badParent" | "cutOffBatch" | "damagedHeader" | "damagedLine" | "emptyLog" | "invalidUtf8" | "lostLeaf" | "lostParent" | "moreProblems" | "notAnEntry" | "nulBytes" | "ownParent" | "parentLoop" | "sameId" | "tornTail";
   /** 1-based physical line. */
   line: number;
   /** Of its first byte. */

@@ -23,6 +23,9 @@ DAMAGED = {
     "damagedLine": logs.log(logs.header(), ROOT, b"{nonsense\n"),
     "nulBytes": logs.log(logs.header(), ROOT, bytes(20) + b"\n"),
     "notAnEntry": logs.log(logs.header(), ROOT, b"[1]\n"),
+    "invalidUtf8": logs.log(
+        logs.header(), ROOT, b'{"type":"custom","id":"c","parentId":"r","data":"\xff"}\n'
+    ),
     "tornTail": logs.log(logs.header(), ROOT) + b'{"type":"mess',
     "cutOffBatch": logs.log(logs.header(), ROOT)
     + b'{"type":"message","id":"b","parentId":"r","message":{"role":"user","content":"x"}\t}\n',

@@ -67,7 +67,7 @@
 
 ---Something in a session file that could not be taken as it is. The bytes stay as they are.
 ---@class (exact) sessiond.Problem
----@field kind "badParent"|"cutOffBatch"|"damagedHeader"|"damagedLine"|"emptyLog"|"lostLeaf"|"lostParent"|"moreProblems"|"notAnEntry"|"nulBytes"|"ownParent"|"parentLoop"|"sameId"|"tornTail" What to match: see "Damage".
+---@field kind "badParent"|"cutOffBatch"|"damagedHeader"|"damagedLine"|"emptyLog"|"invalidUtf8"|"lostLeaf"|"lostParent"|"moreProblems"|"notAnEntry"|"nulBytes"|"ownParent"|"parentLoop"|"sameId"|"tornTail" What to match: see "Damage".
 ---@field line integer 1-based physical line.
 ---@field byteOffset integer Of its first byte.
 ---@field reason string A sentence about this line.
