@@ -1,3 +1,4 @@
+import errno
 import os
 import stat
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.paths import SOCKET_PATH_LIMIT, Places, UnsafeFolder, make_private, places
+from sessiond.paths import SOCKET_PATH_LIMIT, Places, UnsafeFolder, make_private, obstacle, places
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the XDG folders are those of Linux")
 
@@ -136,3 +137,25 @@ def test_a_folder_that_cannot_be_trusted_is_refused_and_left_alone(tmp_path: Pat
         make_private(str(path))
     assert os.path.samestat(before, path.lstat())
     assert path.lstat().st_mode == before.st_mode
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT])
+def test_a_folder_that_the_disk_refuses_is_told_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    def refuse(path: str, mode: int = 0) -> None:
+        raise OSError(error, os.strerror(error), path)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    with pytest.raises(UnsafeFolder) as refused:
+        make_private(str(tmp_path / "new"))
+    assert os.strerror(error) in refused.value.reason
+
+
+def test_what_stands_in_the_way_of_a_folder_is_found_without_making_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere")
+    assert obstacle(str(tmp_path / "a" / "b")) is None
+    for name in ("file/a", "file", "link/a", "link"):
+        assert str(tmp_path / name.partition("/")[0]) in (obstacle(str(tmp_path / name)) or "")
+    assert sorted(it.name for it in tmp_path.iterdir()) == ["file", "link"]

@@ -3,10 +3,11 @@
 Every command imports this, so it loads nothing: plain strings instead of pathlib (5 ms), and platformdirs
 (20 ms) only where the XDG rules are not the answer. It can make a private folder; it touches no file.
 """
-# ruff: noqa: PTH100, PTH102, PTH111, PTH117, PTH120
+# ruff: noqa: PTH100, PTH102, PTH110, PTH111, PTH112, PTH114, PTH115, PTH117, PTH120
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 SOCKET_PATH_LIMIT = 100
 """Bytes. Linux allows 107 and macOS 103; the difference is room for the name that a bind uses first."""
 
+_VARIABLES = ("SESSIOND_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR")
+_SHOWN = 300  # characters of a path
+
 OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 OTHERS_MAY_ANYTHING = stat.S_IRWXG | stat.S_IRWXO
 
@@ -27,8 +31,9 @@ class UnsafeFolder(Exception):
     """The folder {path} cannot be used: {reason}. What to do: {advice}."""
 
     def __init__(self, path: str, reason: str, advice: str) -> None:
-        super().__init__(f"The folder {path} cannot be used: {reason}. What to do: {advice}.")
+        super().__init__(f"The folder {_shown(path)} cannot be used: {reason}. What to do: {advice}.")
         self.path = path
+        self.reason = reason
 
 
 class Places:
@@ -138,9 +143,8 @@ def make_private(path: str) -> None:
     try:
         _make_folders(path)
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        advice = "make it a folder that you own, or set SESSIOND_HOME to one"
-        raise UnsafeFolder(path, error.strerror or str(error), advice) from error
+    except (OSError, ValueError) as error:
+        raise UnsafeFolder(path, _reason(path, error), _advice(path, error)) from error
     try:
         found = os.fstat(folder)
         if found.st_uid != os.geteuid():
@@ -157,14 +161,76 @@ def make_private(path: str) -> None:
         os.close(folder)
 
 
+def require_text(path: str) -> None:
+    """Raise `UnsafeFolder` if a path is not UTF-8: the file by which clients find the daemon could not name it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        raise UnsafeFolder(shown, "its name is not valid UTF-8", _advice(path, error)) from None
+
+
+def obstacle(path: str) -> str | None:
+    """Return why no folder can be at `path`, in words, or None if it is there or could be made. Makes nothing."""
+    there = _nearest(path)
+    if os.path.islink(there) and not os.path.exists(there):
+        return f"{_shown(there)} is a link to {_shown(os.readlink(there))}, which does not exist"
+    if not os.path.isdir(there):
+        return f"{_shown(there)} is not a folder"
+    if there == path:
+        return None
+    found = os.statvfs(there)
+    if found.f_flag & os.ST_RDONLY:
+        return f"{_shown(there)} is on a read-only file system"
+    if not found.f_blocks:
+        return f"{_shown(there)} is on a file system that holds no files of users"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"{_shown(there)} may not be written"
+    return None
+
+
+def _nearest(path: str) -> str:
+    """The path, or the nearest folder above it that exists."""
+    while not os.path.lexists(path) and os.path.dirname(path) != path:
+        path = os.path.dirname(path)
+    return path
+
+
+def _reason(path: str, error: Exception) -> str:
+    refused = getattr(error, "strerror", None) or str(error)
+    return obstacle(path) or (refused if os.path.lexists(path) else f"it cannot be made: {refused}")
+
+
+def _advice(path: str, error: Exception) -> str:
+    variable = next((name for name in _VARIABLES if _is_below(path, os.environ.get(name))), "SESSIOND_HOME")
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        return f"free some space there, or set {variable} to a folder on another disk"
+    return f"set {variable} to a folder that you own and may write"
+
+
+def _is_below(path: str, base: str | None) -> bool:
+    return bool(base) and path.startswith(os.path.abspath(os.path.expanduser(str(base))) + os.sep)
+
+
+def _shown(path: str) -> str:
+    """A path for a sentence: the middle of a very long one is left out."""
+    return path if len(path) <= _SHOWN else f"{path[: _SHOWN // 2]}…{path[-_SHOWN // 4 :]}"
+
+
 def _make_folders(path: str) -> None:
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
         return
     except FileNotFoundError:
-        _make_folders(os.path.dirname(path))
-        _make_folders(path)
+        above = os.path.dirname(path)
+        if above == path or os.path.lexists(above):
+            raise  # it is there, and yet nothing can be made in it: /proc, a link that leads nowhere
+        _make_folders(above)
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            return
 
 
 def _platform_folders(environ: Mapping[str, str]) -> tuple[str, str, str]:

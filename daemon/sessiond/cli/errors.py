@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 from sessiond.cli.arguments import Usage
-from sessiond.cli.exits import NONSENSE, REFUSED, TRY_AGAIN, UNAVAILABLE, USAGE
+from sessiond.cli.exits import NONSENSE, NOT_THE_SYSTEM, REFUSED, TRY_AGAIN, UNAVAILABLE, USAGE
 from sessiond.cli.style import style_for
 from sessiond.client.dial import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
 from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError, Unread
 from sessiond.human import listed
-from sessiond.paths import UnsafeFolder
+from sessiond.paths import UnsafeFolder, obstacle, places
 from sessiond.text import lines, one_line
 
 _NEXT = {
@@ -65,11 +65,7 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
                 TRY_AGAIN if error.kind in _PASSING else REFUSED,
             )
         case DaemonNotRunning():
-            return (
-                "the daemon is not running",
-                "Start it with sessiond serve --detach, or run any other command.",
-                UNAVAILABLE,
-            )
+            return "the daemon is not running", _how_to_start(), UNAVAILABLE
         case DaemonBusy() | Unread():
             return str(error), "", TRY_AGAIN
         case DaemonHung():
@@ -83,10 +79,23 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
             return str(error), "Look at sessiond tree before you repeat it.", UNAVAILABLE
         case BadReply():
             return str(error), "Look at sessiond status.", NONSENSE
-        case UnicodeEncodeError():
-            return "an argument is not valid UTF-8", "", USAGE
-        case _:
-            return None
+    return _refused_by_system(error)
+
+
+def _how_to_start() -> str:
+    state = places().state
+    if (reason := obstacle(state)) is not None:
+        return f"It cannot start either: {reason}. Set SESSIOND_HOME to a folder that you own and may write."
+    return "Start it with sessiond serve --detach, or run any other command."
+
+
+def _refused_by_system(error: Exception) -> tuple[str, str, int] | None:
+    if isinstance(error, UnicodeEncodeError):
+        return "an argument is not valid UTF-8", "", USAGE
+    if isinstance(error, OSError):
+        where = f"{error.filename!s:.300}: " if error.filename else ""
+        return f"{where}{error.strerror or error}", "sessiond doctor says what may be wrong.", NOT_THE_SYSTEM
+    return None
 
 
 def _next_step(error: RpcError) -> str:

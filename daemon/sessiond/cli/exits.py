@@ -19,7 +19,7 @@ MEANINGS: dict[int, str] = {
     USAGE: "the command line cannot be understood",
     UNAVAILABLE: "there is no daemon to talk to, or it went away before it answered",
     NONSENSE: "the answer makes no sense",
-    NOT_THE_SYSTEM: "serve: the system refused what a daemon needs",
+    NOT_THE_SYSTEM: "the system refused what the command needs: a file, a descriptor, memory",
     NO_FOLDER: "serve: a folder, the socket or a file of the daemon cannot be used",
     TRY_AGAIN: "try again later: the daemon is busy, about to stop, or hangs; serve: another one runs",
     BAD_SETTINGS: "serve: config.toml cannot be used",

@@ -17,7 +17,7 @@ import time
 
 from sessiond.client.backoff import pauses
 from sessiond.client.dial import PATIENCE, DaemonNotStarted, Reached, knock, reach
-from sessiond.paths import Places, make_private
+from sessiond.paths import Places, make_private, require_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def start(places: Places, deadline: float) -> socket.socket:
     `deadline` is a time of `time.monotonic`. Raises `DaemonNotStarted` with the reason that the daemon gave,
     and `UnsafeFolder`.
     """
+    for folder in (places.state, places.runtime):
+        require_text(folder)
     make_private(places.state)
     try:
         return _started(places, deadline)

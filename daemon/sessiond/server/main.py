@@ -90,6 +90,8 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
     where = paths.places()
     try:
         inherited, tell = activation.inherited(), Notifier()
+        for folder in (where.state, where.runtime):
+            paths.require_text(folder)
         for folder in (where.state, where.data, where.runtime):
             paths.make_private(folder)
         lock = DaemonLock(where.daemon_lock) if inherited is None else _lock_in_time(where)

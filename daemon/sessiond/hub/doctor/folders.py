@@ -11,7 +11,7 @@ from typing import Final
 
 from sessiond.hub.doctor.rights import look_at_rights
 from sessiond.hub.doctor.scope import Scope
-from sessiond.paths import OTHERS_MAY_WRITE
+from sessiond.paths import OTHERS_MAY_WRITE, UnsafeFolder, obstacle, require_text
 from sessiond.store.files import paths
 from sessiond.store.files.holds import read_hold
 from sessiond.store.files.remains import is_beside
@@ -34,6 +34,11 @@ _INDEX_ASIDE: Final = re.compile(r"index\.db(-wal|-shm|-journal|-seal)?\.damaged
 
 def look_at_folders(scope: Scope) -> Iterator[None]:
     """Look at everything but the content of files: names, kinds, owners and rights."""
+    for top in (scope.places.state, scope.places.runtime):
+        try:
+            require_text(top)
+        except UnsafeFolder as unsafe:
+            scope.add("badFolder", unsafe.reason, top)
     for top in (scope.places.data, scope.places.state, scope.places.runtime):
         _look_at_top(scope, top)
         yield
@@ -96,9 +101,11 @@ def _look_at_top(scope: Scope, folder: str) -> None:
     try:
         status = os.lstat(folder)
     except FileNotFoundError:
+        if (reason := obstacle(folder)) is not None:
+            scope.add("badFolder", f"it cannot be made: {reason}", folder)
         return
     except OSError as error:
-        scope.add("badFolder", f"it cannot be looked at: {error.strerror}", folder)
+        scope.add("badFolder", f"it cannot be looked at: {obstacle(folder) or error.strerror}", folder)
         return
     if look_at_rights(scope, folder, status) and not stat.S_ISDIR(status.st_mode):
         scope.add("badFolder", "it is no folder", folder)
