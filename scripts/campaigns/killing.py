@@ -15,6 +15,7 @@ from scripts.campaigns.nursery import Nursery, nursery
 from scripts.campaigns.writers import Follower, Ledger, Load, Writer
 
 from sessiond.client.daemon import Daemon
+from sessiond.protocol import types as t
 
 _BY_AUTOSTART = 0.25
 """The part of the lives that begin as a client begins one. The others come out of the nursery, which is quicker."""
@@ -181,9 +182,12 @@ class Season:
 
     async def _check_served(self, ledger: Ledger, log: LogOnDisk) -> None:
         """What the daemon reads out is the file, line by line."""
-        at = 0
+        at, log_id = 0, ""
         while at < len(log.lines) - 1:
-            page = await self._reader.entries(ledger.session_id, after=at, limit=1_000)
+            page = await self._reader.entries(
+                ledger.session_id, after=t.After(log_id=log_id, seq=at) if at else None, limit=1_000
+            )
+            log_id = page.log_id
             hold(page.entries, f"{log.path}: nothing behind line {at} of {len(log.lines)}")
             for seq, entry in zip(page.seqs, page.entries, strict=True):
                 hold(seq == at + 1, f"{log.path}: line {seq} was read out behind line {at}")

@@ -253,7 +253,7 @@ async def test_two_agents_take_turns_at_once_and_each_turn_is_whole(where: Place
         await one.append(prompt("go"))
         two = await AgentSession.open(daemon, one.id)
         await asyncio.gather(work(one, "a"), work(two, "b"))
-        entries = {entry["id"]: entry for entry in (await daemon.entries(one.id, after=0)).entries}
+        entries = {entry["id"]: entry for entry in (await daemon.entries(one.id)).entries}
         results = [e for e in entries.values() if e.get("message", {}).get("role") == "toolResult"]
         assert len(results) == 10
         for entry in results:

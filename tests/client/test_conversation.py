@@ -177,15 +177,15 @@ def test_a_session_that_the_editor_follows_is_to_be_subscribed_again_after_the_l
         request(3, "session/open", sessionId="c"),
     )
     for number, name in enumerate("abc", start=1):
-        talk.to_editor(result(number, {"session": {"sessionId": name, "seq": 3}}))
-    talk.to_editor(notification("session/appended", sessionId="a", seq=5, entries=[]))
+        talk.to_editor(result(number, {"session": {"sessionId": name, "logId": f"log-{name}", "seq": 3}}))
+    talk.to_editor(notification("session/appended", sessionId="a", logId="log-a", seq=5, entries=[]))
     talk.sent(request(4, "session/unsubscribe", sessionId="b"))
     talk.to_editor(result(4, {"wasSubscribed": True}))
     talk.lost()
     met_again(talk)
     assert [it["params"] for it in read(talk.news())] == [
-        {"sessionId": "a", "lastSeq": 5},
-        {"sessionId": "c", "lastSeq": 3},
+        {"sessionId": "a", "logId": "log-a", "lastSeq": 5},
+        {"sessionId": "c", "logId": "log-c", "lastSeq": 3},
     ]
     assert talk.news() == []
 

@@ -10,6 +10,7 @@ import pytest
 
 from sessiond.client import CannotConnect, RpcError, connect, connect_blocking
 from sessiond.paths import Places
+from sessiond.protocol import types as t
 from support.attached import a_scripted_daemon
 from support.homes import a_home
 from support.scripted import taken
@@ -33,7 +34,7 @@ async def test_a_script_writes_reads_and_branches(where: Places, tmp_path: Path)
         done = await daemon.append(session, [said("user", "1"), said("assistant", "2")])
         first, second = (entry.id for entry in done.entries)
         assert [entry["id"] for entry in (await daemon.path(session)).entries] == [first, second]
-        assert (await daemon.entries(session, after=1)).seqs == [2]
+        assert (await daemon.entries(session, after=t.After(log_id=done.log_id, seq=1))).seqs == [2]
         assert [message["role"] for message in (await daemon.context(session)).messages] == [
             "user",
             "assistant",

@@ -11,7 +11,7 @@ from sessiond.client.notifications import Missed
 from sessiond.client.wire import Disconnected, RpcError
 from sessiond.protocol import types as t
 from support.rpc_peers import until
-from support.scripted import SESSION, Scripted, taken
+from support.scripted import LOG, SESSION, Scripted, taken
 
 
 @asynccontextmanager
@@ -72,7 +72,7 @@ async def test_a_client_that_lagged_catches_up() -> None:
         scripted.add(2)
         assert await taken(entries, 2) == ids(1, 2)
         scripted.add(3, tell=False)
-        scripted.send("session/lagged", {"sessionId": SESSION, "lastSeq": 2})
+        scripted.send("session/lagged", {"sessionId": SESSION, "logId": LOG, "lastSeq": 2})
         assert await taken(entries, 3) == ids(3, 5)
 
 
@@ -174,17 +174,17 @@ async def test_notifications_are_structs_and_a_gap_is_told_once() -> None:
         notes = daemon.notifications("session/lagged")
         everything = daemon.notifications()
         scripted.add(1)
-        scripted.send("session/lagged", {"sessionId": SESSION, "lastSeq": 1})
+        scripted.send("session/lagged", {"sessionId": SESSION, "logId": LOG, "lastSeq": 1})
         scripted.send("new/thing", {"a": 1})
-        assert await anext(notes) == t.LaggedNote(session_id=SESSION, last_seq=1)
+        assert await anext(notes) == t.LaggedNote(session_id=SESSION, log_id=LOG, last_seq=1)
         seen = [await anext(everything) for _ in range(3)]
         assert [type(note).__name__ for note in seen] == ["Appended", "LaggedNote", "dict"]
         scripted.crash()
         with pytest.raises(Missed):
             await anext(notes)
         await daemon.connected()
-        scripted.send("session/lagged", {"sessionId": SESSION, "lastSeq": 2})
-        assert await anext(notes) == t.LaggedNote(session_id=SESSION, last_seq=2)
+        scripted.send("session/lagged", {"sessionId": SESSION, "logId": LOG, "lastSeq": 2})
+        assert await anext(notes) == t.LaggedNote(session_id=SESSION, log_id=LOG, last_seq=2)
 
 
 async def test_a_request_of_the_daemon_is_declined() -> None:

@@ -41,7 +41,8 @@ class Clients(RuleBasedStateMachine):
         self.session_id = f"model-session-{next(_sessions)}"
         self.peers: list[Peer] = [self.run(self.daemon.attach()) for _ in range(CLIENTS)]
         self.heard: list[list[int]] = [[] for _ in range(CLIENTS)]
-        self.run(self.peers[0].call("session/create", cwd="/work/model", id=self.session_id))
+        made = self.run(self.peers[0].call("session/create", cwd="/work/model", id=self.session_id))
+        self.log_id = made["session"]["logId"]
         for peer in self.peers[1:]:
             self.run(peer.call("session/open", sessionId=self.session_id))
 
@@ -121,7 +122,7 @@ class Clients(RuleBasedStateMachine):
         self.peers[number].connection.abort()
         self.peers[number] = self.run(self.daemon.attach())
         last = self.heard[number][-1] if self.heard[number] else 0
-        self.call(number, "subscribe", after=last)
+        self.call(number, "subscribe", after={"logId": self.log_id, "seq": last})
 
     @invariant()
     def everybody_heard_of_every_line_once_and_in_order(self) -> None:

@@ -155,7 +155,11 @@ async def test_who_expects_another_leaf_is_told_what_it_is_and_how_much_was_miss
     refused = await refusal(peer.append(session_id, user("4"), expectedLeaf="a"))
     assert (refused.kind, refused.code, refused.data["retryable"]) == ("leafConflict", 1409, True)
     assert (refused.data["currentLeaf"], refused.data["seq"], refused.data["missing"]) == ("c", 3, 2)
-    missed = await peer.call("session/entries", sessionId=session_id, after=refused.data["seq"] - 2)
+    missed = await peer.call(
+        "session/entries",
+        sessionId=session_id,
+        after=await peer.position(session_id, refused.data["seq"] - 2),
+    )
     assert missed["seqs"] == [2, 3]
     assert (await peer.append(session_id, user("4", id="d"), expectedLeaf="c"))["leafId"] == "d"
 
@@ -264,7 +268,7 @@ async def test_a_leaf_draft_moves_the_leaf_and_hangs_on_its_target(daemon: Runni
     assert (await peer.append(session_id, {"type": "leaf", "targetId": None}))["leafId"] is None
     await peer.until(lambda it: bool(it.told("session/leafMoved")))
     assert peer.told("session/leafMoved")[-1] == {
-        "sessionId": session_id, "leafId": None, "previousLeafId": "c", "seq": 5,
+        "sessionId": session_id, "leafId": None, "previousLeafId": "c", "logId": result["logId"], "seq": 5,
         "origin": {"kind": "client", "clientId": peer.told("session/appended")[0]["origin"]["clientId"]},
     }  # fmt: skip
 
@@ -414,7 +418,9 @@ async def test_a_thousand_appends_of_eight_clients_to_a_closed_session_keep_each
     appends = [
         peers[number % 8].append(session_id, user(f"{number % 8}.{number // 8:03}")) for number in range(1000)
     ]
-    opening = reader.call("session/subscribe", sessionId=session_id, after=2)
+    opening = reader.call(
+        "session/subscribe", sessionId=session_id, after=await reader.position(session_id, 2)
+    )
     await asyncio.gather(opening, *appends)
     await reader.until(lambda it: it.seqs()[-1:] == [1002])
     assert reader.seqs() == list(range(3, 1003))

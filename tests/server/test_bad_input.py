@@ -291,7 +291,9 @@ async def test_a_cursor_that_was_never_given_is_refused_or_finds_nothing(
         ("session/create", {"cwd": "/x", "terminal": {"id": "x", "pid": 0}}),
         ("session/create", {"cwd": "/x", "terminal": "tty"}),
         ("session/subscribe", {"sessionId": "abcdefgh", "after": -1}),
-        ("session/subscribe", {"sessionId": "abcdefgh", "after": {"seq": "1"}}),
+        ("session/subscribe", {"sessionId": "abcdefgh", "after": 1}),
+        ("session/subscribe", {"sessionId": "abcdefgh", "after": {"seq": 1}}),
+        ("session/subscribe", {"sessionId": "abcdefgh", "after": {"logId": "x", "seq": "1"}}),
     ],
 )  # fmt: skip
 async def test_wrong_params_are_refused_with_the_place(
@@ -416,7 +418,7 @@ async def read_everything(peer: Peer, **named: str) -> dict[str, Any]:
         await peer.call(f"session/{method}", sessionId=session_id)
     for filter_ in ("all", "no-tools", "user-only", "labeled-only"):
         await peer.call("session/tree", sessionId=session_id, filter=filter_, query="x")
-    await peer.call("session/subscribe", sessionId=session_id, after=0)
+    await peer.call("session/subscribe", sessionId=session_id, after=await peer.position(session_id, 0))
     await peer.call("session/flush")
     return opened
 

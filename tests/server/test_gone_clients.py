@@ -100,7 +100,7 @@ async def test_a_client_that_writes_a_summary_when_it_goes_leaves_nothing(reache
 async def test_a_client_that_reads_nothing_leaves_nothing(reached: Running, cwd: str) -> None:
     other, session_id = await talk(reached, cwd)
     peer = await introduced(reached)
-    await peer.call("session/subscribe", sessionId=session_id, after=0)
+    await peer.call("session/subscribe", sessionId=session_id, after=await peer.position(session_id, 0))
     peer.connection.pause()
     for _ in range(20):
         await other.append(session_id, user("x" * 100_000))
@@ -111,9 +111,10 @@ async def test_a_client_in_the_middle_of_a_replay_leaves_nothing(reached: Runnin
     other, session_id = await talk(reached, cwd)
     await other.append(session_id, *(user("x" * 100_000) for _ in range(60)))
     peer = await introduced(reached)
+    beginning = await peer.position(session_id, 0)
     peer.connection.pause()
     peer.connection.notify("x")
-    asking = asyncio.create_task(peer.call("session/subscribe", sessionId=session_id, after=0))
+    asking = asyncio.create_task(peer.call("session/subscribe", sessionId=session_id, after=beginning))
     await other.call("server/status")
     await leaves_nothing(reached, peer)
     await asyncio.wait([asking])
@@ -154,7 +155,7 @@ async def test_hundreds_who_come_and_go_leave_no_task(reached: Running, cwd: str
     before = len(asyncio.all_tasks())
     for _ in range(200):
         peer = await introduced(reached)
-        await peer.call("session/subscribe", sessionId=session_id, after=0)
+        await peer.call("session/subscribe", sessionId=session_id, after=await peer.position(session_id, 0))
         await peer.append(session_id, user("x"))
         peer.connection.abort()
     await until(lambda: len(reached.inside.clients) == 1 and len(asyncio.all_tasks()) <= before)

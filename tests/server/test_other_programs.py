@@ -126,7 +126,7 @@ async def test_whatever_two_programs_write_at_once_every_line_is_there_once_and_
 ) -> None:
     peer, session_id, path = await promoted(daemon, cwd)
     other = await daemon.attach()
-    await other.call("session/subscribe", sessionId=session_id, after=0)
+    await other.call("session/subscribe", sessionId=session_id, after=await other.position(session_id, 0))
     program = (
         "import sys, time, random, json\n"
         "chance = random.Random(int(sys.argv[2]))\n"
@@ -338,14 +338,16 @@ async def test_opening_a_replaced_file_again_reads_what_is_there_now(
     data = a_log(cwd, logs.user("1"), logs.assistant("2"))
     peer, session_id, path = await open_file(daemon, tmp_path, data)
     watcher = await daemon.attach()
-    await watcher.call("session/subscribe", sessionId=session_id, after=2)
+    await watcher.call("session/subscribe", sessionId=session_id, after=await watcher.position(session_id, 2))
     (tmp_path / "new").write_bytes(a_log(cwd, logs.user("new")))
     (tmp_path / "new").rename(path)
     opened = (await peer.call("session/open", path=str(path)))["session"]
     assert (opened["sessionId"], opened["seq"], opened["firstPrompt"]) == (session_id, 1, "new")
     await watcher.until(lambda it: bool(it.told("session/lagged")))
     assert watcher.told("session/lagged")[0]["lastSeq"] == 2
-    result = await watcher.call("session/subscribe", sessionId=session_id, after=2)
+    result = await watcher.call(
+        "session/subscribe", sessionId=session_id, after=await watcher.position(session_id, 2)
+    )
     assert result["mode"] == "snapshot"
     assert (await peer.append(session_id, user("on")))["seq"] == 2
     await watcher.until(lambda it: it.seqs() == [2])

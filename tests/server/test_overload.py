@@ -300,7 +300,11 @@ async def test_all_outboxes_together_are_bounded_and_those_that_do_not_read_go_f
             await each.until(lambda it: bool(it.told("session/lagged")))
             [lagged] = each.told("session/lagged")
             assert each.seqs() == list(range(1, lagged["lastSeq"] + 1))
-            await each.call("session/subscribe", sessionId=session_id, after=lagged["lastSeq"])
+            await each.call(
+                "session/subscribe",
+                sessionId=session_id,
+                after=await each.position(session_id, lagged["lastSeq"]),
+            )
         for each in deaf:
             await each.until(lambda it: it.seqs() == list(range(1, 61)))
 

@@ -30,7 +30,7 @@ VARYING = {
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""
 MADE = re.compile(
-    r"[0-9a-f]{8}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|damaged-[0-9a-f]{12}|c-[0-9a-f]{12}"
+    r"[0-9a-f]{8}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}|damaged-[0-9a-f]{12}|c-[0-9a-f]{12}"
 )
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 SHORTENED = {"methods"}

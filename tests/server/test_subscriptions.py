@@ -27,7 +27,9 @@ async def filled(daemon: Running, cwd: str, count: int) -> tuple[Peer, str]:
 async def test_exactly_what_came_after_is_replayed(daemon: Running, cwd: str, after: int) -> None:
     peer, session_id = await filled(daemon, cwd, 10)
     other = await daemon.attach()
-    result = await other.call("session/subscribe", sessionId=session_id, after={"seq": after})
+    result = await other.call(
+        "session/subscribe", sessionId=session_id, after=await other.position(session_id, after)
+    )
     assert (result["mode"], result["fromSeq"], result["toSeq"]) == ("replay", after + 1, 10)
     assert result["reason"] is None
     await peer.append(session_id, user("live"))
@@ -38,7 +40,9 @@ async def test_exactly_what_came_after_is_replayed(daemon: Running, cwd: str, af
     assert all(note["replay"] and "origin" not in note for note in replayed)
     assert "replay" not in live
     entries = [entry for note in other.told("session/appended") for entry in note["entries"]]
-    stored = await peer.call("session/entries", sessionId=session_id, after=after)
+    stored = await peer.call(
+        "session/entries", sessionId=session_id, after=await peer.position(session_id, after)
+    )
     assert entries == stored["entries"]
 
 
@@ -56,7 +60,9 @@ async def test_without_after_one_reads_what_is_there_oneself(daemon: Running, cw
 async def test_a_place_that_the_log_never_had_gets_a_snapshot(daemon: Running, cwd: str) -> None:
     peer, session_id = await filled(daemon, cwd, 3)
     other = await daemon.attach()
-    result = await other.call("session/subscribe", sessionId=session_id, after=4)
+    result = await other.call(
+        "session/subscribe", sessionId=session_id, after=await other.position(session_id, 4)
+    )
     assert (result["mode"], result["fromSeq"], result["toSeq"]) == ("snapshot", 4, 3)
     await peer.append(session_id, user("live"))
     await other.until(lambda it: it.seqs() == [4])
@@ -68,8 +74,14 @@ async def test_a_gap_that_is_too_large_gets_a_snapshot(
     monkeypatch.setattr("sessiond.server.handlers.watching.REPLAY_LIMIT", 1000)
     _, session_id = await filled(memory, cwd, 20)
     other = await memory.attach()
-    assert (await other.call("session/subscribe", sessionId=session_id, after=19))["mode"] == "replay"
-    assert (await other.call("session/subscribe", sessionId=session_id, after=0))["mode"] == "snapshot"
+    assert (
+        await other.call(
+            "session/subscribe", sessionId=session_id, after=await other.position(session_id, 19)
+        )
+    )["mode"] == "replay"
+    assert (
+        await other.call("session/subscribe", sessionId=session_id, after=await other.position(session_id, 0))
+    )["mode"] == "snapshot"
 
 
 async def test_a_long_replay_comes_in_slices_and_goes_over_into_live_without_a_seam(
@@ -78,7 +90,9 @@ async def test_a_long_replay_comes_in_slices_and_goes_over_into_live_without_a_s
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, *(user("x" * 10_000) for _ in range(200)))
     other = await memory.attach()
-    replaying = other.call("session/subscribe", sessionId=session_id, after=0)
+    replaying = other.call(
+        "session/subscribe", sessionId=session_id, after=await other.position(session_id, 0)
+    )
     appends = [peer.append(session_id, user(f"{number}")) for number in range(50)]
     await asyncio.gather(replaying, *appends)
     await other.until(lambda it: 250 in it.seqs())
@@ -88,7 +102,7 @@ async def test_a_long_replay_comes_in_slices_and_goes_over_into_live_without_a_s
 
 async def test_subscribing_again_starts_over_from_there(daemon: Running, cwd: str) -> None:
     peer, session_id = await filled(daemon, cwd, 5)
-    await peer.call("session/subscribe", sessionId=session_id, after=3)
+    await peer.call("session/subscribe", sessionId=session_id, after=await peer.position(session_id, 3))
     await peer.until(lambda it: it.seqs()[-2:] == [4, 5])
     await peer.append(session_id, user("live"))
     await peer.until(lambda it: it.seqs()[-1] == 6)
@@ -140,7 +154,11 @@ async def test_every_watcher_gets_every_line_once_and_in_order_whenever_it_comes
         seen: list[int] = []
         while not seen or seen[-1] < total + 1:
             who = await daemon.attach()
-            await who.call("session/subscribe", sessionId=session_id, after=seen[-1] if seen else 0)
+            await who.call(
+                "session/subscribe",
+                sessionId=session_id,
+                after=await who.position(session_id, seen[-1] if seen else 0),
+            )
             pause = chance.random() * 0.01
             await asyncio.sleep(pause)
             if pause < 0.005:
@@ -196,7 +214,7 @@ async def test_who_opts_out_is_not_told(daemon: Running, cwd: str) -> None:
     other = await daemon.attach()
     options = {"optOut": ["session/appended", "session/changed"]}
     await other.call("initialize", initializationOptions={"sessiond": options})
-    await other.call("session/subscribe", sessionId=session_id, after=0)
+    await other.call("session/subscribe", sessionId=session_id, after=await other.position(session_id, 0))
     await peer.append(session_id, user("2"))
     await peer.call("session/rename", sessionId=session_id, title="T")
     await peer.call("session/branch", sessionId=session_id, targetId=None)
@@ -240,7 +258,7 @@ async def test_a_client_that_does_not_read_is_told_that_it_lags_and_catches_up_e
     monkeypatch.setattr(watch, "SOFT_LIMIT", 200_000)
     peer, session_id = await filled(memory, cwd, 1)
     slow = await memory.attach()
-    await slow.call("session/subscribe", sessionId=session_id, after=1)
+    await slow.call("session/subscribe", sessionId=session_id, after=await slow.position(session_id, 1))
     slow.connection.pause()
     for _ in range(60):
         await peer.append(session_id, user("x" * 10_000))
@@ -251,7 +269,7 @@ async def test_a_client_that_does_not_read_is_told_that_it_lags_and_catches_up_e
     assert slow.seqs() == list(range(2, last + 1))
     assert 10 < last < 40
     await peer.append(session_id, user("not heard"))
-    await slow.call("session/subscribe", sessionId=session_id, after=last)
+    await slow.call("session/subscribe", sessionId=session_id, after=await slow.position(session_id, last))
     await slow.until(lambda it: it.seqs()[-1] == 62)
     assert slow.seqs() == list(range(2, 63))
 

@@ -106,7 +106,9 @@ async def test_leaf_lines_stand_in_no_view_and_no_context(daemon: Running, cwd: 
     tree = await peer.call("session/tree", sessionId=session_id, filter="all")
     assert {node["type"] for node in tree["nodes"]} == {"message"}
     assert await peer.call("session/context", sessionId=session_id) == context
-    assert (await peer.call("session/entries", sessionId=session_id, after=6))["seqs"] == [7, 8]
+    assert (
+        await peer.call("session/entries", sessionId=session_id, after=await peer.position(session_id, 6))
+    )["seqs"] == [7, 8]
 
 
 # --- fork --------------------------------------------------------------------------------------------------
@@ -352,10 +354,12 @@ async def test_entries_are_found_after_around_and_by_id(daemon: Running, cwd: st
         return list((await peer.call("session/entries", sessionId=session_id, **params))["seqs"])
 
     assert await seqs(limit=3) == [1, 2, 3]
-    assert await seqs(after=38) == [39, 40]
-    assert await seqs(after={"seq": 38}) == [39, 40]
-    assert await seqs(after=40) == []
-    assert await seqs(after=10**12) == []
+    assert await seqs(after=await peer.position(session_id, 38)) == [39, 40]
+    assert await seqs(after=await peer.position(session_id, 40)) == []
+    assert await seqs(after=await peer.position(session_id, 10**12)) == []
+    elsewhere = {"logId": "of-another-log", "seq": 38}
+    refused = await refusal(peer.call("session/entries", sessionId=session_id, after=elsewhere))
+    assert refused.kind == "cursorExpired"
     assert await seqs(around="e20", limit=5) == [19, 20, 21, 22, 23]
     assert await seqs(around="e0", limit=3) == [1, 2, 3]
     assert await seqs(ids=["e5", "e1", "e5"]) == [6, 2, 6]

@@ -43,7 +43,7 @@ async def test_drafts_and_sessions_lie_in_folders_named_after_the_working_direct
         await draft.promote()
         assert draft.ref == draft.path == str(tmp_path / "data" / "sessions" / "--work-pi--" / NAME)
         await draft.close()
-    assert files_in(tmp_path) == {f"data/sessions/--work-pi--/{NAME}"}
+    assert files_in(tmp_path) == {f"data/sessions/--work-pi--/{NAME}", "state/log-ids"}
 
 
 async def test_only_the_owner_may_read_what_we_make(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ async def test_a_log_that_cannot_be_created_leaves_nothing_and_can_be_created_la
         disk.refuse(call)
         with pytest.raises(StorageFailed):
             await new_log(store)
-        assert files_in(tmp_path) == {f"data/sessions/--work-pi--/{file_of(first).name}"}
+        assert files_in(tmp_path / "data") == {f"sessions/--work-pi--/{file_of(first).name}"}
         disk.allow(call)
         log = await new_log(store)
         assert on_disk(log) == HEADER

@@ -83,6 +83,11 @@ class Peer(Handler):
         await self.call(method, **params)
         return self._last_reply
 
+    async def position(self, session_id: str, seq: int) -> dict[str, Any]:
+        """Line `seq` of the log that the session has now, as `after` takes it."""
+        session = (await self.call("session/info", sessionId=session_id))["session"]
+        return {"logId": session["logId"], "seq": seq}
+
     async def append(self, session_id: str, *entries: dict[str, Any], **params: Any) -> Any:
         return await self.call("session/append", sessionId=session_id, entries=list(entries), **params)
 

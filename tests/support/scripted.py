@@ -17,6 +17,7 @@ from sessiond.rpc.message import Head
 from support.rpc_peers import Recorder
 
 SESSION = "the-session"
+LOG = "the-log"
 _LIMITS = {"maxFrameBytes": 1, "maxPage": 1, "maxBatch": 1, "maxInFlight": 1}
 
 
@@ -62,6 +63,7 @@ class Scripted(Recorder):
         entries = [self.log[seq - 1] for seq in seqs]
         return {
             "sessionId": SESSION,
+            "logId": LOG,
             "entries": entries,
             "seqs": seqs,
             "seq": seqs[-1],
@@ -112,16 +114,26 @@ class Scripted(Recorder):
 
     def _session_subscribe(self, params: dict[str, Any]) -> dict[str, Any]:
         to = len(self.log)
-        after = params.get("after", {"seq": to})["seq"]
-        mode = "snapshot" if self.snapshots and after < to else "replay"
-        return {"mode": mode, "fromSeq": after + 1, "toSeq": to, "session": _info(to), "reason": None}
+        position = params.get("after")
+        known = position is not None and position["logId"] == LOG
+        after = position["seq"] if position is not None and known else to
+        mode = "replay" if known and not (self.snapshots and after < to) else "snapshot"
+        return {
+            "mode": mode,
+            "logId": LOG,
+            "fromSeq": after + 1,
+            "toSeq": to,
+            "session": _info(to),
+            "reason": None,
+        }
 
     def _session_unsubscribe(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"wasSubscribed": True}
 
     def _session_entries(self, params: dict[str, Any]) -> dict[str, Any]:
-        seqs = list(range(params["after"] + 1, min(params["after"] + 3, len(self.log)) + 1))
-        return {"entries": [self.log[seq - 1] for seq in seqs], "seqs": seqs}
+        after = params["after"]["seq"]
+        seqs = list(range(after + 1, min(after + 3, len(self.log)) + 1))
+        return {"logId": LOG, "entries": [self.log[seq - 1] for seq in seqs], "seqs": seqs}
 
     def _session_append(self, params: dict[str, Any]) -> dict[str, Any]:
         known = {entry["id"] for entry in self.log}
@@ -131,7 +143,7 @@ class Scripted(Recorder):
             {"id": draft["id"], "seq": 1, "status": status}
             for draft, status in zip(params["entries"], statuses, strict=True)
         ]
-        return {"leafId": None, "seq": len(self.log), "entries": entries, "branched": False}
+        return {"leafId": None, "logId": LOG, "seq": len(self.log), "entries": entries, "branched": False}
 
     def _session_rename(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"entryId": "x", "seq": 1, "session": _info(1)}

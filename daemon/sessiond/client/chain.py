@@ -16,9 +16,11 @@ _SPEAKS_OR_MOVES: Final = frozenset(("message", "custom_message", "branch_summar
 
 
 class Chain:
-    """Where an agent stands in a session, `leaf_id`, and up to which line `seq` it knows the log."""
+    """Where an agent stands in a session, `leaf_id`, and up to which line `seq` of the log `log_id` it knows it."""
 
-    def __init__(self, daemon: EntryMethods, session_id: str, leaf_id: str | None, seq: int) -> None:
+    def __init__(
+        self, daemon: EntryMethods, session_id: str, leaf_id: str | None, *, log_id: str | None, seq: int
+    ) -> None:
         self.leaf_id = leaf_id
         self.began_at = leaf_id
         """Where a turn began: behind it nothing was said but by the chain."""
@@ -26,6 +28,7 @@ class Chain:
         """Whether the session's leaf went elsewhere while the chain grew."""
         self._daemon = daemon
         self._session_id = session_id
+        self._log_id = log_id
         self._seq = seq
 
     def begin(self) -> None:
@@ -84,15 +87,17 @@ class Chain:
     async def _quiet_ones(self) -> dict[str, str | None]:
         """The parents of the entries that have come since and say nothing."""
         found: dict[str, str | None] = {}
-        page = await self._daemon.entries(self._session_id, after=self._seq)
+        after = None if self._log_id is None else t.After(log_id=self._log_id, seq=self._seq)
+        page = await self._daemon.entries(self._session_id, after=after)
         while True:
             for entry in page.entries:
                 if entry.get("type") not in _SPEAKS_OR_MOVES:
                     found[entry["id"]] = entry.get("parentId")
             if page.next_cursor is None:
                 return found
-            page = await self._daemon.entries(self._session_id, after=self._seq, cursor=page.next_cursor)
+            page = await self._daemon.entries(self._session_id, after=after, cursor=page.next_cursor)
 
     def _grown(self, done: t.AppendResult) -> list[str]:
+        self._log_id = done.log_id
         self.stand_at(done.entries[-1].id, done.entries[-1].seq)
         return [entry.id for entry in done.entries]

@@ -87,7 +87,7 @@ class Conversation:
     _asked: dict[RequestId, _Asked] = field(default_factory=dict)
     _questions: dict[RequestId, RequestId | None] = field(default_factory=dict)
     """Requests of daemons that the editor has not answered: its id for each, and the daemon's; None: it is gone."""
-    _followed: dict[str, int] = field(default_factory=dict)
+    _followed: dict[str, t.After] = field(default_factory=dict)
     """The sessions that the editor is told of, and up to which line it was."""
     _registered: dict[str, str] = field(default_factory=dict)
     """What the present daemon has registered with the editor: method by id. The next one does it again."""
@@ -216,8 +216,10 @@ class Conversation:
             told.append(encode_request(id, "client/unregisterCapability", {"unregisterations": gone}))
             self._registered.clear()
         told += [
-            encode_notification(m.LAGGED.name, t.LaggedNote(session_id=session_id, last_seq=seq))
-            for session_id, seq in self._followed.items()
+            encode_notification(
+                m.LAGGED.name, t.LaggedNote(session_id=session_id, log_id=known.log_id, last_seq=known.seq)
+            )
+            for session_id, known in self._followed.items()
         ]
         self._followed.clear()
         return told
@@ -337,7 +339,7 @@ class Conversation:
         except msgspec.DecodeError:
             return
         seq = opened.to_seq if opened.to_seq is not None else opened.session.seq
-        self._followed[opened.session.session_id] = seq
+        self._followed[opened.session.session_id] = t.After(log_id=opened.session.log_id, seq=seq)
 
     def _note(self, method: str, head: Head) -> None:
         if method not in (m.APPENDED.name, m.LAGGED.name, m.DELETED.name) or head.params is UNSET:
@@ -347,13 +349,16 @@ class Conversation:
         except msgspec.DecodeError:
             return
         if method == m.APPENDED.name and note.session_id in self._followed:
-            self._followed[note.session_id] = max(note.seq, self._followed[note.session_id])
+            known = self._followed[note.session_id]
+            if note.log_id != known.log_id or note.seq > known.seq:
+                self._followed[note.session_id] = t.After(log_id=note.log_id, seq=note.seq)
         elif method != m.APPENDED.name:
             self._followed.pop(note.session_id, None)
 
 
 class _Session(msgspec.Struct, rename="camel"):
     session_id: str
+    log_id: str
     seq: int
 
 
@@ -364,6 +369,7 @@ class _Opened(msgspec.Struct, rename="camel"):
 
 class _Note(msgspec.Struct, rename="camel"):
     session_id: str
+    log_id: str = ""
     seq: int = 0
 
 

@@ -105,8 +105,11 @@ class Daemon(
         """What the daemon tells by itself from now on, as structs: those with one of these names, or all."""
         return Notifications(self._link, names)
 
-    def subscribe(self, session_id: str, *, after: int | None = None) -> Subscription:
-        """The entries of a session behind line `after` (default: from now on), each once, in log order."""
+    def subscribe(self, session_id: str, *, after: t.After | int | None = None) -> Subscription:
+        """The entries of a session after a position (default: from now on), each once, in log order.
+
+        An integer is a line of whatever log the session has now; 0 is the beginning.
+        """
         return Subscription(self._link, session_id, after)
 
     def keep_open(self, session_id: str) -> None:

@@ -12,6 +12,7 @@ Entry = dict[str, Any]
 class Entries(t.Wire, frozen=True):
     """`EntriesResult` with decoded entries."""
 
+    log_id: str
     entries: list[Entry]
     seqs: list[int]
     next_cursor: str | None = None
@@ -43,6 +44,7 @@ class Appended(t.Wire, frozen=True):
     """`AppendedNote` with decoded entries."""
 
     session_id: str
+    log_id: str
     entries: list[Entry]
     seqs: list[int]
     seq: int

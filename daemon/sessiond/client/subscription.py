@@ -9,7 +9,7 @@ import msgspec
 from sessiond.client.link import Link
 from sessiond.client.receiver import Note
 from sessiond.client.results import Appended, Entries, Entry
-from sessiond.client.wire import Disconnected
+from sessiond.client.wire import Disconnected, RpcError
 from sessiond.protocol import methods as m, types as t
 
 MOST_WAITING = 10_000
@@ -19,18 +19,20 @@ _PAGE = 500
 
 
 class Subscription:
-    """The entries of a session behind `seq`, as an asynchronous iterator of dicts without an end.
+    """The entries of a session after a position, as an asynchronous iterator of dicts without an end.
 
-    `seq` is the line of the entry that was handed out last: keep it, and a later process can go on behind it.
-    It is None until the subscription has begun, which is at the first entry or on entering it as a context
-    manager. After `session/lagged` and after a restart of the daemon it subscribes again behind `seq`; for
-    the daemon's return it waits. It ends when it or its `Daemon` is closed. Raises `RpcError` when the
-    session is gone.
+    `seq` is the line of the entry that was handed out last, in the log `log_id`. Keep `position`, and a later process
+    can go on after it. All three are None until the subscription has begun, which is at the first entry or on entering
+    it as a context manager. After `session/lagged` and after a restart of the daemon it subscribes again after
+    `position`; it waits for the daemon's return. If another program has replaced the log, `log_id` changes, and the
+    entries of the new log follow from its first. The iterator ends when it or its `Daemon` is closed. Raises
+    `RpcError` when the session is gone.
     """
 
-    def __init__(self, link: Link, session_id: str, after: int | None) -> None:
+    def __init__(self, link: Link, session_id: str, after: t.After | int | None) -> None:
         self.session_id = session_id
-        self.seq = after
+        self.seq = after.seq if isinstance(after, t.After) else after
+        self.log_id = after.log_id if isinstance(after, t.After) else None
         self._link = link
         self._inbox: deque[Appended] = deque()
         self._ready: deque[tuple[int, Entry]] = deque()
@@ -39,6 +41,13 @@ class Subscription:
         self._replayed_up_to = 0  # what came live up to here is in the replay as well
         self._read_up_to = 0  # what is too much for a replay is read page by page up to here
         self._news = asyncio.Event()
+
+    @property
+    def position(self) -> t.After | None:
+        """Where the entry lies that was handed out last."""
+        if self.seq is None or self.log_id is None:
+            return None
+        return t.After(log_id=self.log_id, seq=self.seq)
 
     def __aiter__(self) -> Self:
         return self
@@ -68,9 +77,7 @@ class Subscription:
                 await self._link.come_back()
                 self._subscribed = True
                 self._inbox.clear()
-                params = t.SubscribeParams(
-                    session_id=self.session_id, after=None if self.seq is None else t.After(seq=self.seq)
-                )
+                params = t.SubscribeParams(session_id=self.session_id, after=self.position)
                 raw = await self._link.ask_living(m.SUBSCRIBE.name, params)
             except Disconnected:
                 self._subscribed = False
@@ -81,6 +88,9 @@ class Subscription:
                 self._subscribed = False
                 raise
             gap = msgspec.json.decode(raw, type=t.SubscribeResult)
+            if self.log_id is not None and gap.log_id != self.log_id:
+                self.seq = 0
+            self.log_id = gap.log_id
             if self.seq is None:
                 self.seq = gap.to_seq
             self._replayed_up_to = gap.to_seq
@@ -127,11 +137,16 @@ class Subscription:
         self._inbox.clear()
 
     async def _read_page(self) -> None:
-        params = t.EntriesParams(session_id=self.session_id, after=self.seq, limit=_PAGE)
+        params = t.EntriesParams(session_id=self.session_id, after=self.position, limit=_PAGE)
         try:
             raw = await self._link.ask_living(m.ENTRIES.name, params)
         except Disconnected:
             return  # `disconnected` was told as well
+        except RpcError as error:
+            if error.kind != "cursorExpired":
+                raise
+            self._start_over()  # the log was replaced meanwhile
+            return
         page = msgspec.json.decode(raw, type=Entries)
         if not page.entries:
             self.seq = self._read_up_to
@@ -140,6 +155,7 @@ class Subscription:
     def _take(self, note: Appended) -> None:
         if not note.replay and note.seq <= self._replayed_up_to:
             return  # it came live before the replay that holds it too; now it would be out of order
+        self.log_id = note.log_id
         known = self.seq or 0
         self._ready.extend(
             (seq, entry) for seq, entry in zip(note.seqs, note.entries, strict=True) if seq > known

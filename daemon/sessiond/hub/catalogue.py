@@ -21,6 +21,7 @@ def session_info(
     ephemeral: bool = False,
     read_only: bool = False,
     refuses: t.Refuses | None = None,
+    log_id: str | None = None,
 ) -> t.SessionInfo:
     """What the wire says of a session."""
     facts = info.summarize(tree, read)
@@ -31,7 +32,7 @@ def session_info(
         message_count=facts.message_count, entry_count=facts.entry_count, first_prompt=facts.first_prompt,
         leaf_id=tree.leaf_id, seq=max(tree.seq, 0), size_bytes=size, parent_session=facts.parent_session,
         draft=draft and not tree.has_assistant(), ephemeral=ephemeral, read_only=read_only,
-        problems=len(tree.problems), refuses=refuses,
+        problems=len(tree.problems), refuses=refuses, log_id=log_id,
     )  # fmt: skip
 
 

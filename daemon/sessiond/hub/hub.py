@@ -255,7 +255,7 @@ class Hub:
     def info(self, live: LiveSession) -> t.SessionInfo:
         """What the wire says of an open session; what was known of it when its file cannot be read any more."""
         tree = live.tree
-        key = (id(tree), tree.committed, tree.leaf, tree.end, live.log.draft, live.refuses)
+        key = (id(tree), tree.committed, tree.leaf, tree.end, live.log.draft, live.refuses, live.log.log_id)
         if live.known_info is None or live.known_info[0] != key:
             try:
                 live.known_info = key, self._info(live, live.read_rows)
@@ -269,6 +269,7 @@ class Hub:
             live.tree, read, session_id=live.session_id, path=live.log.path,
             draft=live.is_draft, size=live.tree.end,
             ephemeral=live.ephemeral, read_only=live.read_only is not None, refuses=live.refuses,
+            log_id=live.log.log_id,
         )  # fmt: skip
 
     # --- blobs -----------------------------------------------------------------------------------------

@@ -108,7 +108,9 @@ class LiveSession(TendedSession):
         self.session_id = log.session_id
         self.holders: set[str] = set()
         self.known_info: tuple[object, t.SessionInfo] | None = None
-        self.watchers = Watchers(self.session_id, self._rows, self.page, lambda: self.tree.leaf_id)
+        self.watchers = Watchers(
+            self.session_id, self._rows, self.page, lambda: self.tree.leaf_id, lambda: self.log.log_id
+        )
         self.used_at = time.monotonic()
         self.changing = asyncio.Lock()  # held from looking at tags or settings to having changed them
         self.listener, self.follower = listener, follower

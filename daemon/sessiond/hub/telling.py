@@ -40,7 +40,7 @@ def tell_of_meaning(live: "LiveSession", before: meaning.Facts, origin: t.Origin
     if meaning.leaf_moved(before, tree) and len(live.watchers):
         note = t.LeafMovedNote(
             session_id=live.session_id, leaf_id=tree.leaf_id, previous_leaf_id=before.leaf_id,
-            seq=tree.seq, origin=origin,
+            log_id=live.log.log_id, seq=tree.seq, origin=origin,
         )  # fmt: skip
         live.watchers.tell(m.LEAF_MOVED, note)
     if live.just_promoted:

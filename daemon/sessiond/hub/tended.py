@@ -114,11 +114,13 @@ class TendedSession(LoadedSession, ABC):
         await read_into(tree, [lines])
         await self._rewrite(lines, tree, former, version)
 
-    async def _rewrite(self, lines: bytes, tree: Tree, former: bytes, version: int) -> None:
+    async def _rewrite(
+        self, lines: bytes, tree: Tree, former: bytes, version: int, *, same_log: bool = False
+    ) -> None:
         """Put lines in the place of all that the log holds; `tree` is made of them, the readers' of `former`."""
         self._former = former
         try:
-            await self.log.rewrite(lines, version)
+            await self.log.rewrite(lines, version, same_log=same_log)
             self.tree, self.outline = tree, Outline()
         finally:
             self._former = None
@@ -144,7 +146,7 @@ class TendedSession(LoadedSession, ABC):
                 former, moved = b"".join(self.log.scan()), Tree()
                 lines = with_cwd(tree, former, cwd)
                 await read_into(moved, [lines])
-                await self._rewrite(lines, moved, former, tree.version)
+                await self._rewrite(lines, moved, former, tree.version, same_log=True)
 
     async def ingest(self) -> bool:
         """Take in what another program has added, and announce it; whether there was anything.

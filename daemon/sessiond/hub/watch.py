@@ -73,6 +73,7 @@ class Watchers:
     page: Callable[[int, int], tuple[list[bytes], list[int]]]
     """Entries and seqs from a row on, up to a number of bytes; see `LiveSession.page`."""
     leaf_id: Callable[[], str | None]
+    log_id: Callable[[], str]
     _all: dict[str, _Subscription] = field(default_factory=dict)
 
     def __contains__(self, client_id: str) -> bool:
@@ -157,7 +158,9 @@ class Watchers:
     def _drop(self, subscription: _Subscription) -> None:
         """Send no more, and say from where on: a gap is never silent."""
         self.remove(subscription.watcher.client_id)
-        note = t.LaggedNote(session_id=self.session_id, last_seq=subscription.next_row - 1)
+        note = t.LaggedNote(
+            session_id=self.session_id, log_id=self.log_id(), last_seq=subscription.next_row - 1
+        )
         subscription.watcher.send(encode_notification(m.LAGGED.name, note))
 
     def _note(
@@ -166,7 +169,8 @@ class Watchers:
         return encode_notification(
             m.APPENDED.name,
             t.AppendedNote(
-                session_id=self.session_id, entries=[Raw(entry) for entry in entries], seqs=list(seqs),
+                session_id=self.session_id, log_id=self.log_id(),
+                entries=[Raw(entry) for entry in entries], seqs=list(seqs),
                 seq=seqs[-1], leaf_id=self.leaf_id(), origin=origin, replay=replay,
             ),
         )  # fmt: skip

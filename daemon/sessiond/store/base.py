@@ -259,6 +259,14 @@ class Log(Protocol):
         """What `Store.open_ref` would take to find this log again."""
 
     @property
+    def log_id(self) -> str:
+        """Which log this is, as 32 hexadecimal digits: the same as long as lines are only added.
+
+        It outlives the process, `close`, `promote`, `move` and the trash. A log whose lines another program cut off,
+        replaced or changed has another one when it is opened again; `rewrite` gives it another one at once.
+        """
+
+    @property
     def path(self) -> str | None:
         """Absolute path of the file, None in memory."""
 
@@ -349,8 +357,10 @@ class Log(Protocol):
         gets a number. Raises `ValueError` when `start` is not inside the log.
         """
 
-    async def rewrite(self, lines: bytes, version: int) -> None:
+    async def rewrite(self, lines: bytes, version: int, *, same_log: bool = False) -> None:
         """Replace the whole log atomically, the original kept beside it as `<name>.v<version>.bak`.
+
+        `same_log` says that readers need not read again what they have read: only the header is another.
 
         An original that was kept before is never overwritten: the second gets a number. Where the new lines
         are in place but may not survive a power cut, `trouble` is `SyncFailed` afterwards (or `StorageFull`), and

@@ -5,6 +5,7 @@ No other program can reach these bytes, so there is never drift and nothing is e
 
 import asyncio
 import time
+import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -41,6 +42,7 @@ class MemoryStore:
         self._contents: dict[str, _Content] = {}
         self._kept: dict[str, bytes] = {}
         self._trashed: dict[str, Trashed] = {}
+        self._trashed_ids: dict[str, str] = {}
         self._breadcrumbs: dict[str, list[Breadcrumb]] = {}
         self._holds: dict[str, Hold] = {}
         self.blobs = MemoryBlobs(self._kept)
@@ -116,6 +118,7 @@ class MemoryStore:
             number += 1
             where = f"trash/{log.ref}.{number}"
         self._kept[where] = bytes(content.data)
+        self._trashed_ids[where] = content.log_id
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._trashed[where] = Trashed(
             ref=where,
@@ -144,6 +147,7 @@ class MemoryStore:
             raise LogExists(found.session_id)
         data = bytearray(self._kept.pop(ref))
         self._contents[found.origin] = _Content(found.origin, data, found.draft)
+        self._contents[found.origin].log_id = self._trashed_ids.pop(ref)
         del self._trashed[ref]
         return found.origin
 
@@ -151,6 +155,7 @@ class MemoryStore:
         found = self._trashed.pop(ref, None)
         if found is None:
             raise LogNotFound(ref)
+        self._trashed_ids.pop(ref, None)
         for name in (ref, *self._beside(found)):
             del self._kept[name]
 
@@ -164,6 +169,7 @@ class MemoryStore:
         for ref in [ref for ref in self._kept if ref.removeprefix("trash/").split(".", 1)[0] == session_id]:
             del self._kept[ref]
             self._trashed.pop(ref, None)
+            self._trashed_ids.pop(ref, None)
 
     async def free_bytes(self) -> None:
         return None
@@ -234,6 +240,10 @@ class MemoryLog:
         return None
 
     @property
+    def log_id(self) -> str:
+        return self._content.log_id
+
+    @property
     def size(self) -> int:
         return len(self._content.data)
 
@@ -299,8 +309,10 @@ class MemoryLog:
         self._content.replace(self.read(0, start))
         return where
 
-    async def rewrite(self, lines: bytes, version: int) -> None:
+    async def rewrite(self, lines: bytes, version: int, *, same_log: bool = False) -> None:
         self._write()
+        if not same_log:
+            self._content.log_id = uuid.uuid4().hex
         _keep(self._kept, f"{self.ref}.v{version}.bak", self.read(0, self.size))
         self._content.replace(lines)
 
@@ -331,6 +343,7 @@ class _Content:
     data: bytearray
     draft: bool
     changes: int = 0
+    log_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     modified_ns: int = field(default_factory=time.time_ns)
 
     def put(self, data: bytes) -> None:

@@ -82,6 +82,8 @@ export interface SessionInfo {
   problems?: number;
   /** Only of a session that is open. */
   refuses?: Refuses | null;
+  /** Which log this is, see "Positions"; only of a session that is open. */
+  logId?: string | null;
 }
 
 /**
@@ -258,6 +260,7 @@ export interface ListedSession {
   /** Default `0`. */
   problems?: number;
   refuses?: Refuses | null;
+  logId?: string | null;
   lifecycle: "aborted" | "complete" | "empty" | "error" | "interrupted";
   model: string | null;
 }
@@ -487,6 +490,7 @@ export interface AppendParams {
 /** The leaf and the last line after the append. */
 export interface AppendResult {
   leafId: string | null;
+  logId: string;
   seq: number;
   entries: Appended[];
   branched: boolean;
@@ -500,15 +504,15 @@ export interface Appended {
 }
 
 /**
- * Read entries in log order: after a seq, around an entry, or exactly the given ids.
+ * Read entries in log order: after a position, around an entry, or exactly the given ids.
  *
- * They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
+ * A position in another log than the session's is refused with `cursorExpired`. Entries travel as they are stored.
+ * With `resolveBlobs`, images and cut texts that lie in blobs are put back.
  */
 export interface EntriesParams {
   /** 1 to 128 characters. */
   sessionId: string;
-  /** At least 0. */
-  after?: number | After | null;
+  after?: After | null;
   /** 1 to 64 characters. */
   around?: string | null;
   ids?: string[] | null;
@@ -521,8 +525,10 @@ export interface EntriesParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** A place in a session's log: everything up to and including line `seq` is known. */
+/** A position in a log: everything up to and including line `seq` of the log `logId` is known. */
 export interface After {
+  /** 1 to 128 characters. */
+  logId: string;
   /** At least 0. */
   seq: number;
   _meta?: unknown;
@@ -535,6 +541,7 @@ export interface After {
  * `missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay.
  */
 export interface EntriesResult {
+  logId: string;
   entries: Entry[];
   seqs: number[];
   nextCursor: string | null;
@@ -1408,21 +1415,22 @@ export interface BeginTaskResult {
 /**
  * Hear of every change of a session from now on, and with `after` of what was missed since.
  *
- * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
- * would be too much, `mode` is `snapshot` and says so: read the tree anew.
+ * Exactly what came after the position `after` is replayed as `session/appended`, before anything live. When that
+ * would be too much, or when the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says
+ * why: read the tree again.
  */
 export interface SubscribeParams {
   /** 1 to 128 characters. */
   sessionId: string;
-  /** At least 0. */
-  after?: number | After | null;
+  after?: After | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`. */
+/** How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`. */
 export interface SubscribeResult {
   mode: "replay" | "snapshot";
+  logId: string;
   fromSeq: number;
   toSeq: number;
   session: SessionInfo;
@@ -1990,6 +1998,7 @@ export interface Origin {
 /** Lines were added. `replay` marks those sent to close a gap. */
 export interface AppendedNote {
   sessionId: string;
+  logId: string;
   entries: Entry[];
   seqs: number[];
   /** Of the last line. */
@@ -2005,6 +2014,7 @@ export interface LeafMovedNote {
   sessionId: string;
   leafId: string | null;
   previousLeafId: string | null;
+  logId: string;
   seq: number;
   origin: Origin;
 }
@@ -2030,9 +2040,10 @@ export interface RestoredNote {
   origin: Origin;
 }
 
-/** The client read too slowly and was unsubscribed: subscribe again after `lastSeq`. */
+/** The client read too slowly and was unsubscribed: subscribe again after `lastSeq` of `logId`. */
 export interface LaggedNote {
   sessionId: string;
+  logId: string;
   lastSeq: number;
 }
 
@@ -2501,9 +2512,10 @@ export interface Requests {
    */
   "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
   /**
-   * Read entries in log order: after a seq, around an entry, or exactly the given ids.
+   * Read entries in log order: after a position, around an entry, or exactly the given ids.
    *
-   * They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
+   * A position in another log than the session's is refused with `cursorExpired`. Entries travel as they are stored.
+   * With `resolveBlobs`, images and cut texts that lie in blobs are put back.
    */
   "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
@@ -2635,8 +2647,9 @@ export interface Requests {
   /**
    * Hear of every change of a session from now on, and with `after` of what was missed since.
    *
-   * Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
-   * would be too much, `mode` is `snapshot` and says so: read the tree anew.
+   * Exactly what came after the position `after` is replayed as `session/appended`, before anything live. When that
+   * would be too much, or when the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says
+   * why: read the tree again.
    */
   "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
   /** Hear no more of a session; it stays open for this client. */
@@ -2752,7 +2765,7 @@ export interface Notifications {
   "session/deleted": { params: DeletedNote };
   /** A session is back from the trash. Sent to every client. */
   "session/restored": { params: RestoredNote };
-  /** The client read too slowly and was unsubscribed: subscribe again after `lastSeq`. */
+  /** The client read too slowly and was unsubscribed: subscribe again after `lastSeq` of `logId`. */
   "session/lagged": { params: LaggedNote };
   /**
    * A session has outgrown what its settings leave of the context window.

@@ -44,7 +44,7 @@ class EntryMethods(Methods):
         self,
         session_id: str,
         *,
-        after: int | None = None,
+        after: t.After | None = None,
         around: str | None = None,
         ids: Sequence[str] | None = None,
         cursor: str | None = None,

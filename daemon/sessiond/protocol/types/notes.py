@@ -16,6 +16,7 @@ class AppendedNote(Wire, frozen=True):
     """Lines were added. `replay` marks those sent to close a gap."""
 
     session_id: str
+    log_id: str
     entries: list[Entry]
     seqs: list[int]
     seq: int  # of the last line
@@ -30,6 +31,7 @@ class LeafMovedNote(Wire, frozen=True):
     session_id: str
     leaf_id: str | None
     previous_leaf_id: str | None
+    log_id: str
     seq: int
     origin: Origin
 
@@ -74,7 +76,8 @@ class CompactionNeededNote(Wire, frozen=True):
 
 
 class LaggedNote(Wire, frozen=True):
-    """The client read too slowly and was unsubscribed: subscribe again after `lastSeq`."""
+    """The client read too slowly and was unsubscribed: subscribe again after `lastSeq` of `logId`."""
 
     session_id: str
+    log_id: str
     last_seq: int

@@ -14,6 +14,8 @@ CommandId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00]
 
 Limit = Annotated[int, Meta(ge=1, le=10_000)]
 Seq = Annotated[int, Meta(ge=0)]
+LogId = Annotated[str, Meta(min_length=1, max_length=128)]
+"""Which log a position is in; opaque."""
 Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 ProgressToken = Annotated[str, Meta(min_length=1, max_length=128)] | int
 """What a client calls a piece of work whose progress it wants to hear of, as `workDoneToken` of LSP."""
@@ -83,6 +85,7 @@ class SessionInfo(Wire, frozen=True):
     ephemeral: bool = False  # never touches the disk
     problems: int = 0  # how many lines could not be taken as they are
     refuses: Refuses | None = None  # only of a session that is open
+    log_id: str | None = None  # which log this is, see "Positions"; only of a session that is open
 
 
 class Problem(Wire, frozen=True):
@@ -117,6 +120,7 @@ class Origin(Wire, frozen=True):
 
 
 class After(Params, frozen=True):
-    """A place in a session's log: everything up to and including line `seq` is known."""
+    """A position in a log: everything up to and including line `seq` of the log `logId` is known."""
 
+    log_id: LogId
     seq: Seq

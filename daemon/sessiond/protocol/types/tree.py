@@ -16,7 +16,6 @@ from sessiond.protocol.types.shared import (
     Format,
     Limit,
     Params,
-    Seq,
     SessionId,
     SessionInfo,
     Wire,
@@ -60,19 +59,21 @@ class AppendResult(Wire, frozen=True):
     """The leaf and the last line after the append."""
 
     leaf_id: str | None
+    log_id: str
     seq: int
     entries: list[Appended]
     branched: bool
 
 
 class EntriesParams(Params, frozen=True):
-    """Read entries in log order: after a seq, around an entry, or exactly the given ids.
+    """Read entries in log order: after a position, around an entry, or exactly the given ids.
 
-    They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
+    A position in another log than the session's is refused with `cursorExpired`. Entries travel as they are stored.
+    With `resolveBlobs`, images and cut texts that lie in blobs are put back.
     """
 
     session_id: SessionId
-    after: Seq | After | None = None
+    after: After | None = None
     around: EntryId | None = None
     ids: list[EntryId] | None = None
     cursor: str | None = None
@@ -86,6 +87,7 @@ class EntriesResult(Wire, frozen=True):
     `missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay.
     """
 
+    log_id: str
     entries: list[Entry]
     seqs: list[int]
     next_cursor: str | None

@@ -2,24 +2,26 @@
 
 from typing import Literal
 
-from sessiond.protocol.types.shared import After, Params, Seq, SessionId, SessionInfo, Wire
+from sessiond.protocol.types.shared import After, Params, SessionId, SessionInfo, Wire
 
 
 class SubscribeParams(Params, frozen=True):
     """Hear of every change of a session from now on, and with `after` of what was missed since.
 
-    Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
-    would be too much, `mode` is `snapshot` and says so: read the tree anew.
+    Exactly what came after the position `after` is replayed as `session/appended`, before anything live. When that
+    would be too much, or when the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says
+    why: read the tree again.
     """
 
     session_id: SessionId
-    after: Seq | After | None = None
+    after: After | None = None
 
 
 class SubscribeResult(Wire, frozen=True):
-    """How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`."""
+    """How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`."""
 
     mode: Literal["replay", "snapshot"]
+    log_id: str
     from_seq: int
     to_seq: int
     session: SessionInfo

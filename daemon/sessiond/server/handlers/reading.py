@@ -31,14 +31,20 @@ def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> _An
     elif params.around is not None:
         first = max(1, live.row(params.around) - params.limit // 2)
     else:
-        after = params.after.seq if isinstance(params.after, t.After) else params.after
-        first = (after or 0) + 1
+        first = _behind(live, params.after)
     found, seqs = live.page(first, PAGE_BYTES, params.limit)
 
     def behind(count: int) -> str | None:
         return str(seqs[count - 1] + 1) if seqs and seqs[count - 1] + 1 < live.tree.committed else None
 
     return _answered(live, found, seqs, behind, resolve=params.resolve_blobs)
+
+
+def _behind(live: LiveSession, after: t.After | None) -> int:
+    """The first row behind a position; the first of all without one."""
+    if after is not None and after.log_id != live.log.log_id:
+        raise CursorExpired
+    return 1 if after is None else after.seq + 1
 
 
 def _listed(live: LiveSession, ids: Sequence[str], params: t.EntriesParams) -> _Answer:
@@ -99,7 +105,9 @@ def _answered(
 ) -> _Answer:
     if resolve:
         return _whole(live, entries, seqs, after)
-    return t.EntriesResult(entries=_raw(entries), seqs=seqs, next_cursor=after(len(entries)))
+    return t.EntriesResult(
+        log_id=live.log.log_id, entries=_raw(entries), seqs=seqs, next_cursor=after(len(entries))
+    )
 
 
 async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after: _After) -> t.EntriesResult:
@@ -107,8 +115,9 @@ async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after
     page = await resolving.put_back(entries, live.blobs, page_bytes=PAGE_BYTES, most_bytes=MOST_IN_A_REPLY)
     count = len(page.entries)
     return t.EntriesResult(
-        entries=_raw(page.entries), seqs=seqs[:count], next_cursor=after(count), missing_blobs=page.missing
-    )
+        log_id=live.log.log_id, entries=_raw(page.entries), seqs=seqs[:count],
+        next_cursor=after(count), missing_blobs=page.missing,
+    )  # fmt: skip
 
 
 def _fitting(live: LiveSession, rows: list[int]) -> list[int]:

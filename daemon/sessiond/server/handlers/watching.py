@@ -9,10 +9,12 @@ from sessiond.server.order import Effect
 
 def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t.SubscribeResult:
     last = live.tree.seq
-    after = params.after.seq if isinstance(params.after, t.After) else params.after
+    after = None if params.after is None else params.after.seq
     reason = None
-    if after is None:
+    if params.after is None or after is None:
         reason = "no `after` was given"
+    elif params.after.log_id != live.log.log_id:
+        reason = "`after` is a position in another log: the file was replaced, cut short or migrated"
     elif after > last:
         reason = f"the log ends at seq {last}: it is not the one that was read"
     elif after < last and live.tree.end - live.tree.span(after + 1)[0] > REPLAY_LIMIT:
@@ -21,6 +23,7 @@ def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t
     live.watchers.add(client, next_row=first)
     return t.SubscribeResult(
         mode="snapshot" if reason else "replay",
+        log_id=live.log.log_id,
         from_seq=first,
         to_seq=last,
         session=client.hub.info(live),

@@ -51,7 +51,7 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
         if isinstance(outcome, Exception):
             pending.resolve(outcome)
             return
-        pending.resolve(_appended(outcome))
+        pending.resolve(_appended(live, outcome))
         if not live.ephemeral and live.tree.header is not None:
             client.hub.history.remember(outcome.prepared.rows, live.tree.header.cwd)
 
@@ -65,10 +65,11 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
         client.hold()
 
 
-def _appended(outcome: Outcome) -> t.AppendResult:
+def _appended(live: LiveSession, outcome: Outcome) -> t.AppendResult:
     created = outcome.prepared.created
     return t.AppendResult(
         leaf_id=outcome.leaf_id,
+        log_id=live.log.log_id,
         seq=outcome.seq,
         entries=[
             t.Appended(id=name, seq=seq, status="created" if name in created else "duplicate")

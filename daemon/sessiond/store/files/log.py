@@ -63,6 +63,10 @@ class FileLog:
         return self._file.ref
 
     @property
+    def log_id(self) -> str:
+        return "" if self._file.log_id is None else self._file.log_id.value
+
+    @property
     def size(self) -> int:
         return self._file.size
 
@@ -169,8 +173,9 @@ class FileLog:
     async def quarantine_tail(self, start: int, seq: int) -> str:
         return str(await self._change(partial(self._file.quarantine, start, self.size, seq)))
 
-    async def rewrite(self, lines: bytes, version: int) -> None:
-        unsynced = await self._change(partial(self._file.rewrite, lines, self.size, version))
+    async def rewrite(self, lines: bytes, version: int, *, same_log: bool = False) -> None:
+        rewrite = partial(self._file.rewrite, lines, self.size, version, same_log=same_log)
+        unsynced = await self._change(rewrite)
         if unsynced is not None:
             self._commits.sync_has_failed(unsynced)
 

@@ -35,6 +35,7 @@ from sessiond.store.files.appending import (
 )
 from sessiond.store.files.descriptors import Descriptor, Descriptors
 from sessiond.store.files.folders import move_to_free_name, new_file, sync_folder, temporary, write_all
+from sessiond.store.files.log_ids import COVER_AT_ONCE, LogId
 from sessiond.store.files.recognition import LastSeen
 from sessiond.store.files.syscalls import Syscalls
 
@@ -56,6 +57,7 @@ class LogFile:
         path: Where it lies.
         fd: Its descriptor, which is closed with this object.
         calls: What reaches the disk.
+        log_id: The record of the log, which is kept up to date; None: nothing is recorded.
         writable: Whether the descriptor may write.
         sync_has_failed: Whether what the file holds may not be durable, and only `renew` may try again.
         descriptors: Where the descriptor is counted; None: it is not counted, and stays open.
@@ -67,12 +69,14 @@ class LogFile:
         path: Path,
         fd: int,
         calls: Syscalls,
+        log_id: LogId | None = None,
         *,
         writable: bool = True,
         sync_has_failed: bool = False,
         descriptors: Descriptors | None = None,
     ) -> None:
         self.path, self.ref = path, str(path)
+        self.log_id = log_id
         self.size = os.fstat(fd).st_size
         self._descriptors = Descriptors() if descriptors is None else descriptors
         self._calls = calls
@@ -147,6 +151,9 @@ class LogFile:
         self.size = size
         try:
             self._tail = self._read_tail(size)
+            if self.log_id is not None:
+                with self._held as fd:
+                    self.log_id.cover(fd, size)
         except (OSError, LogReplaced):
             self._cut_short = True  # it cannot be recognized by its end any more
 
@@ -258,15 +265,19 @@ class LogFile:
         self.set_size(start)
         return where
 
-    def rewrite(self, lines: bytes, size: int, version: int) -> OSError | None:
+    def rewrite(self, lines: bytes, size: int, version: int, *, same_log: bool = False) -> OSError | None:
         """Put `lines` in the place of this file of `size` bytes, which stays as `<name>.v<version>.bak`.
 
+        The log gets a new id unless it is the `same_log` under another header.
         Answers why the new name is not durable, though the new lines are there; None when it is.
         """
         with self._held:
             self._refuse_growth(size)
             self._link_beside(f"v{version}.bak")
+            same_log = same_log and self.log_id is not None and self.log_id.is_true(self._fd)
             self._replace([lines], self.size)
+            if self.log_id is not None:
+                self.log_id.begin_again(self._fd, len(lines), same_log=same_log)
             self.set_size(len(lines))
             try:
                 sync_folder(self.path.parent, self._calls)
@@ -291,6 +302,10 @@ class LogFile:
 
     def close(self) -> None:
         """Close the descriptor; reading fails from now on."""
+        if self.log_id is not None and not self._held.is_set_down:
+            with suppress(OSError), self._held as fd:
+                touched = self.was_touched or os.fstat(fd).st_mtime_ns != self._modified_ns
+                self.log_id.close(fd, self.size, touched=touched)
         self._held.close()
 
     # --- without a descriptor --------------------------------------------------------------------------
@@ -305,6 +320,8 @@ class LogFile:
             return False
         self.was_touched = self.was_touched or seen.modified_ns != self._modified_ns
         self._last_seen = seen
+        if self.log_id is not None:
+            self.log_id.set_down(fd, touched=self.was_touched)
         return True
 
     def _size_while_set_down(self) -> int | None:
@@ -424,6 +441,10 @@ class LogFile:
         else:
             self.was_touched = True
             self._tail = self._read_tail(self.size)
+        if self.log_id is not None:
+            # More than a little is never written by the thread of the event loop.
+            cover = self.log_id.cover_all if len(written.data) > COVER_AT_ONCE else self.log_id.cover
+            cover(self._fd, self.size)
         blanked, self._blanked = tuple(self._blanked), []
         return Placed(written.offset, written.data, drifted=self.size != expected, blanked=blanked)
 

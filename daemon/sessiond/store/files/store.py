@@ -36,6 +36,7 @@ from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensu
 from sessiond.store.files.descriptors import Descriptors
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.log import FileLog
+from sessiond.store.files.log_ids import LogIds
 from sessiond.store.files.logfile import MAY_NOT_WRITE, OPEN_FLAGS, WRITE_FLAGS, LogFile, slices
 from sessiond.store.files.remains import remains
 from sessiond.store.files.space import free_bytes
@@ -88,6 +89,7 @@ class FileStore:
             Root(str(self._sessions)),
             *(Root(os.path.realpath(root), own=False) for root in roots),
         )
+        self._log_ids = LogIds(state)
         self._watch: FolderWatch | None = None
         self._calls = calls or Syscalls()
         self._descriptors = Descriptors() if descriptors is None else descriptors
@@ -224,6 +226,7 @@ class FileStore:
 
     async def close(self) -> None:
         await asyncio.to_thread(self._pool.shutdown)
+        await asyncio.to_thread(self._log_ids.close)
 
     async def _in_pool(self, call: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
@@ -322,6 +325,7 @@ class FileStore:
                 path,
                 fd,
                 self._calls,
+                self._log_ids.identify(paths.session_id_of(path.name) or str(path), fd),
                 writable=writable,
                 sync_has_failed=not synced,
                 descriptors=self._descriptors,

@@ -15,6 +15,7 @@ local connect = require('sessiond.connect')
 
 ---@class sessiond.Followed
 ---@field seq integer? of the last line that is known
+---@field logId string? the log that `seq` is in
 ---@field followers table<sessiond.Follower, true>
 
 ---@type table<string, sessiond.Followed>
@@ -133,7 +134,7 @@ local function subscribe(id)
   end
   M.request(
     'session/subscribe',
-    { sessionId = id, after = session.seq and { seq = session.seq } },
+    { sessionId = id, after = session.seq and { logId = session.logId, seq = session.seq } },
     function(err, result)
       if followed[id] ~= session then
         return
@@ -144,6 +145,7 @@ local function subscribe(id)
         end
         return
       end
+      session.logId = result.logId
       if not session.seq then
         session.seq = result.toSeq
       elseif result.mode == 'snapshot' then
@@ -232,11 +234,11 @@ local NOTES = {
   ['session/appended'] = function(note)
     local session = followed[note.sessionId]
     if session then
-      if session.seq and note.seq <= session.seq then
+      if session.seq and session.logId == note.logId and note.seq <= session.seq then
         return
       end
       -- What opening told already may be told again when following began meanwhile.
-      session.seq = note.seq
+      session.logId, session.seq = note.logId, note.seq
       tell(note.sessionId, 'appended', note)
     end
   end,
@@ -256,7 +258,7 @@ local NOTES = {
   ['session/lagged'] = function(note)
     local session = followed[note.sessionId]
     if session then
-      session.seq = note.lastSeq
+      session.logId, session.seq = note.logId, note.lastSeq
       subscribe(note.sessionId)
     end
   end,

@@ -53,6 +53,7 @@
 ---@field ephemeral? boolean Never touches the disk. Default `false`.
 ---@field problems? integer How many lines could not be taken as they are. Default `0`.
 ---@field refuses? sessiond.Refuses Only of a session that is open.
+---@field logId? string Which log this is, see "Positions"; only of a session that is open.
 
 ---Why a session takes no writes at present.
 ---
@@ -177,6 +178,7 @@
 ---@field ephemeral? boolean Default `false`.
 ---@field problems? integer Default `0`.
 ---@field refuses? sessiond.Refuses
+---@field logId? string
 ---@field lifecycle "aborted"|"complete"|"empty"|"error"|"interrupted"
 ---@field model? string
 
@@ -338,6 +340,7 @@
 ---The leaf and the last line after the append.
 ---@class (exact) sessiond.AppendResult
 ---@field leafId? string
+---@field logId string
 ---@field seq integer
 ---@field entries sessiond.Appended[]
 ---@field branched boolean
@@ -348,26 +351,29 @@
 ---@field seq integer
 ---@field status "created"|"duplicate"
 
----Read entries in log order: after a seq, around an entry, or exactly the given ids.
+---Read entries in log order: after a position, around an entry, or exactly the given ids.
 ---
----They travel as they are stored. With `resolveBlobs`, images and cut texts that lie in blobs are put back.
+---A position in another log than the session's is refused with `cursorExpired`. Entries travel as they are stored.
+---With `resolveBlobs`, images and cut texts that lie in blobs are put back.
 ---@class (exact) sessiond.EntriesParams
 ---@field sessionId string 1 to 128 characters.
----@field after? integer|sessiond.After At least 0.
+---@field after? sessiond.After
 ---@field around? string 1 to 64 characters.
 ---@field ids? string[]
 ---@field cursor? string
 ---@field limit? integer 1 to 10000. Default `200`.
 ---@field resolveBlobs? boolean Default `false`.
 
----A place in a session's log: everything up to and including line `seq` is known.
+---A position in a log: everything up to and including line `seq` of the log `logId` is known.
 ---@class (exact) sessiond.After
+---@field logId string 1 to 128 characters.
 ---@field seq integer At least 0.
 
 ---Entries as stored, with the seq of each; `nextCursor` is null when nothing is left.
 ---
 ---`missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay.
 ---@class (exact) sessiond.EntriesResult
+---@field logId string
 ---@field entries sessiond.Entry[]
 ---@field seqs integer[]
 ---@field nextCursor? string
@@ -940,15 +946,17 @@
 
 ---Hear of every change of a session from now on, and with `after` of what was missed since.
 ---
----Exactly what came after `after.seq` is replayed as `session/appended`, before anything live. When that
----would be too much, `mode` is `snapshot` and says so: read the tree anew.
+---Exactly what came after the position `after` is replayed as `session/appended`, before anything live. When that
+---would be too much, or when the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says
+---why: read the tree again.
 ---@class (exact) sessiond.SubscribeParams
 ---@field sessionId string 1 to 128 characters.
----@field after? integer|sessiond.After At least 0.
+---@field after? sessiond.After
 
----How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`.
+---How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`.
 ---@class (exact) sessiond.SubscribeResult
 ---@field mode "replay"|"snapshot"
+---@field logId string
 ---@field fromSeq integer
 ---@field toSeq integer
 ---@field session sessiond.SessionInfo
@@ -1329,6 +1337,7 @@
 ---Lines were added. `replay` marks those sent to close a gap.
 ---@class (exact) sessiond.AppendedNote
 ---@field sessionId string
+---@field logId string
 ---@field entries sessiond.Entry[]
 ---@field seqs integer[]
 ---@field seq integer Of the last line.
@@ -1341,6 +1350,7 @@
 ---@field sessionId string
 ---@field leafId? string
 ---@field previousLeafId? string
+---@field logId string
 ---@field seq integer
 ---@field origin sessiond.Origin
 
@@ -1362,9 +1372,10 @@
 ---@field session sessiond.SessionInfo
 ---@field origin sessiond.Origin
 
----The client read too slowly and was unsubscribed: subscribe again after `lastSeq`.
+---The client read too slowly and was unsubscribed: subscribe again after `lastSeq` of `logId`.
 ---@class (exact) sessiond.LaggedNote
 ---@field sessionId string
+---@field logId string
 ---@field lastSeq integer
 
 ---A session has outgrown what its settings leave of the context window.

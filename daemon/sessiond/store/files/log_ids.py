@@ -1,0 +1,295 @@
+"""Which log a file holds: an id that stays while the file only grows, over restarts and renames of the file.
+
+A position in a log, `{logId, seq}`, must never lead into another log that lies under the same session id now. So each
+open log has a record in one file of the state folder: the id, how many bytes the log had when somebody could last
+have been told of them, and a checksum of those bytes. Opening compares. Where the beginning of the file is not what
+the record says, or nobody can know, the file is another log and gets a new id: readers then read it from its start.
+
+The checksum can be carried on as the log grows, so an append costs one more small read and write of cached pages. A
+file that nobody touched since it was closed is recognized by its status and is not read. Nothing is synced per append:
+records survive the death of the process, and after a power cut (another boot, not marked as ended) they do not count.
+Whatever goes wrong with the records costs a new id, never the log.
+"""
+
+import logging
+import os
+import struct
+import threading
+import time
+import uuid
+import zlib
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, NamedTuple
+
+log = logging.getLogger(__name__)
+
+NAME: Final = "log-ids"
+MOST_RECORDS: Final = 16_384
+"""Records that are kept; above that, the one that was used longest ago makes room."""
+COVER_AT_ONCE: Final = 1024 * 1024
+"""Bytes that are added to a checksum while the event loop waits; more are added when the log is closed."""
+_RACY_NS: Final = 50_000_000
+"""A file that was changed so shortly before may have been changed again without its times showing it."""
+_SLICE: Final = 256 * 1024
+
+_HEAD: Final = struct.Struct("<16s16s?95x")  # magic, boot, ended
+_RECORD: Final = struct.Struct("<16s16sQIIQQQQQ32xQ")
+_MAGIC: Final = b"sessiond log ids"
+_Status = tuple[int, int, int, int]
+_NO_STATUS: Final[_Status] = (0, 0, 0, 0)
+
+
+class Covered(NamedTuple):
+    """The first `size` bytes of a log, and their checksums."""
+
+    size: int = 0
+    crc: int = 0
+    adler: int = 1
+
+    def and_then(self, data: bytes) -> "Covered":
+        return Covered(self.size + len(data), zlib.crc32(data, self.crc), zlib.adler32(data, self.adler))
+
+
+class _Record(NamedTuple):
+    slot: int
+    log_id: bytes
+    covered: Covered
+    status: _Status
+    used_ns: int
+
+
+class LogIds:
+    """The records of all logs. Made at once, read from disk at the first `identify`; any thread may call it."""
+
+    def __init__(self, state: Path) -> None:
+        self._path = state / NAME
+        self._lock = threading.Lock()
+        self._fd: int | None = None
+        self._records: dict[bytes, _Record] | None = None
+
+    def identify(self, name: str, fd: int) -> "LogId":
+        """The id of the log called `name` that is open as `fd`. May read the whole file."""
+        key = blake2b(name.encode("utf-8", "surrogateescape"), digest_size=16).digest()
+        known = self._known(key)
+        size = os.fstat(fd).st_size
+        if known is not None and known.covered.size <= size:
+            unchanged = known.status != _NO_STATUS and known.status == _status(fd)
+            if unchanged or _covered(fd, Covered(), known.covered.size) == known.covered:
+                return LogId(self, key, fd, known.log_id, _covered(fd, known.covered, size))
+        return LogId(self, key, fd, uuid.uuid4().bytes, _covered(fd, Covered(), size))
+
+    def write(self, key: bytes, log_id: bytes, covered: Covered, status: _Status = _NO_STATUS) -> None:
+        """Record how far a log goes. A disk that refuses costs the record."""
+        with self._lock:
+            if self._records is None or self._fd is None:
+                return
+            before = self._records.get(key)
+            record = _Record(
+                self._free_slot() if before is None else before.slot, log_id, covered, status, time.time_ns()
+            )
+            self._records[key] = record
+            self._write(record.slot, _packed(key, record))
+
+    def forget(self, key: bytes) -> None:
+        """Drop a record that is not true any more."""
+        with self._lock:
+            if self._records is not None and (record := self._records.get(key)) is not None:
+                self._records[key] = record._replace(log_id=bytes(16), covered=Covered())
+                self._write(record.slot, bytes(_RECORD.size))
+
+    def close(self) -> None:
+        """Note that the records are whole, so that they count after a restart of the machine, too."""
+        with self._lock:
+            fd, self._fd = self._fd, None
+            if fd is None:
+                return
+            try:
+                with suppress(OSError):
+                    os.fsync(fd)
+                    os.pwrite(fd, _HEAD.pack(_MAGIC, _boot(), True), 0)
+                    os.fsync(fd)
+            finally:
+                os.close(fd)
+
+    def _known(self, key: bytes) -> _Record | None:
+        with self._lock:
+            if self._records is None:
+                self._records = self._load()
+            found = self._records.get(key)
+            return found if found is not None and found.log_id != bytes(16) else None
+
+    def _load(self) -> dict[bytes, _Record]:
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            log.warning("the ids of logs cannot be recorded: %s", error)
+            return {}
+        records: dict[bytes, _Record] = {}
+        try:
+            head = os.pread(fd, _HEAD.size, 0)
+            if _counts(head):
+                whole = os.pread(fd, _RECORD.size * MOST_RECORDS, _HEAD.size)
+                records = _unpacked(whole)
+            else:
+                os.ftruncate(fd, 0)
+            os.pwrite(fd, _HEAD.pack(_MAGIC, _boot(), False), 0)
+            os.fsync(
+                fd
+            )  # before anything is recorded: after a power cut it must not look as if it had ended well
+        except OSError as error:
+            log.warning("the ids of logs cannot be recorded: %s", error)
+            os.close(fd)
+            return {}
+        self._fd = fd
+        return records
+
+    def _free_slot(self) -> int:
+        assert self._records is not None
+        if len(self._records) < MOST_RECORDS:
+            return len(self._records)
+        oldest = min(self._records, key=lambda key: self._records[key].used_ns)  # type: ignore[index]
+        return self._records.pop(oldest).slot
+
+    def _write(self, slot: int, record: bytes) -> None:
+        if self._fd is None:
+            return
+        try:
+            os.pwrite(self._fd, record, _HEAD.size + slot * _RECORD.size)
+        except OSError as error:
+            # What is on disk is out of date from now on, so none of it may count.
+            log.warning("the ids of logs cannot be recorded: %s", error)
+            fd, self._fd = self._fd, None
+            with suppress(OSError):
+                os.ftruncate(fd, 0)
+            os.close(fd)
+
+
+class LogId:
+    """The id of one open log, and how far its record goes. One caller at a time."""
+
+    def __init__(self, ids: LogIds, key: bytes, fd: int, log_id: bytes, covered: Covered) -> None:
+        self._ids = ids
+        self._key = key
+        self._id = log_id
+        self._covered = covered
+        self._is_behind = False  # bytes were added that are not covered yet
+        self._is_cut = False  # bytes were cut away that had been covered
+        self._is_forgotten = False
+        ids.write(key, log_id, covered)
+
+    @property
+    def value(self) -> str:
+        """The id, as 32 hexadecimal digits."""
+        return self._id.hex()
+
+    def cover(self, fd: int, size: int) -> None:
+        """Record that the log has `size` bytes now, before anybody is told of the new ones."""
+        if size - self._covered.size > COVER_AT_ONCE:
+            self._lose()
+        elif not self._is_behind:
+            self.cover_all(fd, size)
+
+    def cover_all(self, fd: int, size: int) -> None:
+        """The same for any number of bytes: not on the thread of the event loop."""
+        if size < self._covered.size:
+            # What is left was not read since: nobody knows whether it is what readers were told.
+            self._is_cut = True
+            self._lose()
+        elif not self._is_cut:
+            self._is_behind = False
+            self._record(fd, size)
+
+    def is_true(self, fd: int) -> bool:
+        """Whether the file still begins with the bytes that are covered, and they are all there is to know of."""
+        return not (self._is_behind or self._is_cut) and (
+            _covered(fd, Covered(), self._covered.size) == self._covered
+        )
+
+    def begin_again(self, fd: int, size: int, *, same_log: bool) -> None:
+        """The first `size` bytes were rewritten; the file holds another log from now on unless it is the `same_log`."""
+        if not same_log:
+            self._id = uuid.uuid4().bytes
+        self._covered, self._is_behind, self._is_cut = Covered(), False, False
+        self._record(fd, size)
+
+    def close(self, fd: int, size: int, *, touched: bool) -> None:
+        """The log is closed; `touched`: somebody else may have written to it, so its status proves nothing."""
+        self.cover_all(fd, size)
+        self.set_down(fd, touched=touched)
+
+    def set_down(self, fd: int, *, touched: bool) -> None:
+        """The file is about to have no descriptor for a while: note its status, unless it proves nothing."""
+        status = _status(fd)
+        proves = not (touched or self._is_cut or self._is_behind)
+        if proves and max(status[2:]) <= time.time_ns() - _RACY_NS:
+            self._ids.write(self._key, self._id, self._covered, status)
+
+    def _record(self, fd: int, size: int) -> None:
+        if size == self._covered.size and not self._is_forgotten:
+            return
+        try:
+            self._covered = _covered(fd, self._covered, size)
+        except OSError:
+            self._lose()
+        else:
+            self._ids.write(self._key, self._id, self._covered)
+            self._is_forgotten = False
+
+    def _lose(self) -> None:
+        self._is_behind = True
+        self._is_forgotten = True
+        self._ids.forget(self._key)
+
+
+def _covered(fd: int, covered: Covered, size: int) -> Covered:
+    """`covered`, carried on to the first `size` bytes of a file, or to its end."""
+    while covered.size < size:
+        data = os.pread(fd, min(_SLICE, size - covered.size), covered.size)
+        if not data:
+            break
+        covered = covered.and_then(data)
+    return covered
+
+
+def _status(fd: int) -> _Status:
+    found = os.fstat(fd)
+    return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _boot() -> bytes:
+    """Which start of the machine this is; zeros where the system does not tell."""
+    try:
+        return uuid.UUID(Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()).bytes
+    except (OSError, ValueError):
+        return bytes(16)
+
+
+def _counts(head: bytes) -> bool:
+    """Whether the records behind a head are whole: written since the machine started, or ended well."""
+    if len(head) != _HEAD.size:
+        return False
+    magic, boot, ended = _HEAD.unpack(head)
+    return bool(magic == _MAGIC and (ended or (boot == _boot() != bytes(16))))
+
+
+def _packed(key: bytes, record: _Record) -> bytes:
+    body = _RECORD.pack(key, record.log_id, *record.covered, *record.status, record.used_ns, 0)
+    return body[:-8] + zlib.crc32(body[:-8]).to_bytes(8, "little")
+
+
+def _unpacked(whole: bytes) -> dict[bytes, _Record]:
+    """The records by their keys. What is damaged keeps its slot and matches nothing."""
+    found: dict[bytes, _Record] = {}
+    for slot in range(len(whole) // _RECORD.size):
+        body = whole[slot * _RECORD.size : (slot + 1) * _RECORD.size]
+        key, log_id, size, crc, adler, *status, used_ns, check = _RECORD.unpack(body)
+        if check != zlib.crc32(body[:-8]):
+            key, log_id = b"slot %d" % slot, bytes(16)
+        device, inode, modified, changed = status
+        found[key] = _Record(
+            slot, log_id, Covered(size, crc, adler), (device, inode, modified, changed), used_ns
+        )
+    return found

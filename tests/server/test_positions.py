@@ -1,0 +1,139 @@
+"""A position names its log: another log under the same session id gets a snapshot, never a silent gap."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessiond.client import connect
+from sessiond.paths import places
+from support import logs
+from support.daemons import Peer, Running, assistant, refusal, running, user
+
+SESSION = "positions-1"
+
+
+@asynccontextmanager
+async def opened(home: Path) -> AsyncIterator[tuple[Running, Peer, dict[str, Any]]]:
+    """A daemon of its own, a client, and what it says of the session as it opens it."""
+    async with running(home) as daemon:
+        peer = await daemon.attach()
+        yield daemon, peer, (await peer.call("session/open", sessionId=SESSION))["session"]
+
+
+async def told(home: Path) -> tuple[dict[str, Any], Path]:
+    """The last position that a client was told of, of a session with six lines, and its file; the daemon is gone."""
+    async with running(home) as daemon:
+        peer = await daemon.attach()
+        await peer.call("session/create", cwd="/work/positions", id=SESSION)
+        for number in range(1, 7):
+            done = await peer.append(SESSION, assistant(f"{number}", id=f"e{number}"))
+        path = (await peer.call("session/info", sessionId=SESSION))["session"]["path"]
+        return {"logId": done["logId"], "seq": done["seq"]}, Path(path)
+
+
+async def test_every_message_that_tells_a_seq_names_the_same_log(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    created = (await peer.call("session/create", cwd=cwd))["session"]
+    session_id, log_id = created["sessionId"], created["logId"]
+    done = await peer.append(session_id, user("1", id="a"), assistant("2"))
+    subscribed = await peer.call("session/subscribe", sessionId=session_id)
+    page = await peer.call("session/entries", sessionId=session_id)
+    path = await peer.call("session/path", sessionId=session_id)
+    await peer.call("session/branch", sessionId=session_id, targetId="a")
+    await peer.until(lambda it: bool(it.told("session/leafMoved")))
+    notes = [*peer.told("session/appended"), *peer.told("session/leafMoved")]
+    told = [done, subscribed, subscribed["session"], page, path, *notes]
+    assert {it["logId"] for it in told} == {log_id}
+    forked = (await peer.call("session/fork", sessionId=session_id))["session"]
+    assert forked["logId"] != log_id
+
+
+async def test_a_restart_and_growth_by_another_program_are_replayed(tmp_path: Path) -> None:
+    position, path = await told(tmp_path)
+    with path.open("ab") as file:
+        file.write(logs.log(logs.user("by pi", id="pi1", parent="e6")))
+    async with opened(tmp_path) as (_, peer, session):
+        assert session["logId"] == position["logId"]
+        for seq in range(8):
+            result = await peer.call("session/subscribe", sessionId=SESSION, after={**position, "seq": seq})
+            assert (result["mode"], result["fromSeq"], result["toSeq"]) == ("replay", seq + 1, 7)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([f"other{number}" for number in range(1, 7)], id="as many"),
+        pytest.param(["e1", "e2", "e3", "o4", "o5", "o6", "o7"], id="another tail"),
+        pytest.param(["e1", "e2"], id="fewer"),
+    ],
+)
+@pytest.mark.parametrize("is_new_file", [True, False])
+async def test_a_file_with_other_lines_gets_a_snapshot(
+    tmp_path: Path, lines: list[str], is_new_file: bool
+) -> None:
+    position, path = await told(tmp_path)
+    header, *old = path.read_bytes().splitlines(keepends=True)
+    known = {f"e{number}": line for number, line in enumerate(old, 1)}
+    whole = header + b"".join(
+        known.get(name) or logs.log(logs.assistant(name, id=name, parent=None)) for name in lines
+    )
+    if is_new_file:
+        path.unlink()
+    path.write_bytes(whole)
+    async with opened(tmp_path) as (_, peer, session):
+        assert session["logId"] != position["logId"]
+        result = await peer.call("session/subscribe", sessionId=SESSION, after=position)
+        assert (result["mode"], result["logId"], result["toSeq"]) == (
+            "snapshot",
+            session["logId"],
+            len(lines),
+        )
+        refused = await refusal(peer.call("session/entries", sessionId=SESSION, after=position))
+        assert refused.kind == "cursorExpired"
+
+
+async def test_a_file_that_is_replaced_while_it_is_open_gets_a_snapshot(tmp_path: Path) -> None:
+    position, path = await told(tmp_path)
+    async with opened(tmp_path) as (_, peer, session):
+        assert session["logId"] == position["logId"]
+        header, *old = path.read_bytes().splitlines(keepends=True)
+        made = path.with_suffix(".made")
+        made.write_bytes(header + b"".join(old).replace(b'"e', b'"f'))
+        made.rename(path)
+        again = (await peer.call("session/open", sessionId=SESSION))["session"]
+        assert again["logId"] != position["logId"]
+        result = await peer.call("session/subscribe", sessionId=SESSION, after=position)
+        assert result["mode"] == "snapshot"
+
+
+async def test_a_session_that_moves_goes_to_the_trash_and_back_keeps_its_log(
+    memory: Running, cwd: str, tmp_path: Path
+) -> None:
+    peer = await memory.attach()
+    made = (await peer.call("session/create", cwd=cwd))["session"]
+    name = made["sessionId"]
+    await peer.append(name, user("1"), assistant("2"))
+    moved = await peer.call("session/move", sessionId=name, cwd=str(tmp_path))
+    assert moved["session"]["logId"] == made["logId"]
+    trashed = (await peer.call("session/delete", sessionId=name))["trashed"]
+    back = await peer.call("session/restore", trashed=trashed)
+    assert back["session"]["logId"] == made["logId"]
+
+
+async def test_a_subscription_of_the_client_library_goes_on_with_the_new_log(tmp_path: Path) -> None:
+    position, path = await told(tmp_path)
+    where = places({"SESSIOND_HOME": str(tmp_path)})
+    async with running(tmp_path, "socket"), connect(where=where) as client:
+        entries = client.subscribe(SESSION, after=0)
+        assert [(await anext(entries))["id"] for _ in range(6)] == [f"e{number}" for number in range(1, 7)]
+        known = entries.position
+        assert known is not None
+        assert known.log_id == position["logId"]
+    path.write_bytes(path.read_bytes().replace(b'"e', b'"f'))
+    async with running(tmp_path, "socket"), connect(where=where) as client:
+        entries = client.subscribe(SESSION, after=known)
+        assert [(await anext(entries))["id"] for _ in range(6)] == [f"f{number}" for number in range(1, 7)]
+        assert entries.log_id != position["logId"]
