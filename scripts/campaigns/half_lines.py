@@ -16,6 +16,7 @@ from scripts.campaigns.wires import Wire
 from scripts.campaigns.writers import Follower, Ledger, Load, Writer
 
 from sessiond.client.daemon import Daemon
+from sessiond.protocol import types as t
 
 _LOAD = Load(
     sizes=(1, 100, 700),
@@ -126,10 +127,10 @@ def _check_foreign_bytes(log: LogOnDisk, names: list[str], seed: int) -> None:
 
 async def _check_served(reader: Daemon, wire: Wire, session_id: str, log: LogOnDisk) -> None:
     """The daemon reads out every entry under its seq, and reports every broken line."""
-    at, served = 0, dict[int, str]()
-    while (page := await reader.entries(session_id, after=at, limit=1_000)).entries:
+    after, served = None, dict[int, str]()
+    while (page := await reader.entries(session_id, after=after, limit=1_000)).entries:
         served |= {seq: entry["id"] for seq, entry in zip(page.seqs, page.entries, strict=True)}
-        at = page.seqs[-1]
+        after = t.After(log_id=page.log_id, seq=page.seqs[-1])
     there = {seq: name for name, seq in log.seqs.items()}
     other = sorted(served.items() ^ there.items())
     hold(not other, f"{log.path}: read out, or there, but not both: {other[:5]}")

@@ -11,7 +11,7 @@ from sessiond.session.steps import run
 
 def entries(count: int, next_cursor: str | None = None) -> t.EntriesResult:
     found = [Raw(b'{"type":"x","id":"%d"}' % number) for number in range(count)]
-    return t.EntriesResult(entries=found, seqs=list(range(count)), next_cursor=next_cursor)
+    return t.EntriesResult(log_id="log", entries=found, seqs=list(range(count)), next_cursor=next_cursor)
 
 
 @given(st.integers(0, 3 * encoding.MANY_PARTS), st.none() | st.text())

@@ -78,7 +78,7 @@ async def test_files_in_a_root_are_not_listed_and_not_found_by_a_search(
     await peer.append(own, user("Hello there"), assistant("Hello!"))
     listed = await peer.call("session/list", all=True, drafts=True)
     assert [it["sessionId"] for it in listed["sessions"]] == [own]
-    hits = await peer.call("session/search", query="Hello", all=True)
+    hits = await peer.call("session/search", query="Hello")
     assert {it["sessionId"] for it in hits["hits"]} == {own}
     refused = await refusal(peer.call("session/info", sessionId=path.stem))
     assert refused.kind == "foreignDialect"

@@ -176,6 +176,7 @@ def test_clients_ignore_names_that_they_do_not_know(kind: type[msgspec.Struct]) 
 
 
 def test_a_result_of_a_newer_daemon_is_decoded_without_what_is_new() -> None:
-    body = b'{"leafId": null, "seq": 3, "entries": [{"id": "a", "seq": 3, "status": "created", "new": 1}],'
-    result = msgspec.json.decode(body + b'"branched": false, "new": {}}', type=t.AppendResult)
+    body = b'{"leafId": null, "logId": "x", "seq": 3, "branched": false, "new": {}, "entries": ['
+    body += b'{"id": "a", "seq": 3, "status": "created", "new": 1}]}'
+    result = msgspec.json.decode(body, type=t.AppendResult)
     assert [it.id for it in result.entries] == ["a"]

@@ -40,7 +40,7 @@ def watch(given: Given) -> int:
         session = session_id(daemon, given)
         info = daemon.call("session/info", {"sessionId": session})["session"]
         known: int = info["seq"] if last is None else max(info["seq"] - last, 0)
-        follower = Follower(info["sessionId"], known if since is None else since, show)
+        follower = Follower(info["sessionId"], info["logId"], known if since is None else since, show)
         print(f"Watching {one_line(info['sessionId'])}. Ctrl-C ends it.", file=sys.stderr)
         with suppress(*_AWAY):
             follower.subscribe(daemon)
@@ -56,17 +56,23 @@ def watch(given: Given) -> int:
 
 
 class Follower:
-    """Shows one session's notifications; `known` is the last line of the log that was shown."""
+    """Shows one session's notifications; `known` is the last line of the log `log_id` that was shown."""
 
-    def __init__(self, session: str, known: int, show: Callable[[str, dict[str, Any]], None]) -> None:
+    def __init__(
+        self, session: str, log_id: str, known: int, show: Callable[[str, dict[str, Any]], None]
+    ) -> None:
         self.session = session
+        self.log_id = log_id
         self.known = known
         self._replayed_up_to = 0
         self._print = show
 
     def subscribe(self, daemon: Daemon) -> None:
         """Ask for what comes behind what is known. Raises `Disconnected`, `CannotConnect`."""
-        gap = daemon.call("session/subscribe", {"sessionId": self.session, "after": {"seq": self.known}})
+        gap = daemon.call("session/subscribe", {"sessionId": self.session, "after": self._position()})
+        if gap["logId"] != self.log_id:
+            print("The session has another log now; it is shown from its beginning.", file=sys.stderr)
+            self.log_id, self.known = gap["logId"], 0
         self._replayed_up_to = gap["toSeq"]
         if gap["mode"] == "snapshot":
             self._read_up_to(daemon, gap["toSeq"])
@@ -87,12 +93,14 @@ class Follower:
     def _read_up_to(self, daemon: Daemon, seq: int) -> None:
         """Read what is too much to be replayed; what arrives live meanwhile waits in `daemon`."""
         while self.known < seq:
-            page = daemon.call(
-                "session/entries", {"sessionId": self.session, "after": self.known, "limit": 500}
-            )
+            params = {"sessionId": self.session, "after": self._position(), "limit": 500}
+            page = daemon.call("session/entries", params)
             if not page["entries"]:
                 return
             self._take({"sessionId": self.session, "seq": page["seqs"][-1], "replay": True, **page})
+
+    def _position(self) -> dict[str, Any]:
+        return {"logId": self.log_id, "seq": self.known}
 
     def _take(self, params: dict[str, Any]) -> None:
         if not params.get("replay") and params["seq"] <= self._replayed_up_to:
@@ -103,7 +111,7 @@ class Follower:
             if seq > self.known
         ]
         if new:
-            self.known = new[-1][0]
+            self.log_id, self.known = params["logId"], new[-1][0]
             self._shown(
                 "session/appended",
                 params | {"seqs": [seq for seq, _ in new], "entries": [entry for _, entry in new]},

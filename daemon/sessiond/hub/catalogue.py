@@ -49,6 +49,7 @@ def standing_of(
     """The same with how the session stands at its leaf."""
     lifecycle, model = standing(tree, read)
     fields = {name: getattr(session, name) for name in session.__struct_fields__}
+    fields["log_id"] = None  # a list says the same of a session, open or not
     return t.ListedSession(**fields, lifecycle=lifecycle, model=model)
 
 

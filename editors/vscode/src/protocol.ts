@@ -82,7 +82,7 @@ export interface SessionInfo {
   problems?: number;
   /** Only of a session that is open. */
   refuses?: Refuses | null;
-  /** Which log this is, see "Positions"; only of a session that is open. */
+  /** Which log this is, see "Positions"; not in lists. */
   logId?: string | null;
 }
 

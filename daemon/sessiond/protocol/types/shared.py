@@ -85,7 +85,7 @@ class SessionInfo(Wire, frozen=True):
     ephemeral: bool = False  # never touches the disk
     problems: int = 0  # how many lines could not be taken as they are
     refuses: Refuses | None = None  # only of a session that is open
-    log_id: str | None = None  # which log this is, see "Positions"; only of a session that is open
+    log_id: str | None = None  # which log this is, see "Positions"; not in lists
 
 
 class Problem(Wire, frozen=True):

@@ -33,6 +33,7 @@ COVER_AT_ONCE: Final = 1024 * 1024
 _RACY_NS: Final = 50_000_000
 """A file that was changed so shortly before may have been changed again without its times showing it."""
 _SLICE: Final = 256 * 1024
+_LONGEST_HEADER: Final = 16 * 1024
 
 _HEAD: Final = struct.Struct("<16s16s?95x")  # magic, boot, ended
 _RECORD: Final = struct.Struct("<16s16sQIIQQQQQ32xQ")
@@ -71,14 +72,14 @@ class LogIds:
 
     def identify(self, name: str, fd: int) -> "LogId":
         """The id of the log called `name` that is open as `fd`. May read the whole file."""
-        key = blake2b(name.encode("utf-8", "surrogateescape"), digest_size=16).digest()
+        key = _key(name, fd)
         known = self._known(key)
         size = os.fstat(fd).st_size
         if known is not None and known.covered.size <= size:
             unchanged = known.status != _NO_STATUS and known.status == _status(fd)
             if unchanged or _covered(fd, Covered(), known.covered.size) == known.covered:
-                return LogId(self, key, fd, known.log_id, _covered(fd, known.covered, size))
-        return LogId(self, key, fd, uuid.uuid4().bytes, _covered(fd, Covered(), size))
+                return LogId(self, name, key, known.log_id, _covered(fd, known.covered, size))
+        return LogId(self, name, key, uuid.uuid4().bytes, _covered(fd, Covered(), size))
 
     def write(self, key: bytes, log_id: bytes, covered: Covered, status: _Status = _NO_STATUS) -> None:
         """Record how far a log goes. A disk that refuses costs the record."""
@@ -170,8 +171,9 @@ class LogIds:
 class LogId:
     """The id of one open log, and how far its record goes. One caller at a time."""
 
-    def __init__(self, ids: LogIds, key: bytes, fd: int, log_id: bytes, covered: Covered) -> None:
+    def __init__(self, ids: LogIds, name: str, key: bytes, log_id: bytes, covered: Covered) -> None:
         self._ids = ids
+        self._name = name
         self._key = key
         self._id = log_id
         self._covered = covered
@@ -213,6 +215,8 @@ class LogId:
         if not same_log:
             self._id = uuid.uuid4().bytes
         self._covered, self._is_behind, self._is_cut = Covered(), False, False
+        self._ids.forget(self._key)
+        self._key = _key(self._name, fd)
         self._record(fd, size)
 
     def close(self, fd: int, size: int, *, touched: bool) -> None:
@@ -242,6 +246,12 @@ class LogId:
         self._is_behind = True
         self._is_forgotten = True
         self._ids.forget(self._key)
+
+
+def _key(name: str, fd: int) -> bytes:
+    """What a record is found by: the name of the log and its first line, since logs may come and go under one name."""
+    header = os.pread(fd, _LONGEST_HEADER, 0).partition(b"\n")[0]
+    return blake2b(name.encode("utf-8", "surrogateescape") + b"\0" + header, digest_size=16).digest()
 
 
 def _covered(fd: int, covered: Covered, size: int) -> Covered:

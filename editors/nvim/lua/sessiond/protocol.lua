@@ -53,7 +53,7 @@
 ---@field ephemeral? boolean Never touches the disk. Default `false`.
 ---@field problems? integer How many lines could not be taken as they are. Default `0`.
 ---@field refuses? sessiond.Refuses Only of a session that is open.
----@field logId? string Which log this is, see "Positions"; only of a session that is open.
+---@field logId? string Which log this is, see "Positions"; not in lists.
 
 ---Why a session takes no writes at present.
 ---
