@@ -152,7 +152,7 @@ def test_without_anybody_to_write_a_summary_the_error_says_what_helps(shell: She
     assert "--summary -" in ran.err
     prompt = shell("compact", session, *RECENT, "--dry-run", "--json").json["prompt"]
     assert QUESTION in prompt
-    assert len(entries(shell, session)) == 6
+    assert len(entries(shell, session)) == 7  # with the title
 
 
 def test_a_program_that_fails_leaves_the_session_as_it_was(shell: Shell) -> None:

@@ -221,12 +221,61 @@ async def test_both_forms_of_a_model_change_are_read_by_the_peer_they_are_for(da
     }
 
 
-async def test_a_title_given_here_is_the_name_that_pi_shows(daemon: daemons.Peer) -> None:
+def titles_in(file: Path) -> dict[str, str | None]:
+    """The name of a session as each peer that can open the file shows it."""
+    return {str(peer): peers.answers(peer, file).session_name for peer in BOTH}
+
+
+async def test_a_title_given_at_create_is_the_name_that_both_peers_show(daemon: daemons.Peer) -> None:
+    made = await daemon.call("session/create", cwd=CWD, title='Wind "and" weather')
+    session_id = made["session"]["sessionId"]
+    await talk(daemon, session_id)
+
+    assert set(titles_in(await file_of(daemon, session_id)).values()) == {'Wind "and" weather'}
+
+
+@pytest.mark.parametrize("title", [None, "Weather"])
+async def test_a_rename_is_seen_by_both_peers(daemon: daemons.Peer, title: str | None) -> None:
+    made = await daemon.call("session/create", cwd=CWD, title=title)
+    session_id = made["session"]["sessionId"]
+    await talk(daemon, session_id)
+    file = await file_of(daemon, session_id)
+    lines_before = file.read_bytes().split(b"\n")[1:]
+    for name in ("What lies here", "Émile's café", "x"):
+        await daemon.call("session/rename", sessionId=session_id, title=name)
+        await daemon.call("session/flush", sessionId=session_id)
+        assert set(titles_in(file).values()) == {name}
+    await daemon.call("session/rename", sessionId=session_id, title="")
+    await daemon.call("session/flush", sessionId=session_id)
+    assert not any(titles_in(file).values())
+    assert file.read_bytes().split(b"\n")[1 : len(lines_before)] == lines_before[:-1]
+
+
+async def test_a_fork_has_its_title_in_both_peers(daemon: daemons.Peer) -> None:
     session_id = await new_session(daemon)
     await talk(daemon, session_id)
-    await rename(daemon, session_id)
+    forked = await daemon.call("session/fork", sessionId=session_id, title="Another way")
 
-    assert peers.answers(PI, await file_of(daemon, session_id)).session_name == "What lies here"
+    assert set(titles_in(await file_of(daemon, forked["session"]["sessionId"])).values()) == {"Another way"}
+
+
+async def test_a_rename_of_a_file_of_oh_my_pi_is_its_title_there(
+    daemon: daemons.Peer, tmp_path: Path
+) -> None:
+    file = tmp_path / "written.jsonl"
+    shutil.copyfile(WRITTEN_BY_PEERS / f"{OMP}.jsonl", file)
+    before = file.read_bytes()
+    session_id = (await daemon.call("session/open", path=str(file)))["session"]["sessionId"]
+    for name in ("What lies here", "long " * 100):
+        await daemon.call("session/rename", sessionId=session_id, title=name)
+        await daemon.call("session/flush", sessionId=session_id)
+        there = peers.answers(OMP, file).session_name
+        assert there
+        assert name.startswith(there)
+    now = file.read_bytes()
+    assert now[256 : len(before)] == before[256:]
+    peers.perform(OMP, file, [["appendMessage", user("from the peer")["message"]]])
+    await daemon.until(lambda client: says(client.told("session/appended"), "from the peer"))
 
 
 async def test_a_fork_made_here_is_read_by_both_peers(daemon: daemons.Peer) -> None:

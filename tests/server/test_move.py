@@ -39,7 +39,7 @@ async def test_a_moved_session_is_listed_where_it_belongs_now(daemon: Running, c
     [note] = other.told("session/changed")
     assert (note["changed"], note["session"]) == (["path", "cwd"], moved)
     await peer.append(name, user("more"))
-    await other.until(lambda it: it.seqs() == [3])
+    await other.until(lambda it: it.seqs() == [4])
     again = (await peer.call("session/move", sessionId=name, cwd=target))["session"]
     assert again["path"] == moved["path"]
 

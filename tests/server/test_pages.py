@@ -38,8 +38,8 @@ async def test_a_row_says_who_spoke_where_and_what_as_safe_html(memory: Running,
     peer, session_id = await started(memory, cwd, title="Checkout")
     await peer.append(session_id, user("Why <b>now</b>?", id="q"), assistant("*A race.*", id="a"))
     [part] = await parts(peer, session_id)
-    question, answer = part["rows"]
-    assert (question["parentId"], question["role"], question["heading"]) == (None, "user", "User")
+    title, question, answer = part["rows"]
+    assert (question["parentId"], question["role"], question["heading"]) == (title["id"], "user", "User")
     assert question["body"].strip() == "<p>Why &lt;b&gt;now&lt;/b&gt;?</p>"
     assert (answer["parentId"], answer["preview"]) == ("q", "*A race.*")
     assert "<em>A race.</em>" in answer["body"]

@@ -114,7 +114,7 @@ async def test_titles_and_labels_are_found_and_a_label_leads_to_its_entry(memory
     await peer.call("session/rename", sessionId=session_id, title="Sapphire again")
     hits = await found(peer, "sapphire")
     assert sorted((hit["type"], hit["entryId"] is None, hit.get("targetId")) for hit in hits) == [
-        ("label", False, "e"), ("session", True, None), ("session_info", False, None),
+        ("label", False, "e"), ("session_info", False, None), ("session_info", False, None),
     ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ async def test_a_new_session_is_a_draft_that_no_list_shows(daemon: Running, cwd:
     peer = await daemon.attach()
     made = (await peer.call("session/create", cwd=cwd, title="Plans", tags=["a", "b"]))["session"]
     assert (made["draft"], made["title"], made["tags"], made["cwd"]) == (True, "Plans", ["a", "b"], cwd)
-    assert (made["leafId"], made["seq"], made["messageCount"], made["entryCount"]) == (None, 0, 0, 0)
+    assert (made["seq"], made["messageCount"], made["entryCount"]) == (1, 0, 1)  # the title
     assert Path(made["path"]).is_relative_to(daemon.home / "data" / "drafts")
     assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
     assert (await peer.call("session/list", cwd=cwd, drafts=True))["sessions"] == [

@@ -133,13 +133,24 @@ def test_a_new_title_stands_behind_those_of_the_path() -> None:
     assert (forked.tree.title, forked.tree.labels["e1"].text) == ("Another", "mark")
 
 
-def test_a_new_title_without_one_on_the_path_is_the_header_s() -> None:
+def test_a_new_title_is_said_by_an_entry_for_pi_which_does_not_read_that_of_the_header() -> None:
     session = loaded(header(), user("q"))
     lines = fork_lines(
         session.tree, session.tree.leaf, session.read, header=NEW_HEADER, new_id=lambda: "x",
         title=Title("Another", "now"),
     )  # fmt: skip
-    assert len(steps.run(lines)) == 2
+    said = json.loads(steps.run(lines)[-1])
+    assert (said["type"], said["name"], said["parentId"]) == ("session_info", "Another", "e1")
+
+
+def test_the_title_of_the_source_is_said_again_only_where_the_path_does_not_say_it() -> None:
+    for said, count in ((entry("session_info", name="Named"), 3), (user("on"), 4)):
+        session = loaded(header(), user("q"), said)
+        lines = fork_lines(
+            session.tree, session.tree.leaf, session.read, header=NEW_HEADER, new_id=lambda: "x",
+            title=Title("Another", "now"), is_new_title=False,
+        )  # fmt: skip
+        assert len(steps.run(lines)) == count
 
 
 def test_an_old_session_is_forked_as_version_3() -> None:

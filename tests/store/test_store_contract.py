@@ -14,6 +14,7 @@ from sessiond.store.base import (
     LogExists,
     LogNotFound,
     LogReadOnly,
+    LogReplaced,
     Process,
     Store,
 )
@@ -438,3 +439,29 @@ async def test_a_store_can_be_closed(store: Store) -> None:
     log = await store.create("abc", cwd=CWD, timestamp=TIMESTAMP, lines=HEADER, draft=False)
     await log.close()
     await store.close()
+
+
+async def test_bytes_are_overwritten_in_place_only_when_the_expected_ones_stand_there(store: Store) -> None:
+    log = await new_log(store, lines=HEADER + b"1\n")
+    log_id = log.log_id
+    await log.overwrite(len(HEADER), b"1", b"2")
+    assert log.log_id == log_id
+    await append(log, b"3\n")
+    assert content(log) == HEADER + b"2\n3\n"
+    assert not log.is_touched
+    with pytest.raises(LogReplaced):
+        await log.overwrite(len(HEADER), b"1", b"4")
+    await log.close()
+
+
+async def test_a_log_stays_the_same_log_when_its_title_was_overwritten(tmp_path: Path) -> None:
+    async with file_store(tmp_path) as files:
+        log = await new_log(files, lines=HEADER + b"1\n")
+        log_id = log.log_id
+        await log.overwrite(0, HEADER[:1], HEADER[:1])
+        await log.overwrite(len(HEADER), b"1", b"2")
+        await append(log, b"3\n")
+        await log.close()
+        again = await files.open("abc")
+        assert (again.log_id, content(again)) == (log_id, HEADER + b"2\n3\n")
+        await again.close()

@@ -40,6 +40,7 @@ from sessiond.paths import Places
 from sessiond.protocol import methods as m, types as t
 from sessiond.session import entries, fork, steps
 from sessiond.session.commands import Command
+from sessiond.session.header_title import with_room
 from sessiond.session.tree import ASSISTANT, NONE
 from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, Store
 from sessiond.store.blobs import PutBlob
@@ -174,7 +175,9 @@ class Hub:
             title=params.title or None, parent_session=params.parent_session, tags=params.tags or None,
             sessiond_command=None if command is None else command.of_header(),
         )  # fmt: skip
-        lines = msgspec.json.encode(header) + b"\n"
+        lines = with_room(msgspec.json.encode(header)) + b"\n"
+        if params.title:  # pi reads the title from an entry only
+            lines += fork.title_line(fork.Title(params.title, now), clock.entry_id(), None)
         if self._open.cached(session_id) is not None:
             raise LogExists(session_id)
         store = self._memory if params.ephemeral else self._files
@@ -202,9 +205,10 @@ class Hub:
         )  # fmt: skip
         refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
         cut = fork.fork_lines(
-            tree, row, source.read_rows, header=msgspec.json.encode(header),
+            tree, row, source.read_rows, header=with_room(msgspec.json.encode(header)),
             new_id=lambda: placing.free_id(tree),
-            title=fork.Title(params.title, now) if params.title else None,
+            title=fork.Title(header.title, now) if header.title else None,
+            is_new_title=bool(params.title),
         )  # fmt: skip
         return partial(self._forked, source, row, header, cut)
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.hub import meaning, placing
+from sessiond.hub import clock, meaning, placing
 from sessiond.hub.blobs import NO_BLOBS, SessionBlobs
 from sessiond.hub.errors import Overloaded
 from sessiond.hub.events import NOBODY, Follower, Listener
@@ -25,6 +25,7 @@ from sessiond.hub.telling import tell_of_lines, tell_of_meaning
 from sessiond.hub.tended import TendedSession
 from sessiond.hub.watch import Watchers
 from sessiond.protocol import types as t
+from sessiond.session.header_title import title_change
 from sessiond.store.base import Durability, Log, LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,8 @@ LARGE_BATCH: Final = 200
 """Entries of a batch above which it is prepared in slices."""
 LARGE_BATCH_BYTES: Final = 256 * 1024
 """And its bytes."""
+HEAD_BYTES: Final = 64 * 1024
+"""Bytes at the start of a log in which its header is looked for to write the title there."""
 RETRY_SECONDS: Final = 5.0
 """How often it is looked whether a session that takes no writes can be written again (facts: daemons C7)."""
 _BY_ITSELF: Final = t.Origin(kind="daemon")
@@ -127,6 +130,7 @@ class LiveSession(TendedSession):
         self._undone = 0
         """How often pending rows were taken away again."""
         self._watched: asyncio.Future[bool] | None = None
+        self._titling: asyncio.Task[None] | None = None  # writes the title where oh-my-pi reads it
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -496,6 +500,30 @@ class LiveSession(TendedSession):
             path=self.log.path,
         )
 
+    # --- the title -------------------------------------------------------------------------------------
+
+    def title_changed(self) -> None:
+        """Write the title in the background to where oh-my-pi reads it."""
+        if self._titling is None:
+            self._titling = asyncio.get_running_loop().create_task(self._write_title())
+
+    async def _write_title(self) -> None:
+        try:
+            async with self._lock:
+                await self._until_idle()
+                self._titling = None  # a title that comes from now on needs another look
+                if self.ended is None and self.read_only is None:
+                    head = self.log.read(0, min(self.log.size, HEAD_BYTES))
+                    change = title_change(head, self.tree.title, clock.timestamp())
+                    if change is not None:
+                        await self.log.overwrite(*change)
+        except (LogReplaced, StorageFailed) as error:
+            log.warning("session %s: the title is not in the header: %s", self.session_id, error)
+
+    async def _until_titled(self) -> None:
+        if self._titling is not None:
+            await asyncio.wait([self._titling])
+
     # --- the end ---------------------------------------------------------------------------------------
 
     async def flush(self) -> bool:
@@ -503,11 +531,13 @@ class LiveSession(TendedSession):
         busy = self.pending
         await self._until_served()
         await self._until_idle()
+        await self._until_titled()
         return await self.log.flush() or busy
 
     async def close(self) -> None:
         """Finish what is under way and let go of the log."""
         await self._until_served()
+        await self._until_titled()
         async with self._lock:
             await self._until_idle()
             await self.log.close()

@@ -47,5 +47,7 @@ def tell_of_meaning(live: "LiveSession", before: meaning.Facts, origin: t.Origin
         live.just_promoted = False
         live.listener.created(live, origin)
     changed = meaning.aspects(before, tree)
+    if "title" in changed:
+        live.title_changed()
     if changed:
         live.listener.changed(live, changed, origin)

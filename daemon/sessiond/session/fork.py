@@ -29,19 +29,22 @@ class Title(NamedTuple):
 
 def fork_lines(
     tree: Tree, leaf_row: int, read: Read, *, header: bytes, new_id: Callable[[], str],
-    title: Title | None = None,
+    title: Title | None = None, is_new_title: bool = True,
 ) -> Steps[list[bytes]]:  # fmt: skip
     """Complete lines: the given header, the path to a row, and the labels of what lies on it.
 
-    The session's title and tags come along as far as they were set on the path; a header may say more. Where
-    the path has a title of its own, `title` is set anew at its end. Labels are those at the time of the call.
+    The session's title and tags come along as far as they were set on the path; a header may say more. `title` is
+    set at the end of the path by an entry, which pi needs; one that is not `is_new_title` only if no entry of the
+    path sets a title. Labels are those at the time of the call.
     """
-    return _fork_lines(tree, leaf_row, read, dict(tree.labels), header, new_id, title)
+    return _fork_lines(
+        tree, leaf_row, read, dict(tree.labels), header, new_id, title, is_new_title=is_new_title
+    )
 
 
 def _fork_lines(
     tree: Tree, leaf_row: int, read: Read, labels: Mapping[str, Label], header: bytes, new_id: Callable[[], str],
-    title: Title | None,
+    title: Title | None, *, is_new_title: bool,
 ) -> Steps[list[bytes]]:  # fmt: skip
     path = yield from steps.path(tree, leaf_row)
     kept: list[int] = []
@@ -73,15 +76,21 @@ def _fork_lines(
             above = row
         yield
     last_id = None if above == NONE else tree.id(above)
-    if title is not None and has_title:
-        titled = {
-            "type": "session_info", "id": new_id(), "parentId": last_id, "timestamp": title.set_at,
-            "name": title.text,
-        }  # fmt: skip
-        written.append(lines.dumps(titled) + b"\n")
-        last_id = titled["id"]
+    if title is not None and (is_new_title or not has_title):
+        title_id = new_id()
+        written.append(title_line(title, title_id, last_id))
+        last_id = title_id
     written += yield from _labels(labels, kept_ids, last_id, read, new_id)
     return written
+
+
+def title_line(title: Title, entry_id: str, parent_id: str | None) -> bytes:
+    """Return the line that says the title of a session to pi, which does not read the header's."""
+    entry = {
+        "type": "session_info", "id": entry_id, "parentId": parent_id, "timestamp": title.set_at,
+        "name": title.text,
+    }  # fmt: skip
+    return lines.dumps(entry) + b"\n"
 
 
 class _Place(msgspec.Struct, rename="camel"):

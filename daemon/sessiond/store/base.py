@@ -367,6 +367,12 @@ class Log(Protocol):
         the next append mends it.
         """
 
+    async def overwrite(self, offset: int, former: bytes, new: bytes) -> None:
+        """Overwrite bytes in place, synced: `former`, which stands at `offset`, with as many other bytes.
+
+        Raises `LogReplaced` when something else stands there.
+        """
+
     async def promote(self) -> None:
         """Make a draft a session: it moves to the sessions folder. Does nothing when it is one already.
 

@@ -316,6 +316,13 @@ class MemoryLog:
         _keep(self._kept, f"{self.ref}.v{version}.bak", self.read(0, self.size))
         self._content.replace(lines)
 
+    async def overwrite(self, offset: int, former: bytes, new: bytes) -> None:
+        self._write()
+        data = self.read(0, self.size)
+        if len(former) != len(new) or data[offset : offset + len(former)] != former:
+            raise LogReplaced(self.ref)
+        self._content.replace(data[:offset] + new + data[offset + len(new) :])
+
     async def move(self, cwd: str) -> None:
         self._write()
 

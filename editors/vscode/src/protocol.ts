@@ -8,6 +8,7 @@ export const protocolVersion = 1;
  * Until its first assistant message it is a draft: as durable as any other, hidden from lists.
  * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
  * makes a UUID4. `ephemeral` keeps it in memory only.
+ * A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.
  */
 export interface CreateParams {
   cwd: string;
@@ -1220,7 +1221,11 @@ export interface ChangeResult {
   duplicate?: boolean;
 }
 
-/** Give the session a title; an empty one takes it away. The title is a line of the log. */
+/**
+ * Give the session a title; an empty one takes it away. The title is a line of the log.
+ *
+ * The server also writes it to the title slot or the header, where oh-my-pi reads it.
+ */
 export interface RenameParams {
   /** 1 to 128 characters. */
   sessionId: string;
@@ -2445,6 +2450,7 @@ export interface Requests {
    * Until its first assistant message it is a draft: as durable as any other, hidden from lists.
    * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
    * makes a UUID4. `ephemeral` keeps it in memory only.
+   * A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.
    */
   "session/create": { params: CreateParams; result: SessionResult; errors: "alreadyExists" | "idReused" | "storageFull" | "storageFailed" | "draining" };
   /**
@@ -2625,7 +2631,11 @@ export interface Requests {
   "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "tooLarge" | "storageFull" };
   /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
   "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
-  /** Give the session a title; an empty one takes it away. The title is a line of the log. */
+  /**
+   * Give the session a title; an empty one takes it away. The title is a line of the log.
+   *
+   * The server also writes it to the title slot or the header, where oh-my-pi reads it.
+   */
   "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /** Add and remove words to filter sessions by, or with `tags` replace them all. */
   "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };

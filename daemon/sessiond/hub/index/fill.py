@@ -10,7 +10,7 @@ from typing import Final
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.facts import bytes_of, hash_of
 from sessiond.hub.index.files import Files, Known, as_ref
-from sessiond.hub.index.handed import TAIL, Fed
+from sessiond.hub.index.handed import TAIL, Fed, title_beside_entries
 from sessiond.session import words
 from sessiond.session.texts import SAID, Text, milliseconds, text_of_entry
 from sessiond.session.tree import BAD, HEADER, Tree
@@ -170,7 +170,7 @@ class Filler:
 
 def _title_of(tree: Tree) -> Text | None:
     header = tree.header
-    return None if header is None else _title(tree.slot_title or header.title, header.timestamp)
+    return None if header is None else _title(title_beside_entries(tree), header.timestamp)
 
 
 def _title(title: str | None, created_at: str) -> Text | None:

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from sessiond.hub.loaded import LoadedSession
 from sessiond.protocol import types as t
+from sessiond.session.tree import KIND, Tree
 
 TAIL: Final = 64
 """Bytes at the end of what was consumed, by which a file is known to go on from there."""
@@ -50,9 +51,16 @@ def fed_from(live: LoadedSession, first: int) -> Fed:
     header = tree.header
     return Fed(
         first, list(zip(seqs, entries, strict=True)), rows, end, live.log.read(max(0, end - TAIL), end),
-        tree.slot_title or (header.title if header is not None else None),
+        title_beside_entries(tree),
         header.timestamp if header is not None else "",
     )  # fmt: skip
+
+
+def title_beside_entries(tree: Tree) -> str | None:
+    """Return the title in the slot or header, unless entries say the title, which are found by themselves."""
+    if tree.slot_title or tree.header is None:
+        return tree.slot_title
+    return None if tree.has_kind(KIND["session_info"]) else tree.header.title
 
 
 def views(open_now: Open, label: str | None) -> dict[str, LiveView]:

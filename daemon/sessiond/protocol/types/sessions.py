@@ -21,6 +21,7 @@ class CreateParams(Params, frozen=True):
     Until its first assistant message it is a draft: as durable as any other, hidden from lists.
     `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
     makes a UUID4. `ephemeral` keeps it in memory only.
+    A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.
     """
 
     cwd: str

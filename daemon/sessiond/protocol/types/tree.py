@@ -185,7 +185,10 @@ class LabelParams(Params, frozen=True):
 
 
 class RenameParams(Params, frozen=True):
-    """Give the session a title; an empty one takes it away. The title is a line of the log."""
+    """Give the session a title; an empty one takes it away. The title is a line of the log.
+
+    The server also writes it to the title slot or the header, where oh-my-pi reads it.
+    """
 
     session_id: SessionId
     title: Annotated[str, Meta(max_length=1_000)]

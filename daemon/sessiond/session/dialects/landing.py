@@ -9,6 +9,7 @@ from sessiond.session import entries, large, lines
 from sessiond.session.codes import KIND, KIND_OF, ROLE_OF, USER
 from sessiond.session.dialects import fields
 from sessiond.session.dialects.weaving import IMPORT_TYPE, Imported, Woven, origin_id, session_ids
+from sessiond.session.header_title import with_room
 from sessiond.session.rows import Rows
 from sessiond.session.steps import Read
 from sessiond.session.tree import Tree
@@ -78,7 +79,7 @@ def new_log(imported: Imported, session_id: str, cwd: str) -> Landed:
         tags=[lines.sound(tag) for tag in imported.tags] or None,
     )  # fmt: skip
     blobs: dict[str, bytes] = {}
-    written = [msgspec.json.encode(header)]
+    written = [with_room(msgspec.json.encode(header))]
     for it in imported.woven:
         line = it.line
         if large.may_hold(line):

@@ -179,6 +179,9 @@ class FileLog:
         if unsynced is not None:
             self._commits.sync_has_failed(unsynced)
 
+    async def overwrite(self, offset: int, former: bytes, new: bytes) -> None:
+        await self._change(partial(self._file.overwrite, offset, former, new))
+
     async def promote(self) -> None:
         if self._promoted is not None:
             await self._change(partial(self._promote, self._promoted))

@@ -287,6 +287,21 @@ class LogFile:
             self._all_synced()
         return None
 
+    def overwrite(self, offset: int, former: bytes, new: bytes) -> None:
+        """Overwrite `former` at `offset` with `new`, which is as long; synced."""
+        with self._held:
+            self.present()
+            if len(former) != len(new) or self.read(offset, offset + len(former)) != former:
+                raise self.distrust()
+            same_log = self.log_id is not None and self.log_id.is_true(self._fd)
+            written = 0
+            while written < len(new):
+                written += self._calls.overwrite(self._fd, new[written:], offset + written)
+            self._note_change()
+            if self.log_id is not None:
+                self.log_id.begin_again(self._fd, self.size, same_log=same_log)
+            self._calls.fdatasync(self._fd)
+
     def regain(self) -> None:
         """Open the file anew, to write, in the place of a descriptor that may only read."""
         with self._held as known:

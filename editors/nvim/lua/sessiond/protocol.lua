@@ -5,6 +5,7 @@
 ---Until its first assistant message it is a draft: as durable as any other, hidden from lists.
 ---`id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
 ---makes a UUID4. `ephemeral` keeps it in memory only.
+---A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.
 ---@class (exact) sessiond.CreateParams
 ---@field cwd string
 ---@field id? string 1 to 128 characters.
@@ -824,6 +825,8 @@
 ---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---Give the session a title; an empty one takes it away. The title is a line of the log.
+---
+---The server also writes it to the title slot or the header, where oh-my-pi reads it.
 ---@class (exact) sessiond.RenameParams
 ---@field sessionId string 1 to 128 characters.
 ---@field title string At most 1000 characters.
