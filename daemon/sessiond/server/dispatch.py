@@ -6,7 +6,7 @@ What an answer looks like on the wire is `Client`'s; when a request may start is
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -17,12 +17,16 @@ from sessiond.rpc.message import Head, RequestId
 from sessiond.server import errors
 from sessiond.server.answers import Pending, Unopened
 from sessiond.server.intake import Intake
-from sessiond.server.order import Order, Ticket
+from sessiond.server.order import Order
 from sessiond.server.requests import Requests
+from sessiond.server.tickets import AnyTicket, Ticket
 
 if TYPE_CHECKING:
     from sessiond.server.client import Client
     from sessiond.server.handlers.routes import Route
+
+
+_AT_ONCE: Final = (t.Wire, Exception)
 
 
 class Dispatcher:
@@ -60,11 +64,17 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - everything becomes an answer
             self._answer(request_id, error)
             return
-        if route.effect is None:
+        effect, order = route.effect, self.order
+        if effect is None or (route.reads_by_id and order.is_idle):
             self._call(request_id, size, route, params, None)
             return
+        if effect == "append":
+            started = order.try_append(params.session_id)
+            if started is not None:
+                self._call(request_id, size, route, params, started)
+                return
         ticket = _ticket(route, params, partial(self._start, request_id, size, route, params))
-        self.order.enter(ticket)
+        order.enter(ticket)
         if ticket.is_waiting:
             self._waiting[request_id] = size, ticket
             self._intake.began(size)
@@ -120,28 +130,37 @@ class Dispatcher:
         self._call(request_id, size, route, params, ticket)
 
     def _call(
-        self, request_id: RequestId, size: int, route: "Route", params: t.Wire, ticket: Ticket | None
+        self, request_id: RequestId, size: int, route: "Route", params: t.Wire, ticket: AnyTicket | None
     ) -> None:
+        """Call the handler. Without a ticket nothing is under way that the request might have to wait for."""
         try:
             if self._client.server.ending:
                 raise Draining
             answer = route.call(self._client, params)
         except Exception as error:  # noqa: BLE001 - the one place where everything becomes an answer
             answer = error
-        if isinstance(answer, t.Wire | Exception):
+        if isinstance(answer, Pending):
+            if ticket is not None:
+                ticket.begun()
+            self._requests.answer_when_there(request_id, size, answer, ticket)
+        elif isinstance(answer, _AT_ONCE):
             self._answer(request_id, answer)
             if ticket is not None:
                 ticket.ended()
-        elif isinstance(answer, Unopened):
-            work = answer.answer(_nothing if ticket is None else ticket.begun)
-            self._requests.answer_later(request_id, size, work, route.nature, ticket)
         else:
-            if ticket is not None:
-                ticket.begun()
-            if isinstance(answer, Pending):
-                self._requests.answer_when_there(request_id, size, answer, ticket)
-            else:
-                self._requests.answer_later(request_id, size, answer, route.nature, ticket)
+            if ticket is None and route.effect is not None:
+                ticket = _ticket(route, params, _nothing)
+                self.order.join(ticket)
+            self._answer_later(request_id, size, route, answer, ticket)
+
+    def _answer_later(
+        self, request_id: RequestId, size: int, route: "Route", answer: Any, ticket: AnyTicket | None
+    ) -> None:
+        if isinstance(answer, Unopened):
+            answer = answer.answer(_nothing if ticket is None else ticket.begun)
+        elif ticket is not None:
+            ticket.begun()
+        self._requests.answer_later(request_id, size, answer, route.nature, ticket)
 
     def _drop(self, size: int, ticket: Ticket) -> None:
         ticket.cancel()
@@ -164,7 +183,7 @@ def _ticket(route: "Route", params: t.Wire, start: Callable[[Ticket], None]) -> 
     return Ticket(effect or "read", name, path, start)
 
 
-def _nothing() -> None:
+def _nothing(*_arguments: object) -> None:
     return
 
 

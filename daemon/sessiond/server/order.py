@@ -8,108 +8,12 @@ The module knows neither the wire nor the hub: it is given names, and calls back
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
-Effect: TypeAlias = Literal["append", "change", "read", "scan", "job", "survey", "overhaul"]
-"""When a request takes effect, which decides what waits for it.
+from sessiond.server.tickets import WRITES, SessionQueue, StartedAppend, Ticket
 
-`append`: joins the queue of the log when it starts; other appends may start before it is answered.
-`change`: at some time before its answer; what follows waits for the answer.
-`read`: sees the session as it is when it begins; writes that follow wait only until then.
-`scan`: sees the session until it is answered; writes that follow wait for the answer.
-`job`: begins now and takes effect when a summary is there; what follows does not wait for that.
-`survey`: reads all sessions; waits for the writes before it, and nothing waits for it.
-`overhaul`: a survey that also writes, so that later surveys wait for it.
-"""
-
-_WRITES: Final = frozenset(("append", "change", "overhaul"))
-_READS: Final = frozenset(("read", "scan", "job"))
 _TURN_SECONDS: Final = 0.002
 """How long requests that have waited may be started before the loop goes on with something else."""
-
-
-class Ticket:
-    """The place of one request in the order of its connection.
-
-    Args:
-        effect: When the request takes effect.
-        name: The session as the request names it: an id or the beginning of one. None: not by an id.
-        path: The session's file, when the request names that instead.
-        start: Called once with the ticket, when the request may start. It must not raise.
-
-    """
-
-    __slots__ = (
-        "effect", "has_begun", "is_over", "is_waiting", "name", "order", "path", "queue", "serial", "start"
-    )  # fmt: skip
-
-    def __init__(
-        self, effect: Effect, name: str | None, path: str | None, start: "Callable[[Ticket], None]"
-    ) -> None:
-        self.effect: Effect = effect
-        self.name = name
-        self.path = path
-        self.start = start
-        self.serial = 0
-        self.order: Order
-        self.queue: _SessionQueue | None = None
-        self.is_waiting = True
-        self.has_begun = False
-        self.is_over = False
-
-    @property
-    def writes(self) -> bool:
-        """Whether the request changes something."""
-        return self.effect in _WRITES
-
-    def begun(self) -> None:
-        """The handler has been called: a read has seen all that it will see."""
-        if self.effect == "job":
-            self.ended()
-        elif self.effect == "read" and not self.has_begun:
-            self.has_begun = True
-            self.order.begun(self)
-
-    def ended(self) -> None:
-        """The request has been answered, or never will be. Further calls do nothing."""
-        if not self.is_over:
-            self.is_over = True
-            self.order.ended(self)
-
-    def cancel(self) -> bool:
-        """Take a request out of the order that has not started. Returns False when it is too late for that."""
-        if not self.is_waiting or self.is_over:
-            return False
-        self.is_over = True
-        self.order.cancelled(self)
-        return True
-
-
-class _SessionQueue:
-    """What one connection has under way for one session, and what waits for it."""
-
-    __slots__ = ("beginning", "changing", "is_due", "name", "reading", "waiting", "writing")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.writing = 0  # appends and changes that have started
-        self.changing = 0  # changes among them
-        self.reading = 0  # reads and scans that have started
-        self.beginning = 0  # reads and jobs that have not begun yet, scans that are not answered yet
-        self.waiting: deque[Ticket] = deque()
-        self.is_due = False  # `_resume` is about to be called
-
-    def admits(self, effect: Effect) -> bool:
-        """Whether a request with this effect may start now, if nothing waits before it."""
-        if effect == "append":
-            return not (self.changing or self.beginning)
-        if effect == "change":
-            return not (self.writing or self.reading or self.beginning)
-        return not self.writing
-
-    @property
-    def is_idle(self) -> bool:
-        return not (self.writing or self.reading or self.beginning or self.waiting)
 
 
 class Order:
@@ -130,7 +34,8 @@ class Order:
         self._spawn = spawn
         self._loop = asyncio.get_running_loop()
         self._last_serial = 0
-        self._queues: dict[str, _SessionQueue] = {}
+        self._entered = 0  # requests that have entered and are not over
+        self._queues: dict[str, SessionQueue] = {}
         self._writes: dict[int, None] = {}  # serials of writes that are not answered, the oldest first
         self._surveys: deque[Ticket] = deque()
         self._naming: Ticket | None = None  # it is not known yet which session this one means
@@ -140,22 +45,51 @@ class Order:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way and nothing waits."""
-        return not (self._queues or self._writes or self._surveys or self._held or self._naming)
+        return not self._entered
 
     def enter(self, ticket: Ticket) -> None:
         """Start a request now or when its turn comes, behind all that entered before it."""
         ticket.order = self
+        self._entered += 1
         if self._naming is not None or self._held:
             self._held.append(ticket)
-        elif ticket.effect in _READS and ticket.name is not None and self.is_idle:
-            # The commonest request: most are answered at once, and leave nothing to wait for.
-            ticket.is_waiting = False
-            ticket.start(ticket)
-            if not ticket.is_over:
-                ticket.queue = self._queue_of(ticket.name)
-                self._count(ticket.queue, ticket)
         else:
             self._admit(ticket)
+
+    def join(self, ticket: Ticket) -> None:
+        """Enter a read that was started while nothing was under way, and is not answered yet."""
+        ticket.order = self
+        self._entered += 1
+        ticket.is_waiting = False
+        ticket.queue = self._queue_of(ticket.name or "")
+        self._count(ticket.queue, ticket)
+
+    def try_append(self, name: str) -> StartedAppend | None:
+        """Start an append now; None when it must wait: then it is to `enter`."""
+        if self._naming is not None or self._held:
+            return None
+        queue = self._queues.get(name)
+        if queue is None:
+            if self._queues and self._has_kin(name):
+                return None
+            queue = self._queues[name] = SessionQueue(name)
+        elif queue.waiting or queue.changing or queue.beginning:
+            return None
+        self._entered += 1
+        queue.writing += 1
+        self._last_serial += 1
+        self._writes[self._last_serial] = None
+        return StartedAppend(self, queue, self._last_serial)
+
+    def append_ended(self, queue: SessionQueue, serial: int) -> None:
+        """An append is answered; see `StartedAppend`."""
+        self._entered -= 1
+        del self._writes[serial]
+        queue.writing -= 1
+        if not queue.writing:
+            self._look_at(queue)
+        if self._surveys or self._until_idle is not None:
+            self._look_at_surveys()
 
     async def until_written(self) -> None:
         """Wait until every write that has entered is answered."""
@@ -173,7 +107,7 @@ class Order:
         """Give a request its place. If its session is not known yet, what comes after it is held."""
         self._last_serial += 1
         ticket.serial = self._last_serial
-        if ticket.effect in _WRITES:
+        if ticket.effect in WRITES:
             self._writes[ticket.serial] = None
         if ticket.name is None:
             if ticket.path is not None:
@@ -196,10 +130,10 @@ class Order:
         else:
             self._start(ticket)
 
-    def _queue_of(self, name: str) -> _SessionQueue:
+    def _queue_of(self, name: str) -> SessionQueue:
         queue = self._queues.get(name)
         if queue is None:
-            queue = self._queues[name] = _SessionQueue(name)
+            queue = self._queues[name] = SessionQueue(name)
         return queue
 
     def _start(self, ticket: Ticket) -> None:
@@ -208,7 +142,7 @@ class Order:
             self._count(ticket.queue, ticket)
         ticket.start(ticket)
 
-    def _count(self, queue: _SessionQueue, ticket: Ticket) -> None:
+    def _count(self, queue: SessionQueue, ticket: Ticket) -> None:
         effect = ticket.effect
         if effect == "append":
             queue.writing += 1
@@ -228,8 +162,9 @@ class Order:
 
     def ended(self, ticket: Ticket) -> None:
         """A request is answered; see `Ticket.ended`."""
+        self._entered -= 1
         effect, queue = ticket.effect, ticket.queue
-        if effect in _WRITES:
+        if effect in WRITES:
             self._writes.pop(ticket.serial, None)
         if queue is not None:
             if effect == "append":
@@ -246,6 +181,7 @@ class Order:
 
     def cancelled(self, ticket: Ticket) -> None:
         """A request that has not started is gone; see `Ticket.cancel`."""
+        self._entered -= 1
         self._writes.pop(ticket.serial, None)
         if ticket.queue is not None:
             self._look_at(ticket.queue)
@@ -253,7 +189,7 @@ class Order:
 
     # --- going on --------------------------------------------------------------------------------------
 
-    def _look_at(self, queue: _SessionQueue) -> None:
+    def _look_at(self, queue: SessionQueue) -> None:
         """Something of this session has ended: what waits may start, on a later tick."""
         if queue.waiting:
             if not queue.is_due:
@@ -263,7 +199,7 @@ class Order:
         elif queue.is_idle and self._queues.get(queue.name) is queue:
             del self._queues[queue.name]
 
-    def _resume(self, queue: _SessionQueue) -> None:
+    def _resume(self, queue: SessionQueue) -> None:
         queue.is_due = False
         waiting, until = queue.waiting, self._loop.time() + _TURN_SECONDS
         while waiting:

@@ -16,8 +16,8 @@ from sessiond.server import errors
 from sessiond.server.answers import Nature, Pending
 from sessiond.server.encoding import encode_in_steps, is_large
 from sessiond.server.intake import Intake
-from sessiond.server.order import Ticket
 from sessiond.server.room import Room
+from sessiond.server.tickets import AnyTicket
 
 MOST_WAITING: Final = 64
 """Requests of one client that wait for a summary: nothing but time ends them, so they may not stop its reading."""
@@ -52,14 +52,14 @@ class Requests:
         self._turn = asyncio.Lock()
 
     def answer_when_there(
-        self, request_id: RequestId, size: int, pending: Pending, ticket: Ticket | None
+        self, request_id: RequestId, size: int, pending: Pending, ticket: AnyTicket | None
     ) -> None:
         """Answer a request, whose body has `size` bytes, when `pending` has its answer, and end its ticket."""
         self._intake.began(size)
         self._wait(request_id, size, pending, ticket)
 
     def answer_later(
-        self, request_id: RequestId, size: int, work: Work, nature: Nature, ticket: Ticket | None
+        self, request_id: RequestId, size: int, work: Work, nature: Nature, ticket: AnyTicket | None
     ) -> None:
         """Answer a request with what `work` returns or raises, and end its ticket."""
         self._intake.began(size)
@@ -104,14 +104,14 @@ class Requests:
         for pending in list(self._waits.values()):
             _give_up(pending)
 
-    def _wait(self, request_id: RequestId, size: int, pending: Pending, ticket: Ticket | None) -> None:
+    def _wait(self, request_id: RequestId, size: int, pending: Pending, ticket: AnyTicket | None) -> None:
         if pending.give_up is not None:
             self._waits[request_id] = pending
         pending.then(partial(self._end, request_id, size, ticket))
         if self._gone:
             _give_up(pending)
 
-    def _end(self, request_id: RequestId, size: int, ticket: Ticket | None, answer: object) -> None:
+    def _end(self, request_id: RequestId, size: int, ticket: AnyTicket | None, answer: object) -> None:
         if self._waits:
             self._waits.pop(request_id, None)
         self._intake.ended(size)
@@ -120,7 +120,7 @@ class Requests:
             ticket.ended()
 
     async def _answered(
-        self, request_id: RequestId, size: int, work: Work, nature: Nature, ticket: Ticket | None
+        self, request_id: RequestId, size: int, work: Work, nature: Nature, ticket: AnyTicket | None
     ) -> None:
         try:
             answer: object = await (self._in_turn(work, _ROOM[nature]) if nature in _ROOM else work)

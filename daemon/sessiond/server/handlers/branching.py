@@ -14,7 +14,7 @@ from sessiond.server.answers import Pending
 from sessiond.server.client import Client
 from sessiond.server.handlers.compacting import files, refuse_too_large
 from sessiond.server.handlers.writing import write
-from sessiond.server.order import Effect
+from sessiond.server.tickets import Effect
 from sessiond.server.waiting import Waiting
 from sessiond.session.branching import BranchPreparation, prepare_branch
 from sessiond.session.steps import Steps

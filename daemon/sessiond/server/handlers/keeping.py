@@ -4,7 +4,7 @@ from sessiond.hub.errors import InvalidRequest, SessionTrashed
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
 from sessiond.server.handlers.named import named
-from sessiond.server.order import Effect
+from sessiond.server.tickets import Effect
 from sessiond.session.retention import Policy
 
 

@@ -29,8 +29,8 @@ from sessiond.server.handlers import (
     writing,
 )
 from sessiond.server.handlers.named import named
-from sessiond.server.order import Effect
 from sessiond.server.params import reader_of
+from sessiond.server.tickets import READS, Effect
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
@@ -70,6 +70,8 @@ class Route:
     nature: Nature
     effect: Effect | Callable[[Any], Effect] | None
     names: Names
+    reads_by_id: bool
+    """Whether it only reads, from a session that is named by `sessionId`."""
 
 
 def _route(
@@ -80,7 +82,9 @@ def _route(
     names: Names = _not_at_all,
 ) -> tuple[str, Route]:
     reader = reader_of(method)
-    return method.name, Route(reader.decode, reader.decode_slowly, call, nature, effect, names)
+    return method.name, Route(
+        reader.decode, reader.decode_slowly, call, nature, effect, names, effect in READS and names is _by_id
+    )
 
 
 def _on_session(

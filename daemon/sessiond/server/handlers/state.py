@@ -17,7 +17,7 @@ from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import at_the_leaf
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client
-from sessiond.server.order import Effect
+from sessiond.server.tickets import Effect
 from sessiond.session import entries, marks
 from sessiond.session.commands import Command
 from sessiond.session.state import Limits, context_lines

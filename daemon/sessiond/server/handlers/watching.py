@@ -4,7 +4,7 @@ from sessiond.hub.live import LiveSession
 from sessiond.hub.watch import REPLAY_LIMIT
 from sessiond.protocol import types as t
 from sessiond.server.client import Client
-from sessiond.server.order import Effect
+from sessiond.server.tickets import Effect
 
 
 def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t.SubscribeResult:
