@@ -10,7 +10,7 @@ from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Unopened
 from sessiond.server.client import Client
 from sessiond.server.handlers.named import named, session_result
-from sessiond.server.order import Effect
+from sessiond.server.tickets import Effect
 
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
