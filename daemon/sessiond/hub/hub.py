@@ -20,7 +20,7 @@ from sessiond.hub.collecting import Tell, collect
 from sessiond.hub.commands import Commands
 from sessiond.hub.compacting import Compactions
 from sessiond.hub.continuing import Continuing
-from sessiond.hub.errors import Draining, ForeignDialect, InvalidRequest
+from sessiond.hub.errors import Draining, ForeignDialect, InvalidRequest, SessionTrashed
 from sessiond.hub.events import Followers, Listener, Onlooker
 from sessiond.hub.exchange import Exchange
 from sessiond.hub.history import History
@@ -42,7 +42,7 @@ from sessiond.session import entries, fork, steps
 from sessiond.session.commands import Command
 from sessiond.session.header_title import with_room
 from sessiond.session.tree import ASSISTANT, NONE
-from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, Store
+from sessiond.store.base import LogNotFound, LogReplaced, StorageFailed, Store
 from sessiond.store.blobs import PutBlob
 
 log = logging.getLogger(__name__)
@@ -178,11 +178,9 @@ class Hub:
         lines = with_room(msgspec.json.encode(header)) + b"\n"
         if params.title:  # pi reads the title from an entry only
             lines += fork.title_line(fork.Title(params.title, now), clock.entry_id(), None)
-        if self._open.cached(session_id) is not None:
-            raise LogExists(session_id)
         store = self._memory if params.ephemeral else self._files
-        log = await store.create(session_id, cwd=params.cwd, timestamp=now, lines=lines, draft=True)
-        live = await self._open.adopt(log, ephemeral=params.ephemeral)
+        make = partial(store.create, session_id, cwd=params.cwd, timestamp=now, lines=lines, draft=True)
+        live = await self._open.create(session_id, make, ephemeral=params.ephemeral)
         self.lineage.forget()
         return live
 
@@ -223,10 +221,11 @@ class Hub:
         await source.blobs.carry(forked, store.blobs)
         path = await source.drive(steps.path(tree, row))
         has_assistant = any(tree.role(step) == ASSISTANT for step in path)
-        log = await store.create(
-            session_id, cwd=header.cwd, timestamp=header.timestamp, lines=lines, draft=not has_assistant
-        )
-        live = await self._open.adopt(log, ephemeral=source.ephemeral)
+        make = partial(
+            store.create, session_id, cwd=header.cwd, timestamp=header.timestamp, lines=lines,
+            draft=not has_assistant,
+        )  # fmt: skip
+        live = await self._open.create(session_id, make, ephemeral=source.ephemeral)
         self.lineage.forget()
         return live
 
@@ -302,8 +301,9 @@ class Hub:
         if not was_holder or live.ephemeral:
             return None
         await live.flush()  # what came before the close counts: an answer makes a session of a draft
-        if live.holders or not live.is_draft or not self._open.has(live):
+        if live.holders or live.awaits_holder or not live.is_draft or not self._open.has(live):
             return None
+        live.ended = SessionTrashed(live.session_id, None)
         async with self._open.leaving(live.log.ref):
             try:
                 about = self.keeping.about(live, client_id)

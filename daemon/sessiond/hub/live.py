@@ -110,6 +110,8 @@ class LiveSession(TendedSession):
         self.ephemeral = ephemeral
         self.session_id = log.session_id
         self.holders: set[str] = set()
+        self.awaits_holder = False
+        """Whether it was created for a client that does not hold it yet: until then nobody takes it away."""
         self.known_info: tuple[object, t.SessionInfo] | None = None
         self.watchers = Watchers(
             self.session_id, self._rows, self.page, lambda: self.tree.leaf_id, lambda: self.log.log_id
@@ -151,7 +153,8 @@ class LiveSession(TendedSession):
     @property
     def wanted(self) -> bool:
         """Whether anybody has it open, watches it or waits for it; one in memory is wanted to the end."""
-        return bool(self.holders or len(self.watchers) or self.pending or self.engaged or self.ephemeral)
+        is_held = bool(self.holders or len(self.watchers) or self.awaits_holder)
+        return is_held or self.pending or bool(self.engaged) or self.ephemeral
 
     @property
     def is_draft(self) -> bool:

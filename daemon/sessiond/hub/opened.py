@@ -1,6 +1,7 @@
 """The sessions that are open: found by id, prefix or path, and loaded once, however many ask at a time.
 
-A log that is being let go of (closed, or moved to the trash) is not opened again before that has ended.
+A session is opened under its id, whichever path leads to it. Requests for a session that is being created wait until
+it is there. A log that is being let go of (closed, or moved to the trash) is not opened again before that has ended.
 """
 
 import asyncio
@@ -19,12 +20,14 @@ from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.trash import Trash
 from sessiond.session.tree import Tree
-from sessiond.store.base import Log, LogCopied, LogNotFound, StorageFailed, Store
+from sessiond.store.base import Log, LogCopied, LogExists, LogNotFound, LogReplaced, StorageFailed, Store
 
 Load: TypeAlias = Callable[[LoadedSession], Awaitable[None]]
 
 LOADED_TOGETHER: Final = 32
 """Sessions that are loaded at the same time: each takes a descriptor of its own meanwhile."""
+_HEADER_BYTES: Final = 64 * 1024
+"""Bytes at the beginning of a log in which its header is looked for."""
 SHORTEST: Final = 4
 """Characters that a prefix of an id must have."""
 
@@ -42,7 +45,10 @@ class OpenSessions:
         self._by_id: dict[str, LiveSession] = {}
         self._finding: dict[str, asyncio.Task[LiveSession]] = {}
         self._loading: dict[str, asyncio.Task[LiveSession]] = {}
-        self._leaving: dict[str, asyncio.Future[None]] = {}
+        self._creating: dict[str, asyncio.Task[LiveSession]] = {}
+        self._loading_refs: set[str] = set()
+        self._leaving: dict[str, asyncio.Future[None]] = {}  # by where they lie
+        self._leaving_ids: dict[str, asyncio.Future[None]] = {}
         self._gone = 0  # how many were let go of
         self._closed = False
         self._loads = asyncio.Semaphore(LOADED_TOGETHER)
@@ -69,6 +75,11 @@ class OpenSessions:
         """The session with this id or unique prefix, loaded. Raises `SessionNotFound`, `SessionTrashed`."""
         live = self.cached(session_id)
         while live is None or not self.has(live):
+            if creating := self._creating.get(session_id):
+                await asyncio.wait([creating])
+                live = self.cached(session_id)
+                if live is not None:
+                    continue
             # Those who wait for the same session go on in the order in which they came.
             live = await _shared(self._finding, session_id, lambda: self._find(session_id))
         return live
@@ -77,8 +88,29 @@ class OpenSessions:
         """The session in a file. Raises as `session`, `Damaged`, and `LogExists`: another has its id."""
         live: LiveSession | None = None
         while live is None or not self.has(live):
-            live = await self.adopt(await self._log_at(path))
+            live = await self._adopt(await self._log_at(path))
         return live
+
+    async def create(
+        self, session_id: str, make: Callable[[], Awaitable[Log]], *, ephemeral: bool
+    ) -> LiveSession:
+        """Create a session; it is open, and stays so until its creator holds it.
+
+        Args:
+            session_id: The id of the new session.
+            make: Makes its log.
+            ephemeral: Whether the log lies in memory.
+
+        Raises:
+            LogExists: A session with this id is open, or being opened or created, or lies on the disk.
+        """
+        if session_id in self._by_id or session_id in self._creating or session_id in self._loading:
+            raise LogExists(session_id)
+
+        async def create() -> LiveSession:
+            return await self._load(await make(), ephemeral=ephemeral, awaits_holder=True)
+
+        return await _shared(self._creating, session_id, create)
 
     async def session_id_at(self, path: str) -> str | None:
         """The id of the session in a file, as its header says; None where there is none."""
@@ -103,15 +135,20 @@ class OpenSessions:
         return self._by_id.get(prefix) or (near[0] if len(near) == 1 and len(prefix) >= SHORTEST else None)
 
     async def _find(self, session_id: str) -> LiveSession:
-        try:
-            log = await self._opened(lambda: self._files.open(session_id))
-        except (LogNotFound, ValueError):
-            ref = await self._ref_of(session_id)
-            live = self.cached(ref)
+        while True:
+            try:
+                log = await self._opened(lambda: self._files.open(session_id))
+            except (LogNotFound, ValueError):
+                live = self.cached(session_id)  # it may have been opened, and moved, while it was looked for
+                if live is None:
+                    ref = await self._ref_of(session_id)
+                    live = self.cached(ref) or self.at(ref)
+                if live is not None:
+                    return live
+                log = await self._log_at(ref)
+            live = await self._adopt(log)
             if live is not None:
-                return live  # one in memory, which no path leads to
-            log = await self._log_at(ref)
-        return await self.adopt(log)
+                return live
 
     async def ref_of(self, session_id: str) -> str:
         """Where the session lies that has this id or unique prefix. Raises `SessionNotFound`."""
@@ -175,15 +212,47 @@ class OpenSessions:
         finally:
             await log.close()
 
-    async def adopt(self, log: Log, *, ephemeral: bool = False) -> LiveSession:
-        """The session in an open log, which is closed again when the session is open already."""
-        known = self.at(log.ref)
-        if known is None and log.ref not in self._loading:
-            return await _shared(self._loading, log.ref, lambda: self._load(log, ephemeral=ephemeral))
-        await log.close()
-        return known or await _shared(self._loading, log.ref, lambda: self._load(log, ephemeral=ephemeral))
+    async def adopt(self, log: Log, *, ephemeral: bool) -> LiveSession:
+        """Open the session in a log that nobody else can open meanwhile. Raises as `at_path`."""
+        live = await self._adopt(log, ephemeral=ephemeral)
+        return live or await self.session(log.session_id)
 
-    async def _load(self, log: Log, *, ephemeral: bool) -> LiveSession:
+    async def _adopt(self, log: Log, *, ephemeral: bool = False) -> LiveSession | None:
+        """Return the session in an open log, which is closed again if the session is open already.
+
+        Returns None when the log has moved, or was let go of, while it was opened: it must be looked for again.
+        Raises as `at_path`.
+        """
+        try:
+            session_id = _id_in(log) or _damaged_id(log)
+            while (busy := self._creating.get(session_id) or self._loading.get(session_id)) is not None:
+                await asyncio.wait([busy])
+            leaving = self._leaving_ids.get(session_id)
+            known = self._by_id.get(session_id) or self.at(log.ref)
+        except BaseException:
+            await log.close()
+            raise
+        if known is None and leaving is None:
+            return await _shared(self._loading, session_id, lambda: self._load(log, ephemeral=ephemeral))
+        try:
+            if known is not None and (known.log.ref == log.ref or not _is_in_its_place(log)):
+                return known if known.log.ref == log.ref else None
+            if known is not None:
+                raise LogCopied(session_id, log.ref, known.log.path)
+        finally:
+            await log.close()
+        if leaving is not None:
+            await asyncio.wait([leaving])
+        return None
+
+    async def _load(self, log: Log, *, ephemeral: bool, awaits_holder: bool = False) -> LiveSession:
+        self._loading_refs.add(log.ref)
+        try:
+            return await self._loaded(log, ephemeral=ephemeral, awaits_holder=awaits_holder)
+        finally:
+            self._loading_refs.discard(log.ref)
+
+    async def _loaded(self, log: Log, *, ephemeral: bool, awaits_holder: bool) -> LiveSession:
         live = LiveSession(
             log,
             ephemeral=ephemeral,
@@ -203,6 +272,7 @@ class OpenSessions:
         except BaseException:
             await log.close()
             raise
+        live.awaits_holder = awaits_holder
         self._by_id[live.session_id] = live
         return live
 
@@ -222,16 +292,19 @@ class OpenSessions:
         live = self.at(ref)
         if live is not None:
             del self._by_id[live.session_id]
+            self._leaving_ids[live.session_id] = ended
         try:
             yield
         finally:
             del self._leaving[ref]
+            if live is not None:
+                del self._leaving_ids[live.session_id]
             self._gone += 1
             ended.set_result(None)
 
     def may_leave(self, ref: str) -> bool:
         """Whether nobody opens or lets go of a log just now."""
-        return ref not in self._loading and ref not in self._leaving
+        return ref not in self._loading_refs and ref not in self._leaving
 
 
 def _begins(name: str, prefix: str) -> bool:
@@ -257,6 +330,22 @@ def _end(tasks: dict[str, asyncio.Task[LiveSession]], key: str, task: asyncio.Ta
         del tasks[key]
     if not task.cancelled():
         task.exception()  # taken, should nobody wait for it any more
+
+
+def _id_in(log: Log) -> str | None:
+    """The id in the header of a log; None where there is none near its beginning."""
+    tree = Tree()
+    tree.read(log.read(0, _HEADER_BYTES))
+    return None if tree.header is None else tree.header.id
+
+
+def _is_in_its_place(log: Log) -> bool:
+    """Whether the log still lies where it was opened."""
+    try:
+        log.foreign_bytes()
+    except LogReplaced:
+        return False
+    return True
 
 
 def _damaged_id(log: Log) -> str:

@@ -103,6 +103,7 @@ async def _hold(
     """
     if not client.connection.closing:
         live.holders.add(client.client_id)
+    live.awaits_holder = False
     if terminal is not None:
         where = cwd or terminal.cwd or (live.tree.header.cwd if live.tree.header is not None else "")
         await client.hub.continuing.remember(terminal, where, live)

@@ -97,6 +97,7 @@ class _Commands:
         )
         # As `session/fork`, but it does not subscribe: an editor could make nothing of our notifications.
         live = await editor.hub.fork(source, params)()
+        live.awaits_holder = False
         editor.client.server.tell_created_soon(live, editor.client.origin)
         self._show(live.log.path, "The new session is")
         return msgspec.to_builtins(editor.hub.info(live))
