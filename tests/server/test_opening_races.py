@@ -57,8 +57,9 @@ async def test_a_session_is_there_for_its_creator_and_there_or_not_found_for_oth
 
         for number in range(20):
             session_id = f"race-session-{number}"
-            asked = (ask(peer, tmp_path, session_id, chance) for peer in others)
-            _, *found = await asyncio.gather(create(session_id), *asked)
+            creating = asyncio.create_task(create(session_id))
+            found = await asyncio.gather(*(ask(peer, tmp_path, session_id, chance) for peer in others))
+            await creating
             assert {kind for each in found for kind in each} <= {"answered", *NOT_THERE}
 
 
