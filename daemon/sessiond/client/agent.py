@@ -318,8 +318,6 @@ class AgentSession:
         return seen
 
     async def _at_our_leaf(self, format: t.Format, *, explain: bool) -> Context:
-        if self.leaf_id is None:  # in a turn of a session that was empty, and somebody else has begun it
-            return await self.daemon.context(self.id, format=format, explain=explain)
         return await self.daemon.context(self.id, self.leaf_id, format=format, explain=explain)
 
     async def _limits(self) -> t.CompactionSettings:

@@ -59,7 +59,7 @@ class Compactions:
     ) -> tuple[Steps[Preparation], t.CompactionSettings]:
         """Return the steps that find out what a compaction would do now, and the settings that they use."""
         settings = limits.in_force(self.configured, live.tree, params.settings)
-        row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
+        row = live.row_at(params.leaf_id)
         return _preparing(live, row, settings, params.instructions), settings
 
     def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
+from msgspec import UNSET
 
 from sessiond.hub import placing
 from sessiond.hub.blobs import SessionBlobs
@@ -66,16 +67,16 @@ class Exports:
         """
         target = _target(params, self._files)
         about = _about(live, moment)
-        if params.leaf_id is None:
+        if params.leaf_id is UNSET:
             found = await live.drive(_all_lines(live, moment, tell))
             about = replace(about, leaf=moment.leaf_id)
         else:
-            row = live.row(params.leaf_id)
+            row = live.row_at(params.leaf_id)
             path = fork.fork_lines(
                 live.tree, row, live.read_rows, header=b"", new_id=lambda: placing.free_id(live.tree)
             )
             found = (await live.drive(path))[1:]
-            name = f"{about.session_id[:100]}-{fields.digest(about.session_id, params.leaf_id)[:8]}"
+            name = f"{about.session_id[:100]}-{fields.digest(about.session_id, params.leaf_id or '')[:8]}"
             about = replace(about, session_id=name, parent_session=about.session_id)
         tell(f"Writing {len(found):,} entries", _READ)
         work, missing = await asyncio.to_thread(
@@ -136,7 +137,7 @@ def _described(
 
     work = Conversion(
         session=about, blocks=blocks_of(whole.put_back(line, find) for line in found),
-        ends_at_last=params.leaf_id is not None, format=params.format, redact=params.redact,
+        ends_at_last=params.leaf_id is not UNSET, format=params.format, redact=params.redact,
         pictures=None if target is None else quote(_folder_beside(target).name),
         state={} if state is None else nova_state(state), keys=keys,
     )  # fmt: skip

@@ -190,7 +190,7 @@ class Hub:
         """Return what makes a new session from a path of `source` as it is now. Raises `EntryNotFound`."""
         self.refuse_when_draining()
         tree = source.tree
-        row = tree.leaf if params.leaf_id is None else source.row(params.leaf_id)
+        row = source.row_at(params.leaf_id)
         if params.position == "before" and row != NONE:
             row = tree.parent(row)
         now, session_id = clock.timestamp(), new_session_id(command)

@@ -5,6 +5,8 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from msgspec import UnsetType
+
 from sessiond.hub.errors import EntryNotFound, ForeignDialect
 from sessiond.hub.slices import run_in_slices
 from sessiond.session import tree as trees
@@ -92,6 +94,15 @@ class LoadedSession:
     def not_found(self, entry_id: str) -> EntryNotFound:
         """Return the refusal of an id that no entry has, with those that begin like it."""
         return EntryNotFound(entry_id, did_you_mean=self._near(entry_id))
+
+    def row_at(self, leaf_id: str | UnsetType | None) -> int:
+        """The row that a request means by an id: the leaf if it names none, `NONE` for null: before the first entry.
+
+        Raises `EntryNotFound`.
+        """
+        if isinstance(leaf_id, UnsetType):
+            return self.tree.leaf
+        return trees.NONE if leaf_id is None else self.row(leaf_id)
 
     def _near(self, entry_id: str) -> list[str]:
         """Ids that begin like a mistyped one; only looked for in a session small enough to look through."""

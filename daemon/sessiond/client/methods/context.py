@@ -21,7 +21,7 @@ class ContextMethods(Methods):
     async def context(
         self,
         session_id: str,
-        leaf_id: str | None = None,
+        leaf_id: str | UnsetType | None = UNSET,
         *,
         format: t.Format = "agent",
         explain: bool = False,
@@ -39,7 +39,7 @@ class ContextMethods(Methods):
     async def prepare_compaction(
         self,
         session_id: str,
-        leaf_id: str | None = None,
+        leaf_id: str | UnsetType | None = UNSET,
         *,
         settings: t.CompactionChoice | None = None,
         instructions: str | None = None,

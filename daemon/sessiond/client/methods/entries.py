@@ -65,7 +65,7 @@ class EntryMethods(Methods):
     async def path(
         self,
         session_id: str,
-        leaf_id: str | None = None,
+        leaf_id: str | UnsetType | None = UNSET,
         *,
         cursor: str | None = None,
         limit: int = 10_000,

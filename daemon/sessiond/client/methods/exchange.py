@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from sessiond.client.methods.base import Methods
 from sessiond.client.receiver import OnProgress
 from sessiond.protocol import methods as m, types as t
@@ -28,7 +30,7 @@ class ExchangeMethods(Methods):
         session_id: str,
         format: Literal["jsonl", "markdown", "operator", "go", "nova"],
         *,
-        leaf_id: str | None = None,
+        leaf_id: str | UnsetType | None = UNSET,
         path: str | None = None,
         overwrite: bool = False,
     ) -> t.ExportResult:

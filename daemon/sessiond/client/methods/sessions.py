@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import UNSET, UnsetType
+
 from sessiond.client.methods.base import Methods
 from sessiond.protocol import methods as m, types as t
 
@@ -100,10 +102,12 @@ class SessionMethods(Methods):
     async def info(self, session_id: str) -> t.SessionResult:
         return await self.call(m.INFO, t.InfoParams(session_id=session_id))
 
-    async def stats(self, session_id: str, leaf_id: str | None = None) -> t.StatsResult:
+    async def stats(self, session_id: str, leaf_id: str | UnsetType | None = UNSET) -> t.StatsResult:
         return await self.call(m.STATS, t.StatsParams(session_id=session_id, leaf_id=leaf_id))
 
-    async def compare(self, session_id: str, left_id: str, right_id: str | None = None) -> t.CompareResult:
+    async def compare(
+        self, session_id: str, left_id: str, right_id: str | UnsetType | None = UNSET
+    ) -> t.CompareResult:
         return await self.call(
             m.COMPARE, t.CompareParams(session_id=session_id, left_id=left_id, right_id=right_id)
         )
@@ -113,7 +117,7 @@ class SessionMethods(Methods):
         session_id: str | None = None,
         *,
         path: str | None = None,
-        leaf_id: str | None = None,
+        leaf_id: str | UnsetType | None = UNSET,
         position: Literal["at", "before"] = "at",
         cwd: str | None = None,
         title: str | None = None,

@@ -3,6 +3,8 @@
 import secrets
 from collections.abc import Sequence
 
+from msgspec import UNSET, UnsetType
+
 from sessiond.client.methods.base import TWICE, Methods
 from sessiond.protocol import methods as m, types as t
 
@@ -13,7 +15,7 @@ class StateMethods(Methods):
     A change without an id gets one here, so that a lost answer never counts it twice.
     """
 
-    async def state(self, session_id: str, leaf_id: str | None = None) -> t.StateResult:
+    async def state(self, session_id: str, leaf_id: str | UnsetType | None = UNSET) -> t.StateResult:
         return await self.call(m.STATE, t.StateParams(session_id=session_id, leaf_id=leaf_id))
 
     async def update_state(

@@ -71,7 +71,7 @@ class PrepareCompactionParams(Params, frozen=True):
     """
 
     session_id: SessionId
-    leaf_id: EntryId | None = None
+    leaf_id: EntryId | UnsetType | None = UNSET
     settings: CompactionChoice | None = None
     instructions: str | None = None  # what the summary should pay attention to
 

@@ -3,6 +3,7 @@
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from sessiond.protocol.types.shared import EntryId, Format, Json, Message, Params, SessionId, Wire
 
@@ -18,7 +19,7 @@ class ContextParams(Params, frozen=True):
     """
 
     session_id: SessionId
-    leaf_id: EntryId | None = None
+    leaf_id: EntryId | UnsetType | None = UNSET
     format: Format = "agent"
     explain: bool = False
     resolve_blobs: bool = True

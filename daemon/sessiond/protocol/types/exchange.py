@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from sessiond.protocol.types.shared import EntryId, Params, ProgressToken, SessionId, Wire
 
@@ -87,7 +87,7 @@ class ExportParams(Params, frozen=True):
 
     session_id: SessionId
     format: ExportFormat
-    leaf_id: EntryId | None = None
+    leaf_id: EntryId | UnsetType | None = UNSET
     path: Path | None = None
     overwrite: bool = False
     redact: bool = True

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from sessiond.protocol.types.shared import (
     CommandId,
     EntryId,
@@ -181,7 +183,7 @@ class ForkParams(Params, frozen=True):
 
     session_id: SessionId | None = None
     path: str | None = None
-    leaf_id: EntryId | None = None
+    leaf_id: EntryId | UnsetType | None = UNSET
     position: Literal["at", "before"] = "at"
     cwd: str | None = None
     title: str | None = None

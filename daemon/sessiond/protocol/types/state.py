@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from sessiond.protocol.types.shared import CommandId, EntryId, Params, SessionId, Tokens, Wire
 
@@ -70,7 +70,7 @@ class StateParams(Params, frozen=True):
     """The working state at `leafId` (default: the session's leaf): all updates along the path, folded."""
 
     session_id: SessionId
-    leaf_id: EntryId | None = None
+    leaf_id: EntryId | UnsetType | None = UNSET
 
 
 class StateResult(Wire, frozen=True):

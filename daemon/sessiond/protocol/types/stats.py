@@ -1,5 +1,7 @@
 """Statistics: messages, tools, tokens and cost, of the path and of the whole tree."""
 
+from msgspec import UNSET, UnsetType
+
 from sessiond.protocol.types.shared import EntryId, Params, SessionId, Wire
 
 
@@ -7,7 +9,7 @@ class StatsParams(Params, frozen=True):
     """What the path to `leafId` (default: the session's leaf), and the whole tree, are made of."""
 
     session_id: SessionId
-    leaf_id: EntryId | None = None
+    leaf_id: EntryId | UnsetType | None = UNSET
 
 
 class TokenTotals(Wire, frozen=True):
@@ -81,7 +83,7 @@ class CompareParams(Params, frozen=True):
 
     session_id: SessionId
     left_id: EntryId
-    right_id: EntryId | None = None
+    right_id: EntryId | UnsetType | None = UNSET
 
 
 class Branch(Wire, frozen=True):

@@ -98,7 +98,7 @@ class PathParams(Params, frozen=True):
     """Read the entries from the root to `leafId` (default: the session's leaf), root first."""
 
     session_id: SessionId
-    leaf_id: EntryId | None = None
+    leaf_id: EntryId | UnsetType | None = UNSET
     cursor: str | None = None
     limit: Limit = 10_000
     resolve_blobs: bool = False

@@ -23,7 +23,7 @@ from sessiond.session.steps import Steps
 def prepare(
     _client: Client, live: LiveSession, params: t.PrepareBranchParams
 ) -> Coroutine[Any, Any, t.PrepareBranchResult]:
-    leaf = live.tree.leaf if params.leaf_id is UNSET else row_of(live, params.leaf_id)
+    leaf = live.row_at(params.leaf_id)
     target = row_of(live, params.target_id)
     preparing = prepare_branch(
         live.tree, leaf, target, live.read_rows, params.max_tokens, params.instructions

@@ -21,7 +21,7 @@ from sessiond.session.formats.written import Written
 def context_(
     _client: Client, live: LiveSession, params: t.ContextParams
 ) -> Coroutine[Any, Any, t.ContextResult]:
-    return _context(live, live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id), params)
+    return _context(live, live.row_at(params.leaf_id), params)
 
 
 async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.ContextResult:

@@ -3,6 +3,8 @@
 from collections.abc import Coroutine
 from typing import Any
 
+from msgspec import UNSET
+
 from sessiond.hub import kept, working
 from sessiond.hub.exchange import Reporting
 from sessiond.hub.live import LiveSession
@@ -23,7 +25,7 @@ async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
 
 def export(client: Client, live: LiveSession, params: t.ExportParams) -> Coroutine[Any, Any, t.ExportResult]:
     moment = live.moment()
-    row = moment.leaf if params.leaf_id is None else live.row(params.leaf_id)
+    row = moment.leaf if params.leaf_id is UNSET else live.row_at(params.leaf_id)
     return _exported(client, live, moment, row, params)
 
 

@@ -58,7 +58,7 @@ def _listed(live: LiveSession, ids: Sequence[str], params: t.EntriesParams) -> _
 
 
 def path(_client: Client, live: LiveSession, params: t.PathParams) -> Coroutine[Any, Any, t.EntriesResult]:
-    tip = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
+    tip = live.row_at(params.leaf_id)
     start = 0
     if params.cursor is not None:
         passed, _, end = params.cursor.partition(".")

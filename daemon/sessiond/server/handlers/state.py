@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from sessiond import config
 from sessiond.hub import kept, working
@@ -25,8 +26,8 @@ from sessiond.session.updates import Above, Decided, Made, Update
 
 
 def state(client: Client, live: LiveSession, params: t.StateParams) -> Coroutine[Any, Any, t.StateResult]:
-    row = live.tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
-    leaf_id = live.tree.leaf_id if params.leaf_id is None else params.leaf_id
+    row = live.row_at(params.leaf_id)
+    leaf_id = live.tree.leaf_id if params.leaf_id is UNSET else params.leaf_id
     return _state(client, live, row, leaf_id)
 
 

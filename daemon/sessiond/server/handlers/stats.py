@@ -3,6 +3,8 @@
 from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from sessiond.hub import kept, limits
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
@@ -17,8 +19,8 @@ _DIGITS: Final = 9
 
 async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.StatsResult:
     tree = live.tree
-    row = tree.leaf if params.leaf_id is None else live.row(params.leaf_id)
-    leaf_id = tree.leaf_id if params.leaf_id is None else params.leaf_id
+    row = live.row_at(params.leaf_id)
+    leaf_id = tree.leaf_id if params.leaf_id is UNSET else params.leaf_id
     path, whole = await kept.tallies(live, row)
     context = await live.context(row)
     counted = await live.drive(tokens.count(tree, row, context))
@@ -35,7 +37,7 @@ def compare(
     _client: Client, live: LiveSession, params: t.CompareParams
 ) -> Coroutine[Any, Any, t.CompareResult]:
     left = live.row(params.left_id)
-    return _compared(live, left, live.tree.leaf if params.right_id is None else live.row(params.right_id))
+    return _compared(live, left, live.row_at(params.right_id))
 
 
 async def _compared(live: LiveSession, left: int, right: int) -> t.CompareResult:

@@ -240,7 +240,7 @@
 ---What the path to `leafId` (default: the session's leaf), and the whole tree, are made of.
 ---@class (exact) sessiond.StatsParams
 ---@field sessionId string 1 to 128 characters.
----@field leafId? string 1 to 64 characters.
+---@field leafId? string|vim.NIL 1 to 64 characters.
 
 ---The path, the whole tree, and the context at the end of the path.
 ---@class (exact) sessiond.StatsResult
@@ -299,7 +299,7 @@
 ---@class (exact) sessiond.CompareParams
 ---@field sessionId string 1 to 128 characters.
 ---@field leftId string 1 to 64 characters.
----@field rightId? string 1 to 64 characters.
+---@field rightId? string|vim.NIL 1 to 64 characters.
 
 ---Both branches, and the entry at which they part (null: they begin apart).
 ---@class (exact) sessiond.CompareResult
@@ -383,7 +383,7 @@
 ---Read the entries from the root to `leafId` (default: the session's leaf), root first.
 ---@class (exact) sessiond.PathParams
 ---@field sessionId string 1 to 128 characters.
----@field leafId? string 1 to 64 characters.
+---@field leafId? string|vim.NIL 1 to 64 characters.
 ---@field cursor? string
 ---@field limit? integer 1 to 10000. Default `10000`.
 ---@field resolveBlobs? boolean Default `false`.
@@ -524,7 +524,7 @@
 ---path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
 ---@class (exact) sessiond.ContextParams
 ---@field sessionId string 1 to 128 characters.
----@field leafId? string 1 to 64 characters.
+---@field leafId? string|vim.NIL 1 to 64 characters.
 ---@field format? "agent"|"anthropic"|"google"|"openai" Default `"agent"`.
 ---@field explain? boolean Default `false`.
 ---@field resolveBlobs? boolean Default `true`.
@@ -570,7 +570,7 @@
 ---become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
 ---@class (exact) sessiond.PrepareCompactionParams
 ---@field sessionId string 1 to 128 characters.
----@field leafId? string 1 to 64 characters.
+---@field leafId? string|vim.NIL 1 to 64 characters.
 ---@field settings? sessiond.CompactionChoice
 ---@field instructions? string What the summary should pay attention to.
 
@@ -714,7 +714,7 @@
 ---@class (exact) sessiond.ForkParams
 ---@field sessionId? string 1 to 128 characters.
 ---@field path? string
----@field leafId? string 1 to 64 characters.
+---@field leafId? string|vim.NIL 1 to 64 characters.
 ---@field position? "at"|"before" Default `"at"`.
 ---@field cwd? string
 ---@field title? string
@@ -779,7 +779,7 @@
 ---@class (exact) sessiond.ExportParams
 ---@field sessionId string 1 to 128 characters.
 ---@field format "go"|"html"|"jsonl"|"markdown"|"nova"|"operator"
----@field leafId? string 1 to 64 characters.
+---@field leafId? string|vim.NIL 1 to 64 characters.
 ---@field path? string 1 to 4096 characters.
 ---@field overwrite? boolean Default `false`.
 ---@field redact? boolean Default `true`.
@@ -843,7 +843,7 @@
 ---The working state at `leafId` (default: the session's leaf): all updates along the path, folded.
 ---@class (exact) sessiond.StateParams
 ---@field sessionId string 1 to 128 characters.
----@field leafId? string 1 to 64 characters.
+---@field leafId? string|vim.NIL 1 to 64 characters.
 
 ---The state, and whether NOVA's rule would prune it.
 ---@class (exact) sessiond.StateResult

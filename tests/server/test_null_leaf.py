@@ -1,0 +1,57 @@
+"""A `leafId` of null means before the first entry in every method; if it is absent, the session's leaf is meant."""
+
+from typing import Any
+
+import pytest
+
+from support.daemons import Peer, Running, assistant, user
+from support.shared import started
+
+
+async def said(daemon: Running, cwd: str) -> tuple[Peer, str]:
+    peer, session = await started(daemon, cwd)
+    await peer.append(session, user("q", id="q"), assistant("a", id="a"))
+    return peer, session
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "of_leaf", "of_null"),
+    [
+        ("session/path", {}, lambda it: it["seqs"] == [1, 2], lambda it: it["seqs"] == []),
+        ("session/context", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
+        ("session/context", {}, lambda it: len(it["messages"]) == 2, lambda it: it["messages"] == []),
+        ("session/stats", {}, lambda it: it["path"]["entries"] == 2, lambda it: it["path"]["entries"] == 0),
+        ("session/stats", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
+        ("session/state", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
+        (
+            "session/prepareBranch", {"targetId": "q"},
+            lambda it: it["oldLeafId"] == "a", lambda it: it["oldLeafId"] is None,
+        ),
+        (
+            "session/prepareCompaction", {},
+            lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None,
+        ),
+        (
+            "session/fork", {},
+            lambda it: it["session"]["messageCount"] == 2, lambda it: it["session"]["messageCount"] == 0,
+        ),
+        (
+            "session/export", {"format": "markdown"},
+            lambda it: "## " in it["text"], lambda it: "## " not in it["text"],
+        ),
+    ],
+)  # fmt: skip
+async def test_null_is_before_the_first_entry(
+    memory: Running, cwd: str, method: str, params: dict[str, Any], of_leaf: Any, of_null: Any
+) -> None:
+    peer, session = await said(memory, cwd)
+    assert of_leaf(await peer.call(method, sessionId=session, **params))
+    assert of_null(await peer.call(method, sessionId=session, **params, leafId=None))
+
+
+async def test_a_comparison_with_null_has_nothing_on_the_right(memory: Running, cwd: str) -> None:
+    peer, session = await said(memory, cwd)
+    absent = await peer.call("session/compare", sessionId=session, leftId="q")
+    null = await peer.call("session/compare", sessionId=session, leftId="q", rightId=None)
+    assert (absent["right"]["entryIds"], null["right"]["entryIds"]) == (["a"], [])
+    assert null["left"]["entryIds"] == ["q"]
