@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scripts.benchmarks.loop_probe import read_report
 from scripts.campaigns.campaign import Campaign, Figures, Ground, hold
 from scripts.campaigns.daemons import PATIENCE, Home
 from scripts.campaigns.log_on_disk import log_of, read_log
@@ -17,6 +18,8 @@ from scripts.campaigns.wires import Gone, Refused, Wire, message, reply
 _MIB = 1024 * 1024
 _DEPTH = 4
 _WATCHERS = 10
+_PACE = 0.5
+"""Seconds between two appends of one client at a steady pace."""
 
 
 @dataclass
@@ -26,6 +29,11 @@ class Tally:
     acknowledged: dict[str, dict[str, int]] = field(default_factory=dict)
     quiet: list[float] = field(default_factory=list)
     crowded: list[float] = field(default_factory=list)
+    all_read: list[float] = field(default_factory=list)
+    """Seconds of appends at a pace that the daemon can keep, while every client reads."""
+    five_do_not: list[float] = field(default_factory=list)
+    """The same while five more clients are subscribed and do not read."""
+    began: float = 0.0
     bytes: int = 0
     peak: int = 0
     turned_away: int = 0
@@ -34,8 +42,11 @@ class Tally:
 def wage(ground: Ground) -> Figures:
     tally = Tally()
     home = Home(ground.folder / "home")
+    report = ground.folder / "holds"
     rounds = 0
-    with home.serving() as daemon:
+    probe = {"module": "scripts.benchmarks.loop_probe", "PYTHONPATH": str(Path(__file__).parents[2])}
+    with home.serving(words=(str(report), "serve"), **probe) as daemon:
+        tally.began = time.perf_counter()
         for number in ground.each_round(short=1, long=20):
             asyncio.run(_round(ground, home, tally, number))
             rounds += 1
@@ -51,6 +62,8 @@ def wage(ground: Ground) -> Figures:
     return Figures(
         rounds=rounds, faults=rounds * 25, tried=tally.bytes, checked=checked,
         more=f"p99 {_p99(tally.quiet):.0f} ms alone, {_p99(tally.crowded):.0f} ms among them; "
+        f"at a steady pace p99 {_p99(tally.all_read):.1f} ms, with five that do not read "
+        f"{_p99(tally.five_do_not):.1f} ms; {_longest_hold(report, tally.began)}; "
         f"at most {tally.peak // _MIB} MB in memory",
     )  # fmt: skip
 
@@ -65,7 +78,49 @@ async def _round(ground: Ground, home: Home, tally: Tally, number: int) -> None:
             own = [await _session(keeper, f"load-{number}-{it}", tally) for it in range(clients)]
             await _append_all(home, own, each, tally, tally.crowded, f"o{number}")
         await _at_rest(keeper)
+    await _at_a_steady_pace(ground, home, tally, number)
     ground.progress(f"round {number}: {tally.peak // _MIB} MB at most")
+
+
+async def _at_a_steady_pace(ground: Ground, home: Home, tally: Tally, number: int) -> None:
+    """Appends of many clients, while all who are subscribed read and while five do not, in turn."""
+    async with await Wire.to(home) as keeper:
+        shared = await _session(keeper, f"load-paced-{number}", tally)
+        for turn in range(3 if ground.long else 1):
+            await _appended_at_a_pace(ground, home, shared, tally, tally.all_read, f"a{turn}")
+            deaf = [await Wire.to(home) for _ in range(5)]
+            for wire in deaf:
+                await wire.call("session/subscribe", sessionId=shared)
+                wire.reads.clear()
+            await _appended_at_a_pace(ground, home, shared, tally, tally.five_do_not, f"d{turn}")
+            for wire in deaf:
+                await wire.leave()
+
+
+async def _appended_at_a_pace(
+    ground: Ground, home: Home, shared: str, tally: Tally, latencies: list[float], name: str
+) -> None:
+    clients, each = (200, 12) if ground.long else (100, 3)
+    wires = await asyncio.gather(*(Wire.to(home) for _ in range(clients)))
+
+    async def append(wire: Wire, number: int) -> None:
+        await asyncio.sleep(_PACE * number / clients)
+        for count in range(each):
+            began = time.monotonic()
+            entry_id = f"{name}-{number}-{count}"
+            answer = await wire.call(
+                "session/append", sessionId=shared, entries=[message("x" * 300, entry_id)]
+            )
+            tally.acknowledged[shared][entry_id] = answer["seq"]
+            await asyncio.sleep(max(0.0, began + _PACE - time.monotonic()))
+
+    try:
+        await asyncio.gather(*(append(wire, number) for number, wire in enumerate(wires)))
+        for wire in wires:
+            latencies += wire.latencies
+    finally:
+        for wire in wires:
+            await wire.leave()
 
 
 async def _session(keeper: Wire, session_id: str, tally: Tally) -> str:
@@ -298,6 +353,17 @@ async def _until(keeper: Wire, holds: Callable[[dict[str, Any]], bool], otherwis
         await asyncio.sleep(0.05)
 
 
+def _longest_hold(report: Path, began: float) -> str:
+    """What held the daemon's event loop longest since it listens, by the processor time of its thread."""
+    holds = (it for it in read_report(report) if it.ended - it.wall > began)
+    longest = max(holds, key=lambda it: it.cpu, default=None)
+    if longest is None:
+        return "the event loop was never held"
+    return (
+        f"the event loop held for at most {longest.cpu * 1000:.0f} ms ({longest.what.rpartition(' > ')[2]})"
+    )
+
+
 def _p99(latencies: list[float]) -> float:
     """In milliseconds."""
     return sorted(latencies)[int(len(latencies) * 0.99)] * 1000 if latencies else 0.0
@@ -308,6 +374,7 @@ CAMPAIGN = Campaign(
     promise="Nobody can make the daemon lose, forget, starve or swell.",
     how="200 clients append to one session, and to 200; with them five that never read, one that drips bytes, "
     "half-open ones, garbage, floods of questions and of appends, and frames as large as may be; every request is "
-    "answered once, every line told once and in order, and the files hold what was acknowledged",
+    "answered once, every line told once and in order, and the files hold what was acknowledged; then appends at a "
+    "steady pace, in turn with and without five clients that do not read",
     run=wage,
 )
