@@ -133,7 +133,10 @@ async def _check_served(reader: Daemon, wire: Wire, session_id: str, log: LogOnD
         after = t.After(log_id=page.log_id, seq=page.seqs[-1])
     there = {seq: name for name, seq in log.seqs.items()}
     other = sorted(served.items() ^ there.items())
-    hold(not other, f"{log.path}: read out, or there, but not both: {other[:5]}")
+    hold(
+        not other,
+        f"{log.path}: read out, or there, but not both: {[(it, log.raw[it[0]][:3_000]) for it in other[:2]]}",
+    )
     problems = (await wire.call("session/info", sessionId=session_id))["problems"]
     reported = {it["line"] - 1 for it in problems}
     broken = {seq for seq, raw in enumerate(log.raw) if not log.lines[seq] and raw.strip()}

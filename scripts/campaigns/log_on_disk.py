@@ -46,17 +46,18 @@ def read_log(path: Path) -> LogOnDisk:
 
 
 def read_shared_log(path: Path) -> LogOnDisk:
-    """Read a file to which other programs append half lines. In `lines` a broken line is an empty object."""
+    """Read a file to which other programs append half lines. In `lines` what is no entry is an empty object."""
     *raw, tail = path.read_bytes().split(b"\n")
-    return LogOnDisk(path, [_object(line) for line in raw], raw, tail)
+    return LogOnDisk(path, [_entry(line) for line in raw], raw, tail)
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def _entry(line: bytes) -> dict[str, Any]:
     try:
         decoded = json.loads(line.decode("utf-8", "replace"))  # as the JavaScript peers read it
     except ValueError:
         return {}
-    return decoded if isinstance(decoded, dict) else {}
+    is_entry = isinstance(decoded, dict) and all(isinstance(decoded.get(it), str) for it in ("type", "id"))
+    return decoded if is_entry else {}
 
 
 def log_of(home: Path, session_id: str) -> Path:

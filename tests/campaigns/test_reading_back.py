@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from scripts.campaigns.campaign import Broken
-from scripts.campaigns.log_on_disk import read_log
+from scripts.campaigns.log_on_disk import read_log, read_shared_log
 
 
 def a_log(folder: Path, content: bytes) -> Path:
@@ -31,3 +31,19 @@ def test_an_entry_that_is_there_twice_breaks_a_promise(tmp_path: Path) -> None:
 
     with pytest.raises(Broken):
         _ = log.seqs
+
+
+def test_in_a_file_with_half_lines_of_others_every_line_counts_and_only_entries_are_found(
+    tmp_path: Path,
+) -> None:
+    lines = [
+        b'{"type":"session","id":"s"}',
+        b'{"type":"x","id":"a"}',
+        b"",
+        b'{"ha',
+        b'{"id":"no type"}',
+        b'{"type":"x","id":"b"}',
+    ]
+    log = read_shared_log(a_log(tmp_path, b"\n".join(lines) + b"\nlf"))
+
+    assert (log.seqs, log.tail) == ({"a": 1, "b": 5}, b"lf")

@@ -129,6 +129,24 @@ ABOUT_ONE: tuple[tuple[str, dict[str, Any]], ...] = (
 )  # fmt: skip
 
 
+_WHERE = {"line": 3, "character": 40}
+OF_EDITORS: tuple[tuple[str, dict[str, Any]], ...] = (
+    *((f"textDocument/{it}", {}) for it in ("documentSymbol", "foldingRange", "diagnostic")),
+    *((f"textDocument/{it}", {}) for it in ("codeLens", "documentLink")),
+    ("textDocument/inlayHint", {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 40, "character": 0}}}),
+    *((f"textDocument/{it}", {"position": _WHERE}) for it in ("hover", "definition", "completion", "selectionRange")),
+    ("textDocument/references", {"position": _WHERE, "context": {"includeDeclaration": True}}),
+    ("textDocument/codeAction", {"range": {"start": _WHERE, "end": _WHERE}, "context": {"diagnostics": []}}),
+)  # fmt: skip
+
+
+async def an_editor(daemon: Running) -> Peer:
+    """A client that calls the methods of sessiond and those of LSP."""
+    peer = await daemon.attach()
+    await peer.call("initialize", processId=None, rootUri=None, capabilities={})
+    return peer
+
+
 async def asked_about_all(peer: Peer) -> list[str]:
     return [method for method, params in ABOUT_ALL if await kind_of(peer, method, **params) == "internal"]
 
@@ -143,6 +161,11 @@ async def asked_about(peer: Peer, path: Path) -> list[str]:
     for method, params in (*ABOUT_ONE, ("session/append", {"entries": [user("on")]})):
         if await kind_of(peer, method, sessionId=session_id, **params) == "internal":
             failed.append(f"{method} {params}")
+    for method, params in OF_EDITORS:
+        uri = {"textDocument": {"uri": path.as_uri()}}
+        positions = {"positions": [params["position"]]} if method.endswith("selectionRange") else {}
+        if await kind_of(peer, method, **uri, **params, **positions) == "internal":
+            failed.append(method)
     await peer.call("session/close", sessionId=session_id)
     return failed
 
@@ -173,7 +196,7 @@ def test_no_value_of_any_field_makes_an_answer_internal(
             session_id = f"hostile-{number:05}"
             paths.append(write(home, session_id, changed(whole_session(session_id), place, value)))
         async with running(home) as daemon:
-            peer = await daemon.attach()
+            peer = await an_editor(daemon)
             failed = await asked_about_all(peer)
             for path in paths:
                 failed += await asked_about(peer, path)
@@ -194,7 +217,7 @@ async def test_half_an_emoji_in_any_field_makes_no_answer_internal(tmp_path: Pat
         for number, place in enumerate(places)
     ]
     async with running(tmp_path) as daemon:
-        peer = await daemon.attach()
+        peer = await an_editor(daemon)
         failed = {"all": await asked_about_all(peer)}
         for place, path in zip(places, paths, strict=True):
             failed[str(place)] = await asked_about(peer, path)
