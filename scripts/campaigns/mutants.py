@@ -39,6 +39,7 @@ MUTANTS = (
     Mutant("half a write stays", trials.a_full_disk, ("a disk that fills up",)),
     Mutant("a failure told to one only", trials.a_full_disk, ("a disk that fills up",)),
     Mutant("a short write counts as whole", trials.a_slow_disk, ("a disk that takes little",)),
+    Mutant("no look before our line", trials.half_a_line, ("half a line before a write",)),
     Mutant("no look at known ids", trials.repeats),
     Mutant("a known id is enough", trials.repeats),
     Mutant("no look at the expected leaf", trials.repeats),

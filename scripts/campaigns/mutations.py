@@ -98,6 +98,27 @@ def a_disk_that_takes_little() -> None:
     _with_write(lambda fd, data: os.write(fd, data[:100]))
 
 
+_GLUED = b'"u-glued'
+"""Another program writes half a line right before the first entry with an id that begins so."""
+
+
+@_fault
+def half_a_line_before_a_write() -> None:
+    """Another program appends half a line between the look at the end of a log and the write."""
+    came = False
+
+    def write(fd: int, data: Any) -> int:
+        nonlocal came
+        if _GLUED in bytes(data) and not came:
+            came = True
+            other = os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_APPEND)
+            os.write(other, b'{"type":"custom","id":"foreign","pare')
+            os.close(other)
+        return os.write(fd, data)
+
+    _with_write(write)
+
+
 # --- a worse product: what is on the disk --------------------------------------------------------------------
 
 
@@ -266,13 +287,19 @@ def half_a_write_stays() -> None:
 @_fault
 def a_short_write_counts_as_whole() -> None:
     """What a write did not take is forgotten."""
-    log_file = _module("store.files.logfile").LogFile
+    piece = _module("store.files.appending").Piece
 
-    def write(self: Any, start: int, data: bytes) -> int:
+    def write(self: Any, start: int, data: bytes) -> Any:
         self._calls.write(self._fd, data)
-        return os.fstat(self._fd).st_size
+        return [piece(start, data)]
 
-    log_file._write_at = write  # noqa: SLF001
+    _module("store.files.logfile").LogFile._append = write  # noqa: SLF001
+
+
+@_fault
+def no_look_before_our_line() -> None:
+    """A write counts as a line of its own, whatever is in front of it."""
+    _module("store.files.logfile").LogFile._starts_line = lambda self, piece, start: True  # noqa: SLF001
 
 
 @_fault

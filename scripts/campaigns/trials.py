@@ -14,7 +14,7 @@ from typing import Any
 from scripts.campaigns.campaign import Broken, Ground, hold
 from scripts.campaigns.daemons import Home, kill_the_same, start_time
 from scripts.campaigns.disk_model import Disk
-from scripts.campaigns.log_on_disk import log_of, read_log
+from scripts.campaigns.log_on_disk import log_of, read_log, read_shared_log
 from scripts.campaigns.nursery import Nursery
 from scripts.campaigns.recording import events_of, record
 from scripts.campaigns.replay import replay
@@ -102,6 +102,17 @@ def a_slow_disk(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
         stage.append(user(f"u{number}", "x" * 500))
     hold(len(stage.log().seqs) == 5, "an acknowledged entry is not there")
     _end(stage)
+
+
+def half_a_line(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
+    """Another program appends half a line in front of several of ours."""
+    stage = _begin(ground, nurse, faults)
+    done = stage.append(user("u-glued1"), user("u-glued2"))
+    there = read_shared_log(log_of(stage.home.folder, SESSION)).seqs
+    for entry in done["entries"]:
+        hold(there.get(entry["id"]) == entry["seq"], f"{entry} was acknowledged, and the file has {there}")
+    stage.daemon.close()
+    stage.home.kill()
 
 
 def followers(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
