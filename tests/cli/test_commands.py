@@ -190,6 +190,18 @@ def test_refusals_and_mistakes_have_their_exit_codes(shell: Shell, words: tuple[
     assert "Traceback" not in ran.err
 
 
+def test_a_beginning_that_several_ids_have_is_refused_with_them(shell: Shell) -> None:
+    for end in ("one", "two"):
+        shell("new", "--id", f"twins-{end}")
+    for words in (("show", "twins-"), ("delete", "twins-"), ("search", "x", "--session", "twins-")):
+        refused = shell.run(*words)
+        assert refused.code == 2
+        assert "session id 'twins-' is ambiguous: twins-one, twins-two" in refused.err
+    assert shell("show", "twins-o", "--json").json["session"]["sessionId"] == "twins-one"
+    assert shell("delete", "twins-t").lines == ["twins-two"]
+    assert shell.run("rpc", "session/info", json.dumps({"sessionId": "twins-o"})).code == 1
+
+
 def test_rpc_says_which_parameter_was_meant(shell: Shell) -> None:
     session, question, _ = told(shell)
     entry = {"type": "custom", "customType": "note"}

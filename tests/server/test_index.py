@@ -305,9 +305,8 @@ async def test_a_closed_session_is_found_by_the_beginning_of_its_id_and_a_near_m
         for name in ("session-0002", "session-0001"):
             assert (await peer.call("session/info", sessionId=name))["session"]["sessionId"] == name
         write(tmp_path, 7777)
-        assert (await peer.call("session/info", sessionId="session-7"))["session"][
-            "sessionId"
-        ] == "session-7777"
+        meant = await peer.call("session/resolve", query="session-7")
+        assert [it["sessionId"] for it in meant["sessions"]] == ["session-7777"]
 
 
 async def test_an_index_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:

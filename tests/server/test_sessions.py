@@ -1,12 +1,14 @@
 """The life of a session: created, opened, found, listed, closed; drafts and ephemeral ones."""
 
 import asyncio
+import contextlib
 import json  # noqa: TID251 - files are compared as another program reads them
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.daemons import Running, assistant, refusal, running, user
+from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import terminal
 
 
@@ -187,24 +189,55 @@ async def test_an_ephemeral_session_never_touches_the_disk(daemon: Running, cwd:
     assert daemon.everything() == before
 
 
-async def test_a_unique_prefix_of_an_id_is_enough(daemon: Running, cwd: str) -> None:
+async def resolved(peer: Peer, query: str, **params: Any) -> tuple[list[str], bool, bool]:
+    """What `session/resolve` finds: the ids, whether the first is exactly meant, and whether there are more."""
+    found = await peer.call("session/resolve", query=query, **params)
+    return [it["sessionId"] for it in found["sessions"]], found["exact"], found["more"]
+
+
+@pytest.mark.parametrize(
+    "method", ["open", "info", "append", "label", "rename", "close", "delete", "fork", "subscribe"]
+)
+async def test_a_method_takes_whole_ids_only(daemon: Running, cwd: str, method: str) -> None:
     peer = await daemon.attach()
-    session_id = cwd.rpartition("/")[2].replace("project", "prefixed") + "-session"
+    session_id = cwd.rpartition("/")[2].replace("project", "whole") + "-session"
     await peer.call("session/create", cwd=cwd, id=session_id)
-    prefix = session_id[:-4]
-    assert (await peer.call("session/open", sessionId=prefix))["session"]["sessionId"] == session_id
-    assert (await peer.append(prefix, user("hello")))["seq"] == 1
-    assert await peer.call("session/unsubscribe", sessionId=prefix) == {"wasSubscribed": True}
-    assert (await peer.call("session/close", sessionId=prefix))["clients"] == 0
+    await peer.append(session_id, user("hello", id="a"), assistant("hi"))
+    params: dict[str, Any] = {
+        "append": {"entries": [user("x")]}, "label": {"targetId": "a", "label": "x"}, "rename": {"title": "x"},
+    }.get(method, {})  # fmt: skip
+    refused = await refusal(peer.call(f"session/{method}", sessionId=session_id[:-4], **params))
+    assert (refused.kind, refused.data["didYouMean"]) == ("sessionNotFound", [session_id])
+    assert await peer.call("session/unsubscribe", sessionId=session_id[:-4]) == {"wasSubscribed": False}
+    assert (await peer.call("session/info", sessionId=session_id))["session"]["seq"] == 2
 
 
-async def test_an_ambiguous_prefix_is_refused_with_what_it_fits(daemon: Running, cwd: str) -> None:
-    peer = await daemon.attach()
-    stem = cwd.rpartition("/")[2].replace("project", "ambiguous")
-    for end in ("-one", "-two"):
-        await peer.call("session/create", cwd=cwd, id=stem + end)
-    refused = await refusal(peer.call("session/open", sessionId=stem + "-"))
-    assert (refused.kind, refused.data["didYouMean"]) == ("sessionNotFound", [stem + "-one", stem + "-two"])
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_the_sessions_that_a_beginning_means_are_found_open_or_closed(
+    tmp_path: Path, cwd: str, restarts: bool
+) -> None:
+    stem = "ambiguous"
+    names = [stem + end for end in ("-one", "-one-more", "-two")]
+    async with contextlib.AsyncExitStack() as stack:
+        daemon = await stack.enter_async_context(running(tmp_path))
+        peer = await daemon.attach()
+        for name in names:
+            await peer.call("session/create", cwd=cwd, id=name, title=f"About {name}")
+            await peer.append(name, user("hello"), assistant("hi"))
+        if restarts:
+            await stack.aclose()
+            peer = await (await stack.enter_async_context(running(tmp_path))).attach()
+            await peer.call("session/open", sessionId=names[1])
+        assert await resolved(peer, stem + "-") == (names, False, False)
+        assert await resolved(peer, stem + "-one") == (names[:2], True, False)
+        assert await resolved(peer, stem + "-t") == (names[2:], False, False)
+        assert await resolved(peer, stem + "-", limit=2) == (names[:2], False, True)
+        assert await resolved(peer, stem + "-none") == ([], False, False)
+        [found] = (await peer.call("session/resolve", query=stem + "-t"))["sessions"]
+        [listed] = (await peer.call("session/list", cwd=cwd, query=stem + "-two"))["sessions"]
+        assert found == listed
+        refused = await refusal(peer.call("session/open", sessionId=stem + "-"))
+        assert (refused.kind, refused.data["didYouMean"]) == ("sessionNotFound", names)
 
 
 async def test_a_mistyped_id_is_answered_with_the_nearest(daemon: Running, cwd: str) -> None:
@@ -215,10 +248,11 @@ async def test_a_mistyped_id_is_answered_with_the_nearest(daemon: Running, cwd: 
     assert refused.data["didYouMean"][0] == session_id  # sessions of other tests may be near, too
 
 
-async def test_three_characters_are_no_prefix(memory: Running, cwd: str) -> None:
+async def test_three_characters_are_no_beginning(memory: Running, cwd: str) -> None:
     peer = await memory.attach()
     await peer.call("session/create", cwd=cwd, id="abcdefgh")
-    assert (await refusal(peer.call("session/open", sessionId="abc"))).kind == "sessionNotFound"
+    assert await resolved(peer, "abc") == ([], False, False)
+    assert await resolved(peer, "abcd") == (["abcdefgh"], False, False)
 
 
 async def test_a_session_is_found_by_what_its_header_says_even_under_another_file_name(

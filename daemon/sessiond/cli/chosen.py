@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from sessiond.client.blocking import Daemon
 
 
+_UUID = 36
+"""Characters of an id that the daemon makes: a name of that length is no beginning of one."""
+_MOST = 8
+
+
 def session_id(daemon: Daemon, given: Given) -> str:
     """Return the id to send: as given, of the given file, or of this terminal's session. Binds nothing."""
     return _named(daemon, given) or _of_this_terminal(daemon)
@@ -38,7 +43,26 @@ def _named(daemon: Daemon, given: Given) -> str | None:
     if "/" in named or named.endswith(".jsonl"):
         opened = daemon.call("session/open", {"path": os.path.abspath(named)})
         return str(opened["session"]["sessionId"])
-    return named
+    return whole_id(daemon, named)
+
+
+def whole_id(daemon: Daemon, name: str) -> str:
+    """Return the id of the only session whose id is `name` or begins so; `name` itself where there is none.
+
+    Raises `Usage` when several begin so.
+    """
+    if len(name) >= _UUID:
+        return name
+    found = daemon.call("session/resolve", {"query": name, "limit": _MOST})
+    ids = [str(it["sessionId"]) for it in found["sessions"]]
+    if found["exact"] or not ids:
+        return name
+    if len(ids) > 1:
+        from sessiond.text import one_line
+
+        listed = ", ".join(map(one_line, ids)) + (" and others" if found["more"] else "")
+        raise Usage(f"session id {one_line(name)!r} is ambiguous: {listed}")
+    return ids[0]
 
 
 def where(given: Given) -> str:

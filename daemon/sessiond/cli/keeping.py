@@ -11,6 +11,7 @@ import time
 from sessiond import human
 from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
+from sessiond.cli.chosen import whole_id
 from sessiond.cli.columns import aligned
 from sessiond.cli.sessions import short_ids
 from sessiond.cli.style import style_for
@@ -31,7 +32,7 @@ def delete(given: Given) -> int:
     names = stdin.ids(given)
     with connect() as daemon:
         for name in names:
-            params = {"path" if _is_path(name) else "sessionId": _as_path(name)}
+            params = {"path": _as_path(name)} if _is_path(name) else {"sessionId": whole_id(daemon, name)}
             if (reason := given.text("reason")) is not None:
                 params["reason"] = reason
             if given.flag("json"):

@@ -8,7 +8,7 @@ import time
 
 from sessiond import human
 from sessiond.cli.arguments import Usage
-from sessiond.cli.chosen import where
+from sessiond.cli.chosen import where, whole_id
 from sessiond.cli.style import style_for
 from sessiond.client.blocking import connect
 from sessiond.text import fit, one_line
@@ -42,6 +42,8 @@ def search(given: Given) -> int:
     if (limit := given.number("limit", at_least=1)) is not None:
         params["limit"] = limit
     with connect() as daemon:
+        if "sessionId" in params:
+            params["sessionId"] = whole_id(daemon, params["sessionId"])
         if given.flag("json"):
             print(daemon.call_text("session/search", params))
             return 0

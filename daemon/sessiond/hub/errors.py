@@ -24,16 +24,6 @@ class SessionNotFound(HubError):
         self.did_you_mean = did_you_mean or None
 
 
-class SessionAmbiguous(SessionNotFound):
-    """{ref} is the beginning of several ids: {ids}. Give more of the one you mean."""
-
-    def __init__(self, ref: str, ids: list[str]) -> None:
-        super().__init__(ref, did_you_mean=ids)
-        self.args = (
-            f"{ref!r:.80} is the beginning of several ids: {', '.join(ids)}. Give more of the one you mean.",
-        )
-
-
 class NothingToContinue(SessionNotFound):
     """No session of {cwd} has a message yet. `sessiond new` makes one and prints its id, for other commands.
 

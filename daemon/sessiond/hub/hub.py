@@ -129,16 +129,12 @@ class Hub:
         return self._open.cached(session_id)
 
     async def session(self, session_id: str) -> LiveSession:
-        """The session with this id or unique prefix, loaded. Raises `SessionNotFound`."""
+        """The session with this id, loaded. Raises `SessionNotFound`."""
         return await self._open.session(session_id)
 
     async def ref_of(self, session_id: str) -> str:
-        """Where the session lies that has this id or unique prefix. Raises `SessionNotFound`, `SessionTrashed`."""
+        """Where the session lies that has this id. Raises `SessionNotFound`, `SessionTrashed`."""
         return await self._open.ref_of(session_id)
-
-    def by_prefix(self, prefix: str) -> LiveSession | None:
-        """The only open session whose id is this or begins so, or None."""
-        return self._open.by_prefix(prefix)
 
     def blobs_of(self, session: LoadedSession) -> SessionBlobs:
         """Where the blobs lie that a session on disk names, open or not."""
@@ -235,6 +231,14 @@ class Hub:
         """Those on disk, and those in memory."""
         in_memory = [self.info(live) for live in self.open_sessions() if live.ephemeral]
         return [*await self.index.everything(), *in_memory]
+
+    async def resolve(self, params: t.ResolveParams) -> t.ResolveResult:
+        """The sessions whose id is `params.query` or begins so."""
+        return await self._open.resolve(params, self.standing)
+
+    def standing(self, live: LiveSession) -> t.ListedSession:
+        """What lists say of an open session."""
+        return catalogue.standing_of(self.info(live), live.tree, live.read_rows)
 
     async def search(self, params: t.SearchParams) -> t.SearchResult:
         """Hits in all sessions on disk, or in one. Raises `SessionNotFound`, `InvalidRequest`, `CursorExpired`."""

@@ -1,4 +1,4 @@
-"""The sessions that are open: found by id, prefix or path, and loaded once, however many ask at a time.
+"""The sessions that are open: found by id or path, and loaded once, however many ask at a time.
 
 A session is opened under its id, whichever path leads to it. Requests for a session that is being created wait until
 it is there. A log that is being let go of (closed, or moved to the trash) is not opened again before that has ended.
@@ -13,12 +13,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, Final, TypeAlias
 
 from sessiond.hub.blobs import SessionBlobs
-from sessiond.hub.errors import Damaged, Draining, HubError, SessionAmbiguous, SessionNotFound, SessionTrashed
+from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
 from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.index.index import Index
 from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.trash import Trash
+from sessiond.protocol import types as t
 from sessiond.session.tree import Tree
 from sessiond.store.base import Log, LogCopied, LogExists, LogNotFound, LogReplaced, StorageFailed, Store
 
@@ -72,7 +73,7 @@ class OpenSessions:
         return next((live for live in self._by_id.values() if live.log.ref == ref), None)
 
     async def session(self, session_id: str) -> LiveSession:
-        """The session with this id or unique prefix, loaded. Raises `SessionNotFound`, `SessionTrashed`."""
+        """The session with this id, loaded. Raises `SessionNotFound`, `SessionTrashed`."""
         live = self.cached(session_id)
         while live is None or not self.has(live):
             if creating := self._creating.get(session_id):
@@ -129,11 +130,6 @@ class OpenSessions:
         """Whether a session is still open: it may have been let go of while somebody waited for it."""
         return self._by_id.get(live.session_id) is live
 
-    def by_prefix(self, prefix: str) -> LiveSession | None:
-        """The only open session whose id is this or begins so, or None."""
-        near = [live for name, live in self._by_id.items() if name.startswith(prefix)]
-        return self._by_id.get(prefix) or (near[0] if len(near) == 1 and len(prefix) >= SHORTEST else None)
-
     async def _find(self, session_id: str) -> LiveSession:
         while True:
             try:
@@ -151,22 +147,33 @@ class OpenSessions:
                 return live
 
     async def ref_of(self, session_id: str) -> str:
-        """Where the session lies that has this id or unique prefix. Raises `SessionNotFound`."""
+        """Where the session lies that has this id. Raises `SessionNotFound`."""
         live = self.cached(session_id)
         return live.log.ref if live is not None else await self._ref_of(session_id)
 
-    async def _ref_of(self, prefix: str) -> str:
-        """Where the only session lies whose id begins so; or the id of an open one in memory."""
-        near = await self._index.near(prefix, shortest=SHORTEST)
-        refs = {name: ref for name, ref in near.refs.items() if name not in self._by_id}
-        refs |= {name: live.log.ref for name, live in self._by_id.items() if _begins(name, prefix)}
-        places = set(refs.values())
-        if len(places) == 1:
-            return places.pop()
-        if refs:
-            raise SessionAmbiguous(prefix, sorted(refs)[:5])
-        alike = difflib.get_close_matches(prefix, {*near.alike, *self._by_id}, 3, 0.7)
-        raise await self._absent(prefix, alike)
+    async def _ref_of(self, session_id: str) -> str:
+        """Where the session lies that has this id; or the id of an open one in memory."""
+        near = await self._index.near(session_id, shortest=SHORTEST)
+        live = self.cached(session_id)
+        ref = near.refs.get(session_id) if live is None else live.log.ref
+        if ref is not None:
+            return ref
+        longer = {name for name in (*near.refs, *self._by_id) if _begins(name, session_id)}
+        alike = difflib.get_close_matches(session_id, {*near.alike, *self._by_id}, 3, 0.7)
+        raise await self._absent(session_id, sorted(longer)[:5] or alike)
+
+    async def resolve(
+        self, params: t.ResolveParams, standing: Callable[[LiveSession], t.ListedSession]
+    ) -> t.ResolveResult:
+        """The sessions whose id is `params.query` or begins so; `standing` tells of those that are open."""
+        query = params.query
+        closed = await self._index.beginning(query, shortest=SHORTEST, most=params.limit + 1)
+        found = {it.session_id: it for it in closed}
+        found |= {name: standing(live) for name, live in self._by_id.items() if _begins(name, query)}
+        rows = [found[name] for name in sorted(found)]
+        return t.ResolveResult(
+            sessions=rows[: params.limit], exact=query in found, more=len(rows) > params.limit
+        )
 
     async def _log_at(self, path: str) -> Log:
         try:

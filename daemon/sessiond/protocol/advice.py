@@ -61,8 +61,8 @@ ADVICE: Final[dict[str, Advice]] = {
         "Send `server/authenticate` first, with what the file `tcp-token` beside the daemon's log holds.",
     ),
     "sessionNotFound": Advice(
-        "No session has this id or path, or the prefix fits none or several.",
-        "See `didYouMean`, or ask `session/list`.",
+        "No session has this id or path.",
+        "See `didYouMean`, or ask `session/resolve` or `session/list`.",
     ),
     "sessionTrashed": Advice(
         "The session was moved to the trash; `path` says where it is now. Nothing was written.",

@@ -47,6 +47,7 @@ CONTINUE: Final = Method(
     "session/continue", t.ContinueParams, t.ContinueResult, (*_READ, "idReused", "draining")
 )
 LIST: Final = Method("session/list", t.ListParams, t.ListResult, ("cursorExpired",))
+RESOLVE: Final = Method("session/resolve", t.ResolveParams, t.ResolveResult)
 SEARCH: Final = Method(
     "session/search", t.SearchParams, t.SearchResult,
     ("sessionNotFound", "sessionTrashed", "cursorExpired", "storageFailed"),
@@ -165,8 +166,8 @@ DRAIN: Final = Method("server/drain", t.DrainParams, t.DrainResult)
 METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
     method.name: method  # type: ignore[misc]
     for method in (
-        CREATE, OPEN, CLOSE, CONTINUE, LIST, SEARCH, INFO, STATS, COMPARE, APPEND, ENTRIES, PATH, TREE, ENTRY_DOCUMENT,
-        PAGE, PAGE_DOCUMENT, CONTEXT,
+        CREATE, OPEN, CLOSE, CONTINUE, LIST, RESOLVE, SEARCH, INFO, STATS, COMPARE, APPEND, ENTRIES, PATH, TREE,
+        ENTRY_DOCUMENT, PAGE, PAGE_DOCUMENT, CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, LABEL, RENAME, TAG,
         STATE, UPDATE_STATE, BEGIN_TASK, SUBSCRIBE, UNSUBSCRIBE, FLUSH,
         MOVE, DELETE, RESTORE, CLEANUP, PURGE, TRASH_LIST,

@@ -119,7 +119,7 @@ export interface Problem {
 /**
  * Open a session by id or by path, and subscribe to it.
  *
- * A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix. With `bind`
+ * A damaged file opens read-only and is reported, never replaced. With `bind`
  * false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
  */
 export interface OpenParams {
@@ -270,6 +270,32 @@ export interface ListedSession {
 export interface ListProblem {
   path: string;
   message: string;
+}
+
+/**
+ * Find the sessions that a person may mean by an id or by the first characters of one.
+ *
+ * Other methods take whole ids only. A client that lets people type ids asks here first, and sends the id that it
+ * gets. `query` of fewer than 4 characters matches whole ids only.
+ */
+export interface ResolveParams {
+  /** 1 to 128 characters. */
+  query: string;
+  /** 1 to 100. Default `20`. */
+  limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * The sessions whose id begins with `query`, drafts included, in the order of their ids.
+ *
+ * With `exact`, `query` is the whole id of the first one. `more` says that there are others than these.
+ */
+export interface ResolveResult {
+  sessions: ListedSession[];
+  exact: boolean;
+  more: boolean;
 }
 
 /**
@@ -2456,7 +2482,7 @@ export interface Requests {
   /**
    * Open a session by id or by path, and subscribe to it.
    *
-   * A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix. With `bind`
+   * A damaged file opens read-only and is reported, never replaced. With `bind`
    * false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
    */
   "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" };
@@ -2480,6 +2506,13 @@ export interface Requests {
    * are added.
    */
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
+  /**
+   * Find the sessions that a person may mean by an id or by the first characters of one.
+   *
+   * Other methods take whole ids only. A client that lets people type ids asks here first, and sends the id that it
+   * gets. `query` of fewer than 4 characters matches whole ids only.
+   */
+  "session/resolve": { params: ResolveParams; result: ResolveResult; errors: never };
   /**
    * Find entries by their words, in all sessions, on all branches, compacted away or not.
    *
@@ -2798,6 +2831,7 @@ export const methods = {
   sessionClose: "session/close",
   sessionContinue: "session/continue",
   sessionList: "session/list",
+  sessionResolve: "session/resolve",
   sessionSearch: "session/search",
   sessionInfo: "session/info",
   sessionStats: "session/stats",
@@ -2883,7 +2917,7 @@ export const errorCodes = {
   cancelled: -32800,
   /** A client came over TCP and did not show the token in its first message. The connection is closed. */
   unauthenticated: 1401,
-  /** No session has this id or path, or the prefix fits none or several. */
+  /** No session has this id or path. */
   sessionNotFound: 1404,
   /** The session has no entry with this id. */
   entryNotFound: 1404,

@@ -72,6 +72,10 @@ class Index:
         """Which sessions on disk an id may mean. Raises `StorageFailed`."""
         return await self._fresh(lambda it, hints, live: it.near(beginning, shortest, hints, live))
 
+    async def beginning(self, query: str, *, shortest: int, most: int) -> list[t.ListedSession]:
+        """Up to `most` sessions on disk whose id begins so. Raises `StorageFailed`."""
+        return await self._fresh(lambda it, hints, live: it.beginning(query, shortest, most, hints, live))
+
     async def search(self, params: t.SearchParams, ref: str | None) -> t.SearchResult:
         """A page of hits; `ref` is where the session lies that `sessionId` names.
 

@@ -92,6 +92,18 @@ def near(connection: sqlite3.Connection, beginning: str, *, shortest: int) -> Ne
     return Near({}, difflib.get_close_matches(beginning, names, 3, 0.7))
 
 
+def beginning(
+    connection: sqlite3.Connection, *, query: str, shortest: int, most: int
+) -> list[t.ListedSession]:
+    """The first `most` sessions whose id begins so; a `query` shorter than `shortest` must be the whole id."""
+    end = query + ("\U0010ffff" if len(query) >= shortest else "\0")
+    found = connection.execute(
+        "SELECT info FROM files WHERE session_id >= ? AND session_id < ? ORDER BY session_id LIMIT ?",
+        (query, end, most),
+    )
+    return [catalogue.from_json(info) for (info,) in found]
+
+
 def everything(
     connection: sqlite3.Connection, live: Mapping[str, t.ListedSession], *, cwd: str | None = None
 ) -> list[t.ListedSession]:

@@ -6,6 +6,7 @@ A file of the index that turns out to be damaged, or was taken away, is made ane
 import logging
 import sqlite3
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -51,6 +52,13 @@ class Worker:
     def near(self, beginning: str, shortest: int, hints: Collection[str], live: Listed) -> listing.Near:
         """What an id may mean, after a look at the files."""
         return self._after_a_look(hints, live, lambda it: listing.near(it, beginning, shortest=shortest))
+
+    def beginning(
+        self, query: str, shortest: int, most: int, hints: Collection[str], live: Listed
+    ) -> list[t.ListedSession]:
+        """The sessions whose id begins so, after a look at the files."""
+        ask = partial(listing.beginning, query=query, shortest=shortest, most=most)
+        return self._after_a_look(hints, live, ask)
 
     def look(self, hints: Collection[str], open_refs: Collection[str]) -> None:
         """Look at the files."""

@@ -150,6 +150,8 @@ from sessiond.protocol.types.sessions import (
     ListResult as ListResult,
     MoveParams as MoveParams,
     OpenParams as OpenParams,
+    ResolveParams as ResolveParams,
+    ResolveResult as ResolveResult,
     SessionResult as SessionResult,
 )
 from sessiond.protocol.types.shared import (

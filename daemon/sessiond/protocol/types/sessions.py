@@ -1,6 +1,8 @@
 """The life of sessions: create, open, close, continue, list, info, fork."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from msgspec import UNSET, UnsetType
 
@@ -47,7 +49,7 @@ class SessionResult(Wire, frozen=True):
 class OpenParams(Params, frozen=True):
     """Open a session by id or by path, and subscribe to it.
 
-    A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix. With `bind`
+    A damaged file opens read-only and is reported, never replaced. With `bind`
     false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
     """
 
@@ -173,6 +175,28 @@ class InfoParams(Params, frozen=True):
     """What is known of a session, with the problems of its file. Does not open or subscribe."""
 
     session_id: SessionId
+
+
+class ResolveParams(Params, frozen=True):
+    """Find the sessions that a person may mean by an id or by the first characters of one.
+
+    Other methods take whole ids only. A client that lets people type ids asks here first, and sends the id that it
+    gets. `query` of fewer than 4 characters matches whole ids only.
+    """
+
+    query: Annotated[str, Meta(min_length=1, max_length=128)]
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+
+
+class ResolveResult(Wire, frozen=True):
+    """The sessions whose id begins with `query`, drafts included, in the order of their ids.
+
+    With `exact`, `query` is the whole id of the first one. `more` says that there are others than these.
+    """
+
+    sessions: list[ListedSession]
+    exact: bool
+    more: bool
 
 
 class ForkParams(Params, frozen=True):

@@ -132,6 +132,7 @@ ROUTES: dict[str, Route] = dict(
         _on_session(m.CLOSE, sessions.close, "write", "change"),
         _route(m.CONTINUE, sessions.continue_, "write", "overhaul"),
         _route(m.LIST, sessions.list_, "large", "survey"),
+        _route(m.RESOLVE, sessions.resolve, "large", "survey"),
         _route(m.SEARCH, sessions.search, "large", "survey"),
         _on_session(m.INFO, sessions.info),
         _on_session(m.STATS, stats.stats, "large", "scan"),

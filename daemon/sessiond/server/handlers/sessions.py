@@ -57,6 +57,10 @@ async def list_(client: Client, params: t.ListParams) -> t.ListResult:
     return await client.hub.index.page(params)
 
 
+async def resolve(client: Client, params: t.ResolveParams) -> t.ResolveResult:
+    return await client.hub.resolve(params)
+
+
 async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
     return await client.hub.search(params)
 

@@ -32,7 +32,7 @@ def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t
 
 
 def unsubscribe(client: Client, params: t.UnsubscribeParams) -> t.UnsubscribeResult:
-    live = client.hub.by_prefix(params.session_id)
+    live = client.hub.cached(params.session_id)
     return t.UnsubscribeResult(was_subscribed=live is not None and live.watchers.remove(client.client_id))
 
 

@@ -35,6 +35,28 @@ local function ask(method, params, callback)
 end
 M.ask = ask
 
+---Find the whole id of the session that a person means by its first characters. Several are told as an error; a word
+---that no id begins with is handed on, so that the daemon says what is near.
+---@param word string
+---@param callback fun(id: string)
+function M.whole_id(word, callback)
+  ask('session/resolve', { query = word, limit = 8 }, function(result)
+    local ids = vim.tbl_map(function(session)
+      return session.sessionId
+    end, result.sessions)
+    if result.exact or #ids == 0 then
+      callback(word)
+    elseif #ids == 1 then
+      callback(ids[1])
+    else
+      log.tell(
+        text.one_line(("Session id '%s' is ambiguous: %s."):format(word, table.concat(ids, ', '))),
+        vim.log.levels.ERROR
+      )
+    end
+  end)
+end
+
 ---@return string id of an entry: 16 hexadecimal characters
 local function new_id()
   return (vim.uv.random(8):gsub('.', function(byte)

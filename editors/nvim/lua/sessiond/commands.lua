@@ -235,16 +235,24 @@ M.SUBCOMMANDS = {
         end)
         return
       end
-      local params = word:find('/') and { path = vim.fn.fnamemodify(word, ':p') } or { sessionId = word }
-      actions.ask('session/open', params, function(result)
-        if #result.problems > 0 then
-          require('sessiond.log').tell(
-            ('%d lines of this session cannot be taken as they are'):format(#result.problems),
-            vim.log.levels.WARN
-          )
-        end
-        require('sessiond.tree.window').open(result.session.sessionId, given.mods)
-      end)
+      local function open(params)
+        actions.ask('session/open', params, function(result)
+          if #result.problems > 0 then
+            require('sessiond.log').tell(
+              ('%d lines of this session cannot be taken as they are'):format(#result.problems),
+              vim.log.levels.WARN
+            )
+          end
+          require('sessiond.tree.window').open(result.session.sessionId, given.mods)
+        end)
+      end
+      if word:find('/') then
+        open({ path = vim.fn.fnamemodify(word, ':p') })
+      else
+        actions.whole_id(word, function(id)
+          open({ sessionId = id })
+        end)
+      end
     end,
     complete = function(lead)
       return lead:find('/') and vim.fn.getcompletion(lead, 'file') or session_ids(lead)

@@ -77,7 +77,7 @@
 
 ---Open a session by id or by path, and subscribe to it.
 ---
----A damaged file opens read-only and is reported, never replaced. An id may be cut to a unique prefix. With `bind`
+---A damaged file opens read-only and is reported, never replaced. With `bind`
 ---false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
 ---@class (exact) sessiond.OpenParams
 ---@field sessionId? string 1 to 128 characters.
@@ -187,6 +187,22 @@
 ---@class (exact) sessiond.ListProblem
 ---@field path string
 ---@field message string
+
+---Find the sessions that a person may mean by an id or by the first characters of one.
+---
+---Other methods take whole ids only. A client that lets people type ids asks here first, and sends the id that it
+---gets. `query` of fewer than 4 characters matches whole ids only.
+---@class (exact) sessiond.ResolveParams
+---@field query string 1 to 128 characters.
+---@field limit? integer 1 to 100. Default `20`.
+
+---The sessions whose id begins with `query`, drafts included, in the order of their ids.
+---
+---With `exact`, `query` is the whole id of the first one. `more` says that there are others than these.
+---@class (exact) sessiond.ResolveResult
+---@field sessions sessiond.ListedSession[]
+---@field exact boolean
+---@field more boolean
 
 ---Find entries by their words, in all sessions, on all branches, compacted away or not.
 ---
@@ -1729,6 +1745,7 @@ M.methods = {
   sessionClose = "session/close", -- sessiond.CloseParams -> sessiond.CloseResult
   sessionContinue = "session/continue", -- sessiond.ContinueParams -> sessiond.ContinueResult
   sessionList = "session/list", -- sessiond.ListParams -> sessiond.ListResult
+  sessionResolve = "session/resolve", -- sessiond.ResolveParams -> sessiond.ResolveResult
   sessionSearch = "session/search", -- sessiond.SearchParams -> sessiond.SearchResult
   sessionInfo = "session/info", -- sessiond.InfoParams -> sessiond.SessionResult
   sessionStats = "session/stats", -- sessiond.StatsParams -> sessiond.StatsResult
@@ -1807,7 +1824,7 @@ M.error_codes = {
   notInitialized = -32002, -- An LSP request came before `initialize`. Methods of this document never answer so.
   cancelled = -32800, -- The client cancelled the request with `$/cancelRequest`.
   unauthenticated = 1401, -- A client came over TCP and did not show the token in its first message. The connection is closed.
-  sessionNotFound = 1404, -- No session has this id or path, or the prefix fits none or several.
+  sessionNotFound = 1404, -- No session has this id or path.
   entryNotFound = 1404, -- The session has no entry with this id.
   blobNotFound = 1404, -- No blob has this hash.
   leafConflict = 1409, -- The leaf is not `expectedLeaf`: somebody appended or branched in between. Nothing was written.
