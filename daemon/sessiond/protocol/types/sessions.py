@@ -2,9 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from sessiond.protocol.types.shared import (
     CommandId,
