@@ -14,7 +14,7 @@ from sessiond.session.agent_message import read_message
 from sessiond.session.context import Context, build_context
 from sessiond.session.files import FileOperations, Files
 from sessiond.session.rendering import render
-from sessiond.session.steps import Read, Steps
+from sessiond.session.steps import ROWS_A_STEP, Read, Steps
 from sessiond.session.stretch import Stretch, first_kept, stretch_of
 from sessiond.session.tree import NONE, Tree
 
@@ -97,15 +97,19 @@ def prepare(
     material = prompts.Material(history, files.operations(), beginning, previous)
     prompt = yield from prompts.compaction_prompt(material, instructions)
     yield
-    in_force = system.in_force(_system_messages(stretch, said_first))
+    in_force = system.in_force((yield from _system_messages(stretch, said_first)))
     yield
     kept = sum(piece.tokens for piece in stretch.pieces[cut.at :] if piece.voice != "system")
+    first = first_kept(tree, stretch, cut.at)
+    yield
+    left_ids = yield from _ids(tree, stretch, left)
+    turn_ids = yield from _ids(tree, stretch, turn)
     return Preparation(
         context.leaf_id, needed, counted.tokens,
         tokens_after=kept + (0 if in_force is None else tokens.estimate(in_force)),
-        first_kept_entry_id=first_kept(tree, stretch, cut.at),
-        entries_to_summarize=_ids(tree, stretch, left),
-        turn_prefix=_ids(tree, stretch, turn),
+        first_kept_entry_id=first,
+        entries_to_summarize=left_ids,
+        turn_prefix=turn_ids,
         split_turn=cut.turn is not None,
         previous_summary=previous,
         file_operations=material.files,
@@ -156,16 +160,23 @@ def _rendered(stretch: Stretch, places: range, files: Files) -> Steps[list[str]]
     return parts
 
 
-def _system_messages(stretch: Stretch, said_first: list[Raw]) -> list[Raw]:
+def _system_messages(stretch: Stretch, said_first: list[Raw]) -> Steps[list[Raw]]:
     """Of a context, the oldest first; those that a compaction carries come before all others."""
-    said = zip(stretch.said, stretch.pieces, strict=True)
-    later = [message for message, piece in said if message is not None and piece.voice == "system"]
-    return [*said_first[:-1], *later]
+    found = said_first[:-1]
+    for place, (message, piece) in enumerate(zip(stretch.said, stretch.pieces, strict=True)):
+        if message is not None and piece.voice == "system":
+            found.append(message)
+        if place % ROWS_A_STEP == 0:
+            yield
+    return found
 
 
-def _ids(tree: Tree, stretch: Stretch, places: range) -> tuple[str, ...]:
+def _ids(tree: Tree, stretch: Stretch, places: range) -> Steps[tuple[str, ...]]:
     """The entries of the pieces that say something to a summariser."""
-    silent = ("silent", "system")
-    return tuple(
-        tree.id(stretch.rows[place]) or "" for place in places if stretch.pieces[place].voice not in silent
-    )
+    found: list[str] = []
+    for looked_at, place in enumerate(places):
+        if stretch.pieces[place].voice not in ("silent", "system"):
+            found.append(tree.id(stretch.rows[place]) or "")
+        if looked_at % ROWS_A_STEP == 0:
+            yield
+    return tuple(found)

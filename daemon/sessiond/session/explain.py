@@ -58,6 +58,7 @@ def explain(
     path = yield from steps.path(tree, leaf_row)
     selection = yield from select(tree, path, read)
     story = _Story(tree, context, selection, written, prompt_id)
+    yield from story.begin()
     for batch in steps.batches(tree, selection.edits):
         story.edits.update(edit[0] for edit in map(messages.edit_of, read(batch)) if edit is not None)
         yield
@@ -81,15 +82,26 @@ class _Story:
     ) -> None:
         self.edits: set[str] = set()
         self._tree = tree
+        self._context = context
         self._messages = context.messages
         self._selection = selection
         self._written = written
         self._prompt_id = prompt_id
-        self._kept = set(selection.kept)
-        self._chosen = self._kept.union(selection.rest)
+        self._kept: set[int] = set()
+        self._chosen: set[int] = set()
         self._said: dict[str, list[int]] = defaultdict(list)
-        for number, entry_id in enumerate(context.entry_ids):
-            self._said[entry_id].append(number)
+
+    def begin(self) -> Steps[None]:
+        """Take in which rows can speak, and what each has said."""
+        selection, entry_ids = self._selection, self._context.entry_ids
+        self._kept.update(selection.kept)
+        yield
+        self._chosen = self._kept.union(selection.rest)
+        yield
+        for start in range(0, len(entry_ids), steps.ROWS_A_STEP):
+            for number, entry_id in enumerate(entry_ids[start : start + steps.ROWS_A_STEP], start):
+                self._said[entry_id].append(number)
+            yield
 
     def row(self, row: int, entry: bytes) -> Row:
         """The row of one entry of the path."""
