@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sessiond.config import Config
+from sessiond.hub.doctor import logs as doctor_logs
 from sessiond.hub.doctor.examination import examine
 from sessiond.hub.doctor.mending import _MENDS
 from sessiond.hub.doctor.scope import Scope
@@ -347,3 +348,38 @@ def test_a_token_that_others_could_read_is_not_hidden_by_closing_it(home: Path) 
     token.chmod(0o644)
     [found] = [it.finding for it in examined(home).found if it.path == str(token)]
     assert (found.kind, found.mendable) == ("exposedToken", False)
+
+
+async def test_bytes_that_are_not_utf8_are_found_with_line_and_byte(home: Path) -> None:
+    line = b'{"type":"custom","id":"c","parentId":null,"data":"caf\xe9"}\n'
+    sizes: list[int] = []
+
+    def damage(path: Path) -> None:
+        sizes.append(path.stat().st_size)
+        add(line)(path)
+
+    found, _ = await found_after(home, damage)
+    [told] = _of(found, "invalidUtf8")
+    assert (told["where"]["line"], told["where"]["byteOffset"], told["severity"]) == (4, sizes[0], "warning")
+    assert f"byte {sizes[0] + line.index(b'caf') + 3} " in told["what"]
+
+
+async def test_a_file_that_cannot_be_examined_is_named_and_the_others_are_examined(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(home) as daemon:
+        path = await patient(daemon)
+    other = path.with_name(path.name.replace(SESSION, "doctors-second"))
+    other.write_bytes(path.read_bytes().replace(SESSION.encode(), b"doctors-second") + b"{broken\n")
+    examined = doctor_logs._settled
+
+    def failing(descriptor: int) -> Any:
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
+            raise RuntimeError("a defect")
+        return examined(descriptor)
+
+    monkeypatch.setattr(doctor_logs, "_settled", failing)
+    async with running(home) as daemon:
+        found = (await (await daemon.attach()).call("server/doctor"))["findings"]
+    assert [it["where"]["path"] for it in _of(found, "unreadable")] == [str(path)]
+    assert [it["where"]["path"] for it in _of(found, "damagedLine")] == [str(other)]
