@@ -1,0 +1,70 @@
+"""Large batches are prepared in slices: others are answered meanwhile, and nothing else about them is different."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from sessiond.hub.live import LARGE_BATCH
+from support.daemons import Refused, assistant, running, user
+from support.shared import started
+
+MANY = 5 * LARGE_BATCH
+
+
+@pytest.fixture(autouse=True)
+def one_step_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each slice takes a turn of the event loop of its own, so that all that can come in between does."""
+    monkeypatch.setattr("sessiond.hub.slices.TICK_SECONDS", 0.0)
+
+
+async def test_others_are_answered_while_a_large_batch_is_prepared(tmp_path: Path, cwd: str) -> None:
+    async with running(tmp_path) as daemon:
+        peer, session_id = await started(daemon, cwd)
+        other = await daemon.attach()
+        done: list[str] = []
+        large = asyncio.ensure_future(peer.append(session_id, *(user(str(it)) for it in range(MANY))))
+        large.add_done_callback(lambda _: done.append("large"))
+        await asyncio.sleep(0)
+        for _ in range(3):
+            await other.call("session/info", sessionId=session_id)
+            done.append("small")
+        await large
+        assert done == ["small", "small", "small", "large"]
+
+
+async def test_what_is_appended_behind_a_large_batch_stands_behind_it(tmp_path: Path, cwd: str) -> None:
+    async with running(tmp_path) as daemon:
+        peer, session_id = await started(daemon, cwd)
+        drafts = [user("first")], [user(f"{it}") for it in range(MANY)], [assistant("last")]
+        first, large, last = await asyncio.gather(*(peer.append(session_id, *it) for it in drafts))
+        assert (first["seq"], large["seq"], last["seq"]) == (1, MANY + 1, MANY + 2)
+        assert [it["seq"] for it in large["entries"]] == list(range(2, MANY + 2))
+        path = await peer.call("session/path", sessionId=session_id, limit=10_000)
+        ids = [it["id"] for it in path["entries"]]
+        assert ids == [it["id"] for result in (first, large, last) for it in result["entries"]]
+        assert [it["parentId"] for it in path["entries"]] == [None, *ids[:-1]]
+
+
+async def test_a_large_batch_that_is_sent_again_is_stored_once(tmp_path: Path, cwd: str) -> None:
+    async with running(tmp_path) as daemon:
+        peer, session_id = await started(daemon, cwd)
+        drafts = [user(str(it)) | {"id": f"entry-{it}"} for it in range(MANY)]
+        results = await asyncio.gather(*(peer.append(session_id, *drafts) for _ in range(2)))
+        assert [{it["status"] for it in result["entries"]} for result in results] == [
+            {"created"},
+            {"duplicate"},
+        ]
+        assert (await peer.call("session/info", sessionId=session_id))["session"]["entryCount"] == MANY
+
+
+async def test_one_bad_draft_keeps_a_large_batch_out_and_nothing_else(tmp_path: Path, cwd: str) -> None:
+    async with running(tmp_path) as daemon:
+        peer, session_id = await started(daemon, cwd)
+        drafts = [*(user(str(it)) for it in range(MANY)), {"type": "message"}]
+        large = asyncio.ensure_future(peer.append(session_id, *drafts))
+        small = asyncio.ensure_future(peer.append(session_id, user("x")))
+        with pytest.raises(Refused) as refused:
+            await large
+        assert refused.value.kind == "invalidEntry"
+        assert (await small)["seq"] == 1
