@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 from lsprotocol import types
+from msgspec import UNSET
 
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.live import LiveSession
@@ -93,7 +94,7 @@ class _Commands:
         header = source.tree.header
         cwd = None if header is not None and header.cwd.startswith("/") else str(Path(source.log.ref).parent)
         params = t.ForkParams(
-            session_id=source.session_id, leaf_id=about.entry_id, cwd=cwd, title=about.title
+            session_id=source.session_id, leaf_id=about.entry_id or UNSET, cwd=cwd, title=about.title
         )
         # As `session/fork`, but it does not subscribe: an editor could make nothing of our notifications.
         live = await editor.hub.fork(source, params)()
@@ -143,7 +144,7 @@ class _Commands:
         live = await self._session(about)
         params = t.ExportParams(
             session_id=live.session_id, format=about.format,
-            leaf_id=about.entry_id, path=about.output or self._place(live, about.format),
+            leaf_id=about.entry_id or UNSET, path=about.output or self._place(live, about.format),
             overwrite=about.output is None,
         )  # fmt: skip
         exported = await self._editor.ask(m.EXPORT, params)
