@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.hub.child_process import ChildFailed, run_in_child_process
+from sessiond.hub.child_process import ChildFailed, ChildNotStarted, run_in_child_process
 from sessiond.hub.export_conversion import Conversion, blocks_of, convert
 from sessiond.hub.redaction.provider_keys import ProviderKeys
 from sessiond.session.dialects.exported import Whole
+from support.daemons import running, user
+from support.shared import started
 from support.waiting import until
 
 
@@ -26,6 +28,21 @@ async def test_what_the_function_raises_is_raised_here() -> None:
 async def test_a_process_that_ends_without_a_result_is_an_error() -> None:
     with pytest.raises(ChildFailed):
         await run_in_child_process(os._exit, 3)
+
+
+async def test_an_export_needs_no_process_where_the_system_allows_none(
+    tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as daemon:
+        peer, session_id = await started(daemon, cwd)
+        await peer.append(session_id, *(user("x" * 10_000) for _ in range(100)))
+        texts = [await peer.call("session/export", sessionId=session_id, format="jsonl")]
+        monkeypatch.setattr("sessiond.hub.child_process._COMMAND", ("/nowhere/python",))
+        with pytest.raises(ChildNotStarted):
+            await run_in_child_process(os.getpid)
+        texts.append(await peer.call("session/export", sessionId=session_id, format="jsonl"))
+        assert texts[0] == texts[1]
+        assert texts[0]["entries"] == 100
 
 
 async def test_cancelling_ends_the_process(tmp_path: Path) -> None:

@@ -26,10 +26,15 @@ class ChildFailed(RuntimeError):
     """A process that was started for a long computation ended without a result."""
 
 
+class ChildNotStarted(ChildFailed):
+    """The system allows no process for a long computation: there are too many, or too little memory."""
+
+
 async def run_in_child_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function of a module in a new process, and return its result or raise what it raises.
 
-    Arguments, results and exceptions are pickled. Cancelling ends the process. Raises `ChildFailed`, `OSError`.
+    Arguments, results and exceptions are pickled. Cancelling ends the process. Raises `ChildFailed`, and of its kinds
+    `ChildNotStarted` when nothing was done.
     """
     process = await asyncio.to_thread(_started)
     talking = asyncio.ensure_future(asyncio.to_thread(_exchange, process, (function, args, kwargs)))
@@ -46,9 +51,12 @@ async def run_in_child_process(function: Callable[P, R], *args: P.args, **kwargs
 
 
 def _started() -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/"
-    )
+    try:
+        return subprocess.Popen(
+            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/"
+        )
+    except OSError as error:
+        raise ChildNotStarted(f"No process could be started: {error}") from error
 
 
 def _exchange(process: "subprocess.Popen[bytes]", work: object) -> tuple[bool, Any]:

@@ -6,6 +6,7 @@ the file is written in a thread. The log is only read.
 
 import asyncio
 import errno
+import logging
 import os
 import secrets
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from msgspec import UNSET
 
 from sessiond.hub import placing
 from sessiond.hub.blobs import SessionBlobs
-from sessiond.hub.child_process import run_in_child_process
+from sessiond.hub.child_process import ChildNotStarted, run_in_child_process
 from sessiond.hub.errors import InvalidRequest, TooLarge
 from sessiond.hub.export_conversion import Conversion, Converted, blocks_of, convert
 from sessiond.hub.live import LiveSession
@@ -33,6 +34,8 @@ from sessiond.session.steps import Steps
 from sessiond.store.base import StorageFailed, Store
 from sessiond.store.files.folders import new_file, sync_folder
 from sessiond.store.files.syscalls import Syscalls
+
+log = logging.getLogger(__name__)
 
 MAX_INLINE: Final = 16 * 1024 * 1024
 """Bytes of a text in an answer; a larger export needs a path."""
@@ -83,11 +86,18 @@ class Exports:
             _described, about, found, params, live.blobs, target, state, self._keys
         )
         del found
-        if sum(map(len, work.blocks)) > SMALL_BYTES:
-            converted = await run_in_child_process(convert, work)
-        else:
-            converted = await asyncio.to_thread(convert, work)
+        converted = await _converted(work)
         return await asyncio.to_thread(_written, converted, missing, params, target)
+
+
+async def _converted(work: Conversion) -> Converted:
+    """Convert what is much in a process of its own, and in a thread where the system allows no process."""
+    if sum(map(len, work.blocks)) > SMALL_BYTES:
+        try:
+            return await run_in_child_process(convert, work)
+        except ChildNotStarted as error:
+            log.warning("an export slows down other requests: %s", error)
+    return await asyncio.to_thread(convert, work)
 
 
 def _about(live: LiveSession, moment: Moment) -> Whole:
