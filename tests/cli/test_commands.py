@@ -190,6 +190,17 @@ def test_refusals_and_mistakes_have_their_exit_codes(shell: Shell, words: tuple[
     assert "Traceback" not in ran.err
 
 
+def test_a_whole_fork_has_all_branches(shell: Shell) -> None:
+    session, question, _ = told(shell)
+    shell("label", session, question, "here")
+    shell("branch", session, question)
+    shell("append", session, "--user", "another way")
+    [forked] = shell("fork", session, "--whole").lines
+    source, copy = (shell("tree", name, "--filter", "all", "--json").json for name in (session, forked))
+    assert (copy["nodes"], copy["leafId"]) == (source["nodes"], source["leafId"])
+    assert shell.run("fork", session, "--whole", "--at", question).code == 2
+
+
 def test_a_beginning_that_several_ids_have_is_refused_with_them(shell: Shell) -> None:
     for end in ("one", "two"):
         shell("new", "--id", f"twins-{end}")

@@ -214,6 +214,99 @@ async def test_appends_go_on_while_a_long_session_is_forked(memory: Running, cwd
     assert results[-1]["seq"] == 10_020
 
 
+async def test_a_whole_fork_has_every_branch_label_and_title_and_the_leaf(daemon: Running, cwd: str) -> None:
+    peer, session_id = await talk(daemon, cwd)
+    await peer.call("session/label", sessionId=session_id, targetId="a3", label="there")
+    await peer.call("session/label", sessionId=session_id, targetId="q2", label="here")
+    await peer.call("session/rename", sessionId=session_id, title="Parser")
+    await peer.call("session/tag", sessionId=session_id, add=["bug"])
+    await peer.call("session/branch", sessionId=session_id, targetId="a1")
+    source = (await peer.call("session/info", sessionId=session_id))["session"]
+    before = lines_of(source["path"])[1:]
+    forked = (await peer.call("session/fork", sessionId=session_id, whole=True))["session"]
+    assert forked["sessionId"] != session_id
+    assert forked["parentSession"] == source["path"]
+    for name in (
+        "leafId",
+        "seq",
+        "title",
+        "tags",
+        "cwd",
+        "messageCount",
+        "entryCount",
+        "firstPrompt",
+        "draft",
+    ):
+        assert forked[name] == source[name], name
+    assert lines_of(forked["path"])[1:] == before
+    for filter_ in ("all", "default", "labeled-only"):
+        assert await tree(peer, forked["sessionId"], filter=filter_) == await tree(
+            peer, session_id, filter=filter_
+        )
+    context = await peer.call("session/context", sessionId=session_id)
+    assert await peer.call("session/context", sessionId=forked["sessionId"]) == context
+    await peer.append(forked["sessionId"], user("on", id="only-in-the-fork"))
+    assert lines_of(source["path"])[1:] == before
+
+
+async def test_a_whole_fork_may_have_another_folder_and_title(daemon: Running, cwd: str) -> None:
+    peer, session_id = await talk(daemon, cwd)
+    params = {"whole": True, "cwd": cwd + "-fork", "title": "Another"}
+    forked = (await peer.call("session/fork", sessionId=session_id, **params))["session"]
+    assert (forked["cwd"], forked["title"]) == (cwd + "-fork", "Another")
+    source = [node["id"] for node in await tree(peer, session_id)]
+    assert [node["id"] for node in await tree(peer, forked["sessionId"])] == source
+
+
+@pytest.mark.parametrize("more", [{"leafId": "a1"}, {"leafId": None}, {"position": "before"}])
+async def test_a_whole_fork_goes_with_no_place(memory: Running, cwd: str, more: dict[str, Any]) -> None:
+    peer, session_id = await talk(memory, cwd)
+    refused = await refusal(peer.call("session/fork", sessionId=session_id, whole=True, **more))
+    assert refused.kind == "invalidParams"
+    assert "whole" in refused.message
+
+
+async def test_a_whole_fork_of_a_file_elsewhere_leaves_out_what_is_no_entry(
+    daemon: Running, tmp_path: Path, cwd: str
+) -> None:
+    lines = [
+        logs.header(id="elsewhere-" + cwd.rpartition("/")[2], cwd=cwd), logs.user("one", id="u1", parent=None),
+        logs.assistant("two", id="u2", parent="u1"), logs.user("other", id="u3", parent="u1"),
+    ]  # fmt: skip
+    file = tmp_path / "elsewhere.jsonl"
+    file.write_bytes(logs.log(*lines[:2]) + b"{broken\n" + logs.log(*lines[2:]))
+    before = file.read_bytes()
+    peer = await daemon.attach()
+    answer = await peer.call("session/fork", path=str(file), whole=True)
+    assert answer["problems"] == []
+    assert [it["id"] for it in lines_of(answer["session"]["path"])[1:]] == ["u1", "u2", "u3"]
+    assert answer["session"]["leafId"] == "u3"
+    assert file.read_bytes() == before
+
+
+async def test_a_whole_fork_has_its_blobs_also_in_memory(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd, ephemeral=True)
+    await peer.append(session_id, user("x" * 600_000, id="big"), assistant("ok"))
+    forked = (await peer.call("session/fork", sessionId=session_id, whole=True))["session"]
+    page = await peer.call("session/entries", sessionId=forked["sessionId"], ids=["big"], resolveBlobs=True)
+    assert page["entries"][0]["message"]["content"] == "x" * 600_000
+    assert page.get("missingBlobs", []) == []
+
+
+async def test_others_are_answered_while_a_long_session_is_copied_whole(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    for _ in range(4):
+        await peer.append(session_id, *(user("x" * 200) for _ in range(2500)))
+    other = await memory.attach()
+    forking = asyncio.ensure_future(peer.call("session/fork", sessionId=session_id, whole=True))
+    answered = 0
+    while not forking.done():
+        await other.call("server/status")
+        answered += 1
+    assert answered > 5
+    assert (await forking)["session"]["entryCount"] == 10_000
+
+
 # --- labels, titles, tags ----------------------------------------------------------------------------------
 
 

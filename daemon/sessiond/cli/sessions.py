@@ -110,6 +110,10 @@ def fork(given: Given) -> int:
     at, before = given.text("at"), given.text("before")
     if at and before:
         raise Usage("--at and --before cannot both be given")
+    if given.flag("whole"):
+        if at or before:
+            raise Usage("--whole and --at or --before cannot both be given")
+        params["whole"] = True
     if entry := at or before:
         params["leafId"] = entry
     if before:

@@ -142,12 +142,13 @@ VERBS: dict[str, Verb] = {
         ("sessiond branch 4f0c21aa --dry-run", "sessiond branch 4f0c21aa --summarize"),
     ),
     "fork": Verb(
-        "Cut a path into a new session and print its id",
+        "Copy a path, or the whole tree, into a new session and print its id",
         "sessions:fork",
         ("[ID]",),
         (
             Option("at", "ENTRY", "up to and with this entry (default: the leaf)"),
             Option("before", "ENTRY", "up to this entry, without it"),
+            Option("whole", "", "all branches and labels, instead of one path"),
             Option("cwd", "DIR", "the folder of the new session"),
             Option("title", "TEXT", "what lists call it"),
             JSON,

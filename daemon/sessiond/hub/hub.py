@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 import msgspec
+from msgspec import UNSET
 
 from sessiond import config
 from sessiond.hub import catalogue, clock, placing
@@ -183,8 +184,10 @@ class Hub:
     def fork(
         self, source: LiveSession, params: t.ForkParams, command: Command | None = None
     ) -> Callable[[], Awaitable[LiveSession]]:
-        """Return what makes a new session from a path of `source` as it is now. Raises `EntryNotFound`."""
+        """Return what makes a new session from `source` as it is now. Raises `EntryNotFound`, `InvalidRequest`."""
         self.refuse_when_draining()
+        if params.whole and (params.leaf_id is not UNSET or params.position != "at"):
+            raise InvalidRequest("whole copies all branches, so it goes with neither leafId nor position")
         tree = source.tree
         row = source.row_at(params.leaf_id)
         if params.position == "before" and row != NONE:
@@ -198,25 +201,36 @@ class Hub:
             sessiond_command=None if command is None else command.of_header(),
         )  # fmt: skip
         refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
+        first = with_room(msgspec.json.encode(header))
+
+        def new_id() -> str:
+            return placing.free_id(tree)
+
+        if params.whole:
+            title = fork.Title(params.title, now) if params.title else None
+            cut = fork.copied_lines(tree, source.read_rows, header=first, new_id=new_id, title=title)
+            return partial(self._forked, source, None, header, cut)
         cut = fork.fork_lines(
-            tree, row, source.read_rows, header=with_room(msgspec.json.encode(header)),
-            new_id=lambda: placing.free_id(tree),
+            tree, row, source.read_rows, header=first, new_id=new_id,
             title=fork.Title(header.title, now) if header.title else None,
             is_new_title=bool(params.title),
         )  # fmt: skip
         return partial(self._forked, source, row, header, cut)
 
     async def _forked(
-        self, source: LiveSession, row: int, header: entries.Header, cut: steps.Steps[list[bytes]]
+        self, source: LiveSession, row: int | None, header: entries.Header, cut: steps.Steps[list[bytes]]
     ) -> LiveSession:
-        """Store the lines that were cut out of `source` on the way to a row."""
+        """Store the lines that were taken from `source`: of the path to a row, or of all of it."""
         tree, session_id = source.tree, header.id
         forked = await source.drive(cut)
-        lines = b"".join(placing.ended(forked))
+        lines = await asyncio.to_thread(lambda: b"".join(placing.ended(forked)))
         store = self._memory if source.ephemeral else self._files
         await source.blobs.carry(forked, store.blobs)
-        path = await source.drive(steps.path(tree, row))
-        has_assistant = any(tree.role(step) == ASSISTANT for step in path)
+        if row is None:
+            has_assistant = tree.has_assistant()
+        else:
+            path = await source.drive(steps.path(tree, row))
+            has_assistant = any(tree.role(step) == ASSISTANT for step in path)
         make = partial(
             store.create, session_id, cwd=header.cwd, timestamp=header.timestamp, lines=lines,
             draft=not has_assistant,

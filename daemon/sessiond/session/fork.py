@@ -1,6 +1,6 @@
-"""The lines of a new session that is cut from a path of another one.
+"""The lines of a new session that is cut from a path of another one, or copied from all of it.
 
-Labels are taken out of the path and written anew at its end; what hung on one hangs on the entry before it.
+In a path, labels are taken out of the path and written anew at its end; what hung on one hangs on the entry before it.
 Moves of the leaf are left behind. All other lines stay byte for byte, but for a parent that was taken out
 (seed: oh-my-pi storage; fact: pi-omp §2.13).
 """
@@ -81,6 +81,36 @@ def _fork_lines(
         written.append(title_line(title, title_id, last_id))
         last_id = title_id
     written += yield from _labels(labels, kept_ids, last_id, read, new_id)
+    return written
+
+
+def copied_lines(
+    tree: Tree, read: Read, *, header: bytes, new_id: Callable[[], str], title: Title | None = None
+) -> Steps[list[bytes]]:
+    """Complete lines: the given header, and every entry of the session as it is at the time of the call.
+
+    The entries keep their ids, their order and their bytes, labels and moves of the leaf included, so that the copy
+    has the same tree and the same leaf. Lines that are no entries are left out. `title` is set by an entry at the leaf.
+    """
+    return _copied_lines(tree, tree.committed, tree.leaf_id, read, header, new_id, title)
+
+
+def _copied_lines(
+    tree: Tree, count: int, leaf_id: str | None, read: Read, header: bytes, new_id: Callable[[], str],
+    title: Title | None,
+) -> Steps[list[bytes]]:  # fmt: skip
+    kept: list[int] = []
+    for row in range(count):
+        if tree.is_entry(row):
+            kept.append(row)
+        if row % steps.ROWS_A_STEP == 0:
+            yield
+    written = [header.rstrip(b"\r\n") + b"\n"]
+    for batch in steps.batches(tree, kept):
+        written += [entry + b"\n" for entry in read(batch)]
+        yield
+    if title is not None:
+        written.append(title_line(title, new_id(), leaf_id))
     return written
 
 

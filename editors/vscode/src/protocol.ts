@@ -1079,7 +1079,9 @@ export interface BranchResult {
 /**
  * Cut the path to an entry into a new session, labels rebuilt, and open that.
  *
- * `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
+ * `position` `before` leaves the entry itself out. With `whole`, which goes with neither, the new session has every
+ * entry and every label of all branches, with the same ids, and the same leaf. The source is not changed;
+ * `parentSession` names it.
  */
 export interface ForkParams {
   /** 1 to 128 characters. */
@@ -1089,6 +1091,8 @@ export interface ForkParams {
   leafId?: string | null;
   /** Default `"at"`. */
   position?: "at" | "before";
+  /** Default `false`. */
+  whole?: boolean;
   cwd?: string | null;
   title?: string | null;
   /** 1 to 128 characters matching `^[^\x00]+$`. */
@@ -2637,7 +2641,9 @@ export interface Requests {
   /**
    * Cut the path to an entry into a new session, labels rebuilt, and open that.
    *
-   * `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
+   * `position` `before` leaves the entry itself out. With `whole`, which goes with neither, the new session has every
+   * entry and every label of all branches, with the same ids, and the same leaf. The source is not changed;
+   * `parentSession` names it.
    */
   "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
   /**

@@ -119,11 +119,18 @@ class SessionMethods(Methods):
         path: str | None = None,
         leaf_id: str | UnsetType | None = UNSET,
         position: Literal["at", "before"] = "at",
+        whole: bool = False,
         cwd: str | None = None,
         title: str | None = None,
     ) -> t.SessionResult:
         params = t.ForkParams(
-            session_id=session_id, path=path, leaf_id=leaf_id, position=position, cwd=cwd, title=title
+            session_id=session_id,
+            path=path,
+            leaf_id=leaf_id,
+            position=position,
+            whole=whole,
+            cwd=cwd,
+            title=title,
         )
         return await self.call(m.FORK, params)
 

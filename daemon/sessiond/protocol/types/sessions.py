@@ -200,13 +200,16 @@ class ResolveResult(Wire, frozen=True):
 class ForkParams(Params, frozen=True):
     """Cut the path to an entry into a new session, labels rebuilt, and open that.
 
-    `position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
+    `position` `before` leaves the entry itself out. With `whole`, which goes with neither, the new session has every
+    entry and every label of all branches, with the same ids, and the same leaf. The source is not changed;
+    `parentSession` names it.
     """
 
     session_id: SessionId | None = None
     path: str | None = None
     leaf_id: EntryId | UnsetType | None = UNSET
     position: Literal["at", "before"] = "at"
+    whole: bool = False
     cwd: str | None = None
     title: str | None = None
     command_id: CommandId | None = None

@@ -69,6 +69,8 @@ class LogIds:
         self._lock = threading.Lock()
         self._fd: int | None = None
         self._records: dict[bytes, _Record] | None = None
+        self._free: list[int] = []  # slots of records that were dropped
+        self._slots = 0
 
     def identify(self, name: str, fd: int) -> "LogId":
         """The id of the log called `name` that is open as `fd`. May read the whole file."""
@@ -97,7 +99,8 @@ class LogIds:
         """Drop a record that is not true any more."""
         with self._lock:
             if self._records is not None and (record := self._records.get(key)) is not None:
-                self._records[key] = record._replace(log_id=bytes(16), covered=Covered())
+                del self._records[key]
+                self._free.append(record.slot)
                 self._write(record.slot, bytes(_RECORD.size))
 
     def close(self) -> None:
@@ -118,8 +121,7 @@ class LogIds:
         with self._lock:
             if self._records is None:
                 self._records = self._load()
-            found = self._records.get(key)
-            return found if found is not None and found.log_id != bytes(16) else None
+            return self._records.get(key)
 
     def _load(self) -> dict[bytes, _Record]:
         try:
@@ -134,6 +136,10 @@ class LogIds:
             if _counts(head):
                 whole = os.pread(fd, _RECORD.size * MOST_RECORDS, _HEAD.size)
                 records = _unpacked(whole)
+                self._slots = len(whole) // _RECORD.size
+                self._free = sorted(
+                    {*range(self._slots)} - {it.slot for it in records.values()}, reverse=True
+                )
             else:
                 os.ftruncate(fd, 0)
             os.pwrite(fd, _HEAD.pack(_MAGIC, _boot(), False), 0)
@@ -149,8 +155,11 @@ class LogIds:
 
     def _free_slot(self) -> int:
         assert self._records is not None
-        if len(self._records) < MOST_RECORDS:
-            return len(self._records)
+        if self._free:
+            return self._free.pop()
+        if self._slots < MOST_RECORDS:
+            self._slots += 1
+            return self._slots - 1
         oldest = min(self._records, key=lambda key: self._records[key].used_ns)  # type: ignore[index]
         return self._records.pop(oldest).slot
 
@@ -291,13 +300,13 @@ def _packed(key: bytes, record: _Record) -> bytes:
 
 
 def _unpacked(whole: bytes) -> dict[bytes, _Record]:
-    """The records by their keys. What is damaged keeps its slot and matches nothing."""
+    """The records by their keys, without those that are damaged or were dropped."""
     found: dict[bytes, _Record] = {}
     for slot in range(len(whole) // _RECORD.size):
         body = whole[slot * _RECORD.size : (slot + 1) * _RECORD.size]
         key, log_id, size, crc, adler, *status, used_ns, check = _RECORD.unpack(body)
         if check != zlib.crc32(body[:-8]):
-            key, log_id = b"slot %d" % slot, bytes(16)
+            continue
         device, inode, modified, changed = status
         found[key] = _Record(
             slot, log_id, Covered(size, crc, adler), (device, inode, modified, changed), used_ns

@@ -726,12 +726,15 @@
 
 ---Cut the path to an entry into a new session, labels rebuilt, and open that.
 ---
----`position` `before` leaves the entry itself out. The source is not changed; `parentSession` names it.
+---`position` `before` leaves the entry itself out. With `whole`, which goes with neither, the new session has every
+---entry and every label of all branches, with the same ids, and the same leaf. The source is not changed;
+---`parentSession` names it.
 ---@class (exact) sessiond.ForkParams
 ---@field sessionId? string 1 to 128 characters.
 ---@field path? string
 ---@field leafId? string|vim.NIL 1 to 64 characters.
 ---@field position? "at"|"before" Default `"at"`.
+---@field whole? boolean Default `false`.
 ---@field cwd? string
 ---@field title? string
 ---@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
