@@ -62,17 +62,20 @@ def append_pieces(
         OSError: As `write` does.
 
     """
-    view = memoryview(data)
-    while view:
-        count = write(fd, view)
+    rest: bytes | memoryview = data
+    while rest:
+        count = write(fd, rest)
         end = os.lseek(fd, 0, os.SEEK_CUR)  # O_APPEND leaves it behind our last byte
-        pieces.append(Piece(end - count, data if count == len(data) else bytes(view[:count])))
-        view = view[count:]
+        if count == len(data):
+            pieces.append(Piece(end - count, data))
+            return
+        pieces.append(Piece(end - count, bytes(rest[:count])))
+        rest = memoryview(rest)[count:]
 
 
 def is_one_piece(pieces: Sequence[Piece]) -> bool:
     """Whether nothing lies between the pieces."""
-    return all(pieces[at].end == pieces[at + 1].offset for at in range(len(pieces) - 1))
+    return len(pieces) == 1 or all(pieces[at].end == pieces[at + 1].offset for at in range(len(pieces) - 1))
 
 
 def blank_out(fd: int, piece: Piece, overwrite: Callable[[int, bytes, int], int]) -> Piece:
