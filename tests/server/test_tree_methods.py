@@ -486,7 +486,8 @@ async def test_a_context_is_that_of_any_leaf(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
     await peer.append(session_id, {"type": "model_change", "model": "anthropic/claude-x", "id": "m"})
     for leaf, ids in (("a2", ["q1", "a1", "q2", "a2"]), ("q1", ["q1"]), (None, ["q1", "a1", "q3", "a3"])):
-        seen = await peer.call("session/context", sessionId=session_id, leafId=leaf)
+        at = {} if leaf is None else {"leafId": leaf}
+        seen = await peer.call("session/context", sessionId=session_id, **at)
         assert seen["entryIds"] == ids
         assert [message["role"] for message in seen["messages"]] == ["user", "assistant"] * (
             len(ids) // 2

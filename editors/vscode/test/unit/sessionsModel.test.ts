@@ -43,6 +43,7 @@ function daemon(sessions: ListedSession[]): { ask: (params: ListParams) => Promi
       total: all.length,
       nextCursor: start + 2 < all.length ? String(start + 2) : null,
       previousCursor: null,
+      problems: [],
     });
   };
   return { ask, asked };
