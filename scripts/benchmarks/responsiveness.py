@@ -60,7 +60,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
                 with _phase(name, phases):
                     _one(daemon, kind)
             with _phase("all of them together", phases):
-                _together(daemon, list(kinds.values()), 1 if quick else 2)
+                _together(daemon, list(kinds.values()))
         return [row for phase in phases for row in _rows(phase, taken, read_report(report))]
 
 
@@ -72,14 +72,13 @@ def _one(daemon: Daemon, heavy: Heavy) -> None:
         asker.close()
 
 
-def _together(daemon: Daemon, kinds: Sequence[Heavy], rounds: int) -> None:
+def _together(daemon: Daemon, kinds: Sequence[Heavy]) -> None:
     """Each kind on a connection of its own, all at once."""
     failures: list[BaseException] = []
 
     def run(heavy: Heavy) -> None:
         try:
-            for _ in range(rounds):
-                _one(daemon, heavy)
+            _one(daemon, heavy)
         except BaseException as error:  # noqa: BLE001 - raised in the main thread
             failures.append(error)
 
