@@ -65,13 +65,18 @@ class Peer(Handler):
 
     async def call(self, method: str, **params: Any) -> Any:
         """The result of a request, its params as keywords. Raises `Refused`, `ConnectionClosed`."""
-        request_id = f"call-{len(self._calls)}"
-        answer = self._calls[request_id] = asyncio.get_running_loop().create_future()
-        self.connection.send_body(encode_request(request_id, method, params))
+        answer = self.send(method, **params)
         if self.is_closed.is_set():
             raise ConnectionClosed
         async with asyncio.timeout(BOUND):
             return await answer
+
+    def send(self, method: str, **params: Any) -> "asyncio.Future[Any]":
+        """Send a request now; its answer comes when it does."""
+        request_id = f"call-{len(self._calls)}"
+        answer = self._calls[request_id] = asyncio.get_running_loop().create_future()
+        self.connection.send_body(encode_request(request_id, method, params))
+        return answer
 
     @property
     def last_id(self) -> str:
