@@ -25,6 +25,7 @@ NAMES = (
     "environments",
     "disk",
     "load",
+    "order",
     "soak",
     "fuzz",
     "clock",

@@ -119,7 +119,7 @@ class Plan:
 
     def _on(self, session: Session) -> dict[str, Any]:
         """How a request names the session: now and then by the beginning of its id, which no other has."""
-        return {"sessionId": session.id if self._chance.random() < 0.9 else session.id[:-1]}
+        return {"sessionId": session.id if self._chance.random() < 0.98 else session.id[:-1]}
 
     # --- writes ----------------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class Plan:
             names.append(f"m{self._entries}")
             answers = self._chance.random() < 0.3
             session.has_answer = session.has_answer or (answers and not session.gone)
-            text = "x" * self._chance.choice((1, 40, 3_000))
+            text = "x" * self._chance.choice((1, 40, 300))
             said = {"role": "assistant", "content": [{"type": "text", "text": text}], "provider": "x",
                     "model": "y", "stopReason": "stop"}  # fmt: skip
             entries.append({
@@ -207,7 +207,7 @@ class Plan:
         if self._chance.random() < 0.7:
             return self._append(session)
         gone, session.gone = session.gone, True
-        check = _kind("sessionTrashed") if gone else _is(lambda it: it["sessionId"], session.id)
+        check = _is(lambda it: (it["sessionId"], it.get("duplicate", False)), (session.id, gone))
         return Step("session/delete", self._on(session), check)
 
     def _close(self, session: Session) -> Step:
