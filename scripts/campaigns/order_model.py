@@ -118,8 +118,7 @@ class Plan:
         return step
 
     def _on(self, session: Session) -> dict[str, Any]:
-        """How a request names the session: now and then by the beginning of its id, which no other has."""
-        return {"sessionId": session.id if self._chance.random() < 0.98 else session.id[:-1]}
+        return {"sessionId": session.id}
 
     # --- writes ----------------------------------------------------------------------------------------
 

@@ -70,8 +70,6 @@ class Order:
             return None
         queue = self._queues.get(name)
         if queue is None:
-            if self._queues and self._has_kin(name):
-                return None
             queue = self._queues[name] = SessionQueue(name)
         elif queue.waiting or queue.changing or queue.beginning:
             return None
@@ -117,9 +115,6 @@ class Order:
                 self._survey(ticket)
             else:
                 self._start(ticket)  # nothing that follows can name its session
-        elif ticket.name not in self._queues and self._has_kin(ticket.name):
-            self._naming = ticket
-            self._spawn(self._wait_for_kin(ticket))
         else:
             self._line_up(ticket)
 
@@ -232,22 +227,12 @@ class Order:
 
     # --- sessions that are not named by their id ---------------------------------------------------------
 
-    def _has_kin(self, name: str) -> bool:
-        """Whether something is under way for what may be the same session by a longer or shorter name."""
-        return any(it.startswith(name) or name.startswith(it) for it in self._queues)
-
     async def _name(self, ticket: Ticket, path: str) -> None:
         """Find out which session lies at a path; if none does, look again after what is under way has ended."""
         ticket.name = await self._identify(path)
         if ticket.name is None and not self._is_idle_but_for_naming():
             await self._idle()
             ticket.name = await self._identify(path)
-        if ticket.name is not None and ticket.name not in self._queues and self._has_kin(ticket.name):
-            await self._idle()
-        self._named(ticket)
-
-    async def _wait_for_kin(self, ticket: Ticket) -> None:
-        await self._idle()
         self._named(ticket)
 
     def _named(self, ticket: Ticket) -> None:

@@ -30,7 +30,7 @@ class Ticket:
 
     Args:
         effect: When the request takes effect.
-        name: The session as the request names it: an id or the beginning of one. None: not by an id.
+        name: The id of the session, as the request names it. None: it names none.
         path: The session's file, when the request names that instead.
         start: Called once with the ticket, when the request may start. It must not raise.
 
