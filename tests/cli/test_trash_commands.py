@@ -34,6 +34,17 @@ def test_deleted_sessions_are_in_the_trash_until_they_are_restored(shell: Shell,
     assert len(shell("trash").lines) == 1
 
 
+def test_the_beginning_of_an_id_means_the_only_session_in_the_trash_that_has_it(shell: Shell) -> None:
+    for name in ("atlas-one", "atlas-two"):
+        shell("new", "--id", name)
+        shell("delete", name)
+    ambiguous = shell.run("restore", "atlas")
+    assert ambiguous.code == 2
+    assert "session id 'atlas' is ambiguous: atlas-one, atlas-two" in ambiguous.err
+    assert shell("purge", "atlas-o", "--really").lines[0].startswith("atlas-on")
+    assert shell("restore", "atlas").lines == ["atlas-two"]
+
+
 def test_a_file_is_named_by_its_path(shell: Shell) -> None:
     session = talked(shell, "Plans")
     path = shell("show", session, "--json").json["session"]["path"]
@@ -64,7 +75,11 @@ def test_a_deleted_session_is_refused_with_the_way_back(shell: Shell) -> None:
 def test_a_session_moves_to_another_folder(shell: Shell) -> None:
     session = talked(shell, "Plans")
     ran = shell("move", session, "--cwd", "/elsewhere")
-    assert (ran.lines, ran.err) == ([session], "Belongs to /elsewhere now\n")
+    assert ran.lines == [session]
+    assert ran.err.splitlines() == [
+        "sessiond: warning: there is no folder /elsewhere",
+        "Belongs to /elsewhere now",
+    ]
     assert [it.split()[0] for it in shell("list", "--cwd", "/elsewhere").lines] == [session[:8]]
     assert shell("move", session, "--json").json["session"]["cwd"] == str(shell.folder)
 

@@ -192,6 +192,21 @@ async def test_the_trash_is_read_in_pages(memory: Running, cwd: str) -> None:
     assert (await refusal(peer.call("trash/list", cursor="\u00e9"))).kind == "cursorExpired"
 
 
+@pytest.mark.parametrize("method", ["session/restore", "session/purge"])
+async def test_the_beginning_of_an_id_in_the_trash_is_refused_with_the_ids_that_it_may_mean(
+    memory: Running, cwd: str, method: str
+) -> None:
+    peer = await memory.attach()
+    for name in ("atlas-one", "atlas-two"):
+        await peer.call("session/create", cwd=cwd, id=name)
+        await peer.call("session/delete", sessionId=name)
+    refused = await refusal(peer.call(method, sessionId="atlas"))
+    assert refused.kind == "sessionNotFound"
+    assert refused.data["didYouMean"] == ["atlas-one", "atlas-two"]
+    assert (await refusal(peer.call(method, sessionId="atlas-o"))).data["didYouMean"] == ["atlas-one"]
+    assert (await peer.call("trash/list"))["total"] == 2
+
+
 @pytest.mark.parametrize("params", [{}, {"sessionId": "a", "trashed": "b"}])
 async def test_a_restore_names_one_thing(memory: Running, params: dict[str, str]) -> None:
     peer = await memory.attach()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _UUID = 36
 """Characters of an id that the daemon makes: a name of that length is no beginning of one."""
+_SHORTEST = 4
+"""Characters that the beginning of an id has at least."""
 _MOST = 8
 
 
@@ -55,14 +57,34 @@ def whole_id(daemon: Daemon, name: str) -> str:
         return name
     found = daemon.call("session/resolve", {"query": name, "limit": _MOST})
     ids = [str(it["sessionId"]) for it in found["sessions"]]
-    if found["exact"] or not ids:
+    return name if found["exact"] else _only(name, ids, others=found["more"])
+
+
+def whole_id_in_trash(daemon: Daemon, name: str) -> str:
+    """Return the id as `whole_id` does, of a session that is in the trash. Raises `Usage`."""
+    if len(name) >= _UUID or len(name) < _SHORTEST:
         return name
+    ids: dict[str, None] = {}
+    params: dict[str, Any] = {"limit": 1_000}
+    while True:
+        page = daemon.call("trash/list", params)
+        ids |= {
+            str(it["sessionId"]): None for it in page["sessions"] if str(it["sessionId"]).startswith(name)
+        }
+        if (cursor := page.get("nextCursor")) is None:
+            break
+        params["cursor"] = cursor
+    return name if name in ids else _only(name, sorted(ids)[:_MOST], others=len(ids) > _MOST)
+
+
+def _only(name: str, ids: list[str], *, others: bool) -> str:
+    """Return the only one of the ids that begin with `name`; `name` when there is none. Raises `Usage`."""
     if len(ids) > 1:
         from sessiond.text import one_line
 
-        listed = ", ".join(map(one_line, ids)) + (" and others" if found["more"] else "")
+        listed = ", ".join(map(one_line, ids)) + (" and others" if others else "")
         raise Usage(f"session id {one_line(name)!r} is ambiguous: {listed}")
-    return ids[0]
+    return ids[0] if ids else name
 
 
 def where(given: Given) -> str:

@@ -11,7 +11,7 @@ import time
 from sessiond import human
 from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
-from sessiond.cli.chosen import whole_id
+from sessiond.cli.chosen import whole_id, whole_id_in_trash
 from sessiond.cli.columns import aligned
 from sessiond.cli.sessions import short_ids
 from sessiond.cli.style import style_for
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessiond.cli.arguments import Given
+    from sessiond.client.blocking import Daemon
 
 _SPARED = {"open": "it is open", "labelled": "it has labels", "readOnly": "it is read-only"}
 
@@ -49,7 +50,7 @@ def restore(given: Given) -> int:
     names = stdin.ids(given)
     with connect() as daemon:
         for name in names:
-            params = {"trashed" if _is_path(name) else "sessionId": _as_path(name)}
+            params = _in_trash(daemon, name)
             if given.flag("json"):
                 print(daemon.call_text("session/restore", params))
                 continue
@@ -57,6 +58,11 @@ def restore(given: Given) -> int:
             print(one_line(session["sessionId"]))
             print(f"Back at {one_line(session['path'] or 'its place in memory')}", file=sys.stderr)
     return 0
+
+
+def _in_trash(daemon: Daemon, name: str) -> dict[str, Any]:
+    """Return how to name a session of the trash to the daemon: by its path there, or by its whole id."""
+    return {"trashed": _as_path(name)} if _is_path(name) else {"sessionId": whole_id_in_trash(daemon, name)}
 
 
 def trash(given: Given) -> int:
@@ -134,13 +140,12 @@ def purge(given: Given) -> int:
     days = given.number("days")
     if (days is None) is (not given.rest):
         raise Usage("purge takes either IDs or --days N", "sessiond purge --help")
-    asked: list[dict[str, Any]] = [
-        {"trashed" if _is_path(name) else "sessionId": _as_path(name)} for name in stdin.ids(given)
-    ]
-    if days is not None:
-        asked = [{"olderThanSeconds": days * human.DAY}]
+    names = [] if days is not None else stdin.ids(given)
     really = given.flag("really")
     with connect() as daemon:
+        asked: list[dict[str, Any]] = [_in_trash(daemon, name) for name in names]
+        if days is not None:
+            asked = [{"olderThanSeconds": days * human.DAY}]
         for params in asked:
             params["dryRun"] = not really
             if given.flag("json"):

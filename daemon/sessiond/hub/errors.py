@@ -53,11 +53,13 @@ class SessionTrashed(HubError):
 class NotInTrash(HubError):
     """There is no session {ref} in the trash. `sessiond trash` shows what there is."""
 
-    def __init__(self, ref: str) -> None:
+    def __init__(self, ref: str, *, did_you_mean: list[str] | None = None) -> None:
+        near = f" Did you mean {', '.join(did_you_mean)}?" if did_you_mean else ""
         super().__init__(
-            f"There is no session {ref!r:.80} in the trash. `sessiond trash` shows what there is."
+            f"There is no session {ref!r:.80} in the trash.{near} `sessiond trash` shows what there is."
         )
         self.ref = ref
+        self.did_you_mean = did_you_mean or None
 
 
 class EntryNotFound(HubError):

@@ -74,7 +74,7 @@ class Keeping:
 
     async def deleted_before(self, gone: SessionTrashed) -> t.DeleteResult | None:
         """What is answered to a delete of what is in the trash; None when it is there no more."""
-        found = await self._trash.find(gone.trashed or gone.session_id, shortest=SHORTEST)
+        found = await self._trash.find(gone.trashed or gone.session_id)
         return None if found is None else _deleted(found)
 
     async def delete(
@@ -249,9 +249,10 @@ class Keeping:
         if (session_id is None) is (trashed is None):
             raise InvalidRequest("say either sessionId or trashed")
         name = session_id or trashed or ""
-        found = await self._trash.find(name, shortest=SHORTEST)
-        if found is None or (trashed is not None and found.log.ref != trashed):
-            raise NotInTrash(name)
+        found = await self._trash.find(name)
+        if found is None or name != (found.log.session_id if trashed is None else found.log.ref):
+            near = await self._trash.beginning(name, shortest=SHORTEST)
+            raise NotInTrash(name, did_you_mean=sorted({it.log.session_id for it in near})[:5])
         return found
 
     async def page(self, params: t.TrashListParams) -> t.TrashListResult:

@@ -183,9 +183,12 @@ class OpenSessions:
 
     async def _absent(self, name: str, alike: list[str]) -> HubError:
         """What is to be said of a session that is not there."""
-        found = await self._trash.find(name, shortest=SHORTEST)
+        found = await self._trash.find(name)
         if found is None:
-            return SessionNotFound(name, did_you_mean=alike)
+            near = await self._trash.beginning(name, shortest=SHORTEST)
+            if len({it.log.session_id for it in near}) != 1:
+                return SessionNotFound(name, did_you_mean=alike)
+            found = near[0]  # nothing is done with it: a person who meant it is told where it is
         return SessionTrashed(found.log.session_id, found.log.ref)
 
     async def _opened(self, find: Callable[[], Awaitable[Log]]) -> Log:

@@ -24,14 +24,22 @@ class Trash:
         found = [InTrash(store, log) for store in self._stores for log in await store.trashed()]
         return sorted(found, key=lambda it: (it.log.trashed_at, it.log.ref), reverse=True)
 
-    async def find(self, name: str, *, shortest: int) -> InTrash | None:
-        """What went there last under this id, from this place, or to this one; or the only id that begins so.
+    async def find(self, name: str) -> InTrash | None:
+        """Return what went there last under this id, from this place, or to this one. Raises `StorageFailed`."""
+        return next(
+            (it for it in await self.list() if name in (it.log.session_id, it.log.origin, it.log.ref)), None
+        )
 
-        A beginning has at least `shortest` characters. Raises `StorageFailed`.
+    async def beginning(self, name: str, *, shortest: int) -> Sequence[InTrash]:
+        """Return what lies there under ids that begin with `name`, the last one first.
+
+        Args:
+            name: The first characters of an id.
+            shortest: How many characters a beginning has at least; with fewer, nothing is returned.
+
+        Raises:
+            StorageFailed: The trash cannot be read.
         """
-        everything = await self.list()
-        exact = [it for it in everything if name in (it.log.session_id, it.log.origin, it.log.ref)]
-        if exact:
-            return exact[0]
-        near = [it for it in everything if len(name) >= shortest and it.log.session_id.startswith(name)]
-        return near[0] if len({it.log.session_id for it in near}) == 1 else None
+        if len(name) < shortest:
+            return []
+        return [it for it in await self.list() if it.log.session_id.startswith(name)]

@@ -1545,7 +1545,7 @@ export interface DeleteResult {
 /**
  * Put a session of the trash back to where it was, byte for byte.
  *
- * `sessionId` (or a unique prefix) means the one that was deleted last under this id; `trashed` says exactly which.
+ * `sessionId` means the one that was deleted last under this whole id; `trashed` says exactly which.
  * Nothing is overwritten. The session is not opened.
  */
 export interface RestoreParams {
@@ -2722,7 +2722,7 @@ export interface Requests {
   /**
    * Put a session of the trash back to where it was, byte for byte.
    *
-   * `sessionId` (or a unique prefix) means the one that was deleted last under this id; `trashed` says exactly which.
+   * `sessionId` means the one that was deleted last under this whole id; `trashed` says exactly which.
    * Nothing is overwritten. The session is not opened.
    */
   "session/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "idReused" | "damaged" | "storageFull" | "storageFailed" | "draining" };

@@ -35,7 +35,7 @@ class DeleteResult(Wire, frozen=True):
 class RestoreParams(Params, frozen=True):
     """Put a session of the trash back to where it was, byte for byte.
 
-    `sessionId` (or a unique prefix) means the one that was deleted last under this id; `trashed` says exactly which.
+    `sessionId` means the one that was deleted last under this whole id; `trashed` says exactly which.
     Nothing is overwritten. The session is not opened.
     """
 

@@ -1028,7 +1028,7 @@
 
 ---Put a session of the trash back to where it was, byte for byte.
 ---
----`sessionId` (or a unique prefix) means the one that was deleted last under this id; `trashed` says exactly which.
+---`sessionId` means the one that was deleted last under this whole id; `trashed` says exactly which.
 ---Nothing is overwritten. The session is not opened.
 ---@class (exact) sessiond.RestoreParams
 ---@field sessionId? string 1 to 128 characters.
