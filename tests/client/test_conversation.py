@@ -103,6 +103,18 @@ def test_what_only_reads_is_asked_again_once() -> None:
     assert [it["method"] for it in met_again(talk)] == ["initialized"]
 
 
+def test_what_writes_is_asked_again_once_if_it_has_a_command_id() -> None:
+    talk = attached(
+        request(7, "session/rename", sessionId="s", title="T", commandId="c"),
+        request(8, "session/beginTask", sessionId="s", commandId="d"),
+        request(9, "session/rename", sessionId="s", title="T"),
+    )
+    (told,) = read(talk.lost())
+    assert (told["id"], told["error"]["data"]["kind"]) == (9, "outcomeUnknown")
+    assert [(it["id"], it["params"].get("commandId")) for it in met_again(talk)[1:]] == [(7, "c"), (8, "d")]
+    assert [it["error"]["data"]["kind"] for it in read(talk.lost())] == ["outcomeUnknown"] * 2
+
+
 @pytest.mark.parametrize(
     "method", ["session/append", "workspace/executeCommand", "server/stop", "foreign/method"]
 )

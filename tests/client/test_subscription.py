@@ -157,14 +157,24 @@ async def test_a_lost_answer_to_an_append_is_asked_for_again_and_doubles_nothing
     assert scripted.log[1]["id"] == "mine"
 
 
-async def test_another_request_whose_answer_was_lost_is_not_repeated() -> None:
+async def test_another_request_whose_answer_was_lost_is_repeated_with_its_command_id() -> None:
     scripted = Scripted()
     scripted.loses_answer_to = "session/rename"
     async with attached(scripted) as daemon:
-        with pytest.raises(Disconnected):
-            await daemon.rename(SESSION, "x")
-        assert scripted.count("session/rename") == 1
         await daemon.rename(SESSION, "x")
+        await daemon.rename(SESSION, "x", command_id="mine")
+        first, again, other = [it for name, it in scripted.asked if name == "session/rename"]
+        assert first == again
+        assert (other["commandId"], first["commandId"] == "mine") == ("mine", False)
+
+
+async def test_a_request_that_cannot_be_repeated_is_not_when_its_answer_was_lost() -> None:
+    scripted = Scripted()
+    scripted.loses_answer_to = "session/close"
+    async with attached(scripted) as daemon:
+        with pytest.raises(Disconnected):
+            await daemon.close(SESSION)
+        assert scripted.count("session/close") == 1
 
 
 async def test_notifications_are_structs_and_a_gap_is_told_once() -> None:

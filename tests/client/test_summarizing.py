@@ -93,10 +93,8 @@ async def test_it_is_asked_again_by_the_next_daemon(where: Places, tmp_path: Pat
         await until(lambda: writer.asked)
         os.kill((await session.daemon.status()).pid, signal.SIGKILL)
         await until(lambda: writer.cancelled)
-        await asyncio.wait([waiting])
-        assert waiting.exception() is not None
         writer.may_write.set()
-        assert (await session.daemon.compact(session.id, settings=SETTINGS)).summarized_by == "client"
+        assert (await waiting).summarized_by == "client"
 
 
 async def test_closing_the_connection_ends_what_it_writes(where: Places, tmp_path: Path) -> None:

@@ -145,6 +145,9 @@ class Scripted(Recorder):
         ]
         return {"leafId": None, "logId": LOG, "seq": len(self.log), "entries": entries, "branched": False}
 
+    def _session_close(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"clients": 0, "trashed": None}
+
     def _session_rename(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"entryId": "x", "seq": 1, "session": _info(1)}
 

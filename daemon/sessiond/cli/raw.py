@@ -24,7 +24,7 @@ def rpc(given: Given) -> int:
     # To ask a daemon how it is, or to stop it, is no reason to start one.
     autostart = not method.startswith("server/")
     with connect(autostart=autostart, greeting=None if method == "initialize" else _greeting()) as daemon:
-        print(daemon.call_text(method, params))
+        print(daemon.call_exactly(method, params))
     return 0
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from sessiond.client.commands import is_repeatable, repeatable
 from sessiond.client.wire import (
     BadReply,
     DaemonHung,
@@ -92,16 +93,23 @@ class Daemon:
         A daemon that makes room for another refuses writes: then the next one is asked, unless this connection has
         subscribed to something, which the next one would not know of.
 
+        A request that writes gets a `commandId`, unless `params` has one, and is sent once more when its answer was
+        lost, unless this connection has subscribed to something.
+
         With `told`, notifications that come meanwhile go there and are not kept.
         """
         self._told = told
         try:
-            return self._ask(method, params)[0]
+            return self._ask(method, repeatable(method, params or {}))[0]
         finally:
             self._told = None
 
     def call_text(self, method: str, params: dict[str, Any] | None = None) -> str:
         """As `call`, but the result is the JSON text that the daemon sent, character for character."""
+        return self._ask(method, repeatable(method, params or {}))[1]
+
+    def call_exactly(self, method: str, params: dict[str, Any]) -> str:
+        """As `call_text`, but the params are sent as they are."""
         return self._ask(method, params)[1]
 
     def notifications(self) -> Iterator[tuple[str, Any]]:
@@ -166,17 +174,20 @@ class Daemon:
     def _give_up(self, seconds: float) -> NoReturn:
         raise DaemonHung(peer_pid(self._sock), seconds)
 
-    def _ask(self, method: str, params: dict[str, Any] | None) -> tuple[Any, str]:
+    def _ask(self, method: str, params: dict[str, Any]) -> tuple[Any, str]:
         self._last_id += 1
         self._subscribed = self._subscribed or method == "session/subscribe"
-        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params or {}}
+        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
+        may_repeat = is_repeatable(method, params)
         for _ in range(_ATTEMPTS - 1):
             try:
                 return self._answer(request)
-            except Unread:
-                if self._subscribed:
+            except Disconnected as lost:
+                if self._subscribed or not (may_repeat or isinstance(lost, Unread)):
                     raise
-                # It was leaving. The next one, or a new one, will read the request.
+                # It was leaving, and the next one will read the request; or it was lost in the middle. Then the
+                # request is sent once more, and not a third time: it may be what daemons die of.
+                may_repeat = may_repeat and isinstance(lost, Unread)
             except RpcError as error:
                 if error.kind != "draining" or self._subscribed or not self._ends():
                     raise

@@ -1,8 +1,8 @@
 """What an editor has said that a new daemon must hear, and what both still wait for. Sans I/O.
 
 A daemon that comes after another knows nothing of an editor that was attached to the first. This remembers the
-handshake, the documents that are open and what was asked, so that the editor need not notice. It never looks
-into what a request asks for; what a lost daemon may or may not have carried out it does not ask again.
+handshake, the documents that are open and what was asked, so that the editor need not notice. Of a request it looks
+only for a `commandId`: what a lost daemon may or may not have carried out is asked again with one, and not without.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw
 
+from sessiond.client.commands import METHODS, is_repeatable
 from sessiond.client.declaration import Declaration
 from sessiond.protocol import methods as m, types as t
 from sessiond.protocol.advice import ADVICE
@@ -285,9 +286,9 @@ class Conversation:
     def _ask(self, id: RequestId, method: str, head: Head, body: bytes) -> None:
         if method == "initialize" and self._initialize is None:
             self._initialize, self._initialize_id = body, id
-        harmless = method in _HARMLESS or method.startswith(_HARMLESS_LSP)
+        again = method in _HARMLESS or method.startswith(_HARMLESS_LSP) or _is_repeatable(method, head)
         session_id = _session_id(head) if method in _LEAVING else None
-        self._asked[id] = _Asked(method, body, harmless, session_id)
+        self._asked[id] = _Asked(method, body, again, session_id)
 
     def _remember(self, method: str, head: Head, body: bytes) -> None:
         uri = _uri(head)
@@ -401,6 +402,7 @@ class _Reason(msgspec.Struct):
 
 
 _decode_opened = msgspec.json.Decoder(_Opened).decode
+_decode_params = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_note = msgspec.json.Decoder(_Note).decode
 _decode_document = msgspec.json.Decoder(_OfDocument).decode
 _decode_registrations = msgspec.json.Decoder(_Registrations).decode
@@ -435,6 +437,17 @@ def _session_id(head: Head) -> str | None:
         return _decode_note(b"{}" if head.params is UNSET else head.params).session_id
     except msgspec.DecodeError:
         return None
+
+
+def _is_repeatable(method: str, head: Head) -> bool:
+    """Whether a request that writes may be carried out by the next daemon, whatever became of it."""
+    if method not in METHODS:
+        return False
+    try:
+        params = _decode_params(b"{}" if head.params is UNSET else head.params)
+    except msgspec.DecodeError:
+        return False
+    return is_repeatable(method, params)
 
 
 def _refused_as(head: Head, kind: str) -> bool:

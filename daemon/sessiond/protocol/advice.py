@@ -156,7 +156,8 @@ ADVICE: Final[dict[str, Advice]] = {
     "outcomeUnknown": Advice(
         "The daemon ended before it answered: what was asked may have been carried out, or not. "
         "Only `sessiond attach` answers so.",
-        "Look before you send it again. An append whose entries bring their own ids is simply sent again.",
+        "Look before you send it again. A request with a `commandId` is sent again without such an answer; an append "
+        "whose entries bring their own ids is simply sent again.",
     ),
     "unreachable": Advice(
         "The daemon went away and cannot be started; the message says why. Only `sessiond attach` answers so.",

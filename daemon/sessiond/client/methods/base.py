@@ -1,10 +1,11 @@
 """How a method is called: its params encoded, its result decoded, sent again where that can do no harm."""
 
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw
 
+from sessiond.client.commands import new_command_id
 from sessiond.client.link import Link
 from sessiond.protocol import methods as m, types as t
 
@@ -26,6 +27,16 @@ _HARMLESS = frozenset(
 """Requests that change nothing, or nothing more when they are sent again, as they are if the answer was lost."""
 
 
+def with_command_id(params: P) -> P:
+    """The params with a `commandId`, if they take one and have nothing like it: one for all times they are sent."""
+    if "command_id" not in params.__struct_fields__ or getattr(params, "command_id", None) is not None:
+        return params
+    if isinstance(params, t.UpdateStateParams | t.BeginTaskParams) and params.id is not None:
+        return params
+    named: Any = {"command_id": new_command_id()}
+    return msgspec.structs.replace(params, **named)
+
+
 class Methods:
     """What the topics have in common: the way to the daemon."""
 
@@ -36,8 +47,9 @@ class Methods:
     ) -> R:
         """Any method of the table. `timeout` is in seconds.
 
-        If the connection ends before the answer, the request is sent again over a new one, `attempts` times in
-        all; by itself twice where that can do no harm, else once.
+        A request that writes gets a `commandId`, unless `params` has one. If the connection ends before the answer,
+        the request is sent again over a new one, `attempts` times in all; by default twice if a repeat has no
+        further effect, else once.
         """
         return msgspec.json.decode(await self._ask(method, params, timeout, attempts), type=method.result)
 
@@ -47,5 +59,7 @@ class Methods:
     async def _ask(
         self, method: m.Method[P, R], params: P, timeout: float | None = None, attempts: int | None = None
     ) -> Raw:
-        attempts = attempts or (TWICE if method.name in _HARMLESS else ONCE)
+        params = with_command_id(params)
+        is_safe = method.name in _HARMLESS or "command_id" in params.__struct_fields__
+        attempts = attempts or (TWICE if is_safe else ONCE)
         return await self._link.ask(method.name, params, timeout=timeout, attempts=attempts)

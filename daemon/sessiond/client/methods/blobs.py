@@ -26,8 +26,15 @@ class BlobMethods(Methods):
         return b"".join(parts)
 
     async def collect_blobs(
-        self, *, dry_run: bool = True, grace_seconds: int | None = None, progress: OnProgress | None = None
+        self,
+        *,
+        dry_run: bool = True,
+        grace_seconds: int | None = None,
+        progress: OnProgress | None = None,
+        command_id: str | None = None,
     ) -> t.BlobCollectResult:
         with self._link.watching(progress) as token:
-            params = t.BlobCollectParams(dry_run=dry_run, grace_seconds=grace_seconds, work_done_token=token)
+            params = t.BlobCollectParams(
+                dry_run=dry_run, grace_seconds=grace_seconds, work_done_token=token, command_id=command_id
+            )
             return await self.call(m.BLOB_COLLECT, params)

@@ -15,7 +15,7 @@ class ContextMethods(Methods):
     """What is asked of paths.
 
     Where a summary may have to be written, `progress` is called with each step of that; cancelling the
-    coroutine cancels the request. Without an answer it is not known what was done, so nothing is sent twice.
+    coroutine cancels the request.
     """
 
     async def context(
@@ -64,6 +64,7 @@ class ContextMethods(Methods):
         instructions: str | None = None,
         expected_leaf: str | UnsetType | None = UNSET,
         progress: OnProgress | None = None,
+        command_id: str | None = None,
     ) -> t.CompactResult:
         with self._link.watching(progress) as token:
             params = t.CompactParams(
@@ -79,14 +80,20 @@ class ContextMethods(Methods):
                 instructions=instructions,
                 expected_leaf=expected_leaf,
                 work_done_token=token,
+                command_id=command_id,
             )
             return await self.call(m.COMPACT, params)
 
     async def configure(
-        self, session_id: str, *, auto_compact: t.CompactionChoice | UnsetType | None = UNSET
+        self,
+        session_id: str,
+        *,
+        auto_compact: t.CompactionChoice | UnsetType | None = UNSET,
+        command_id: str | None = None,
     ) -> t.ConfigureResult:
         return await self.call(
-            m.CONFIGURE, t.ConfigureParams(session_id=session_id, auto_compact=auto_compact)
+            m.CONFIGURE,
+            t.ConfigureParams(session_id=session_id, auto_compact=auto_compact, command_id=command_id),
         )
 
     async def prepare_branch(
@@ -119,6 +126,7 @@ class ContextMethods(Methods):
         summarize: bool = False,
         instructions: str | None = None,
         progress: OnProgress | None = None,
+        command_id: str | None = None,
     ) -> t.BranchResult:
         with self._link.watching(progress) as token:
             params = t.BranchParams(
@@ -131,5 +139,6 @@ class ContextMethods(Methods):
                 summarize=summarize,
                 instructions=instructions,
                 work_done_token=token,
+                command_id=command_id,
             )
             return await self.call(m.BRANCH, params)

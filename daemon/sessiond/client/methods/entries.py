@@ -104,9 +104,12 @@ class EntryMethods(Methods):
         """The HTML in which a webview shows the rows of `page`."""
         return (await self.call(m.PAGE_DOCUMENT, t.PageDocumentParams(nonce=nonce))).html
 
-    async def label(self, session_id: str, target_id: str, label: str | None) -> t.ChangeResult:
+    async def label(
+        self, session_id: str, target_id: str, label: str | None, *, command_id: str | None = None
+    ) -> t.ChangeResult:
         return await self.call(
-            m.LABEL, t.LabelParams(session_id=session_id, target_id=target_id, label=label)
+            m.LABEL,
+            t.LabelParams(session_id=session_id, target_id=target_id, label=label, command_id=command_id),
         )
 
 

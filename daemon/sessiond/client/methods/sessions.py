@@ -22,6 +22,7 @@ class SessionMethods(Methods):
         tags: Sequence[str] | None = None,
         parent_session: str | None = None,
         ephemeral: bool = False,
+        command_id: str | None = None,
     ) -> t.SessionResult:
         params = t.CreateParams(
             cwd=cwd or str(Path.cwd()),
@@ -30,6 +31,7 @@ class SessionMethods(Methods):
             tags=None if tags is None else list(tags),
             parent_session=parent_session,
             ephemeral=ephemeral,
+            command_id=command_id,
         )
         return await self.call(m.CREATE, params)
 
@@ -42,9 +44,14 @@ class SessionMethods(Methods):
         return await self.call(m.CLOSE, t.CloseParams(session_id=session_id))
 
     async def continue_session(
-        self, cwd: str | None = None, *, create: bool = True, bind: bool | None = None
+        self,
+        cwd: str | None = None,
+        *,
+        create: bool = True,
+        bind: bool | None = None,
+        command_id: str | None = None,
     ) -> t.ContinueResult:
-        params = t.ContinueParams(cwd=cwd or str(Path.cwd()), create=create, bind=bind)
+        params = t.ContinueParams(cwd=cwd or str(Path.cwd()), create=create, bind=bind, command_id=command_id)
         return await self.call(m.CONTINUE, params)
 
     async def list_sessions(
@@ -122,6 +129,7 @@ class SessionMethods(Methods):
         whole: bool = False,
         cwd: str | None = None,
         title: str | None = None,
+        command_id: str | None = None,
     ) -> t.SessionResult:
         params = t.ForkParams(
             session_id=session_id,
@@ -131,14 +139,17 @@ class SessionMethods(Methods):
             whole=whole,
             cwd=cwd,
             title=title,
+            command_id=command_id,
         )
         return await self.call(m.FORK, params)
 
-    async def move(self, session_id: str, cwd: str) -> t.SessionResult:
-        return await self.call(m.MOVE, t.MoveParams(session_id=session_id, cwd=cwd))
+    async def move(self, session_id: str, cwd: str, *, command_id: str | None = None) -> t.SessionResult:
+        return await self.call(m.MOVE, t.MoveParams(session_id=session_id, cwd=cwd, command_id=command_id))
 
-    async def rename(self, session_id: str, title: str) -> t.ChangeResult:
-        return await self.call(m.RENAME, t.RenameParams(session_id=session_id, title=title))
+    async def rename(self, session_id: str, title: str, *, command_id: str | None = None) -> t.ChangeResult:
+        return await self.call(
+            m.RENAME, t.RenameParams(session_id=session_id, title=title, command_id=command_id)
+        )
 
     async def tag(
         self,
@@ -147,10 +158,11 @@ class SessionMethods(Methods):
         add: Sequence[str] | None = None,
         remove: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
+        command_id: str | None = None,
     ) -> t.ChangeResult:
         lists = {"add": add, "remove": remove, "tags": tags}
         given: dict[str, Any] = {name: list(words) for name, words in lists.items() if words is not None}
-        return await self.call(m.TAG, t.TagParams(session_id=session_id, **given))
+        return await self.call(m.TAG, t.TagParams(session_id=session_id, **given, command_id=command_id))
 
     async def flush(self, session_id: str | None = None) -> t.FlushResult:
         return await self.call(m.FLUSH, t.FlushParams(session_id=session_id))

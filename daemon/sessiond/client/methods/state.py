@@ -1,18 +1,17 @@
 """Working state: what an agent has to know to go on without its history."""
 
-import secrets
 from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
 
-from sessiond.client.methods.base import TWICE, Methods
+from sessiond.client.methods.base import Methods
 from sessiond.protocol import methods as m, types as t
 
 
 class StateMethods(Methods):
     """What is asked of the working state, which every point of the tree has its own of.
 
-    A change without an id gets one here, so that a lost answer never counts it twice.
+    A change counts once, also when its answer was lost and it is sent again.
     """
 
     async def state(self, session_id: str, leaf_id: str | UnsetType | None = UNSET) -> t.StateResult:
@@ -33,10 +32,11 @@ class StateMethods(Methods):
         compress: bool = False,
         limits: t.PruneLimits | None = None,
         id: str | None = None,
+        command_id: str | None = None,
     ) -> t.UpdateStateResult:
         params = t.UpdateStateParams(
             session_id=session_id,
-            id=id or secrets.token_hex(4),
+            id=id,
             decision=decision,
             artifact=artifact,
             tokens=tokens,
@@ -47,8 +47,9 @@ class StateMethods(Methods):
             agent_name=agent_name,
             compress=compress,
             limits=limits,
+            command_id=command_id,
         )
-        return await self.call(m.UPDATE_STATE, params, attempts=TWICE)
+        return await self.call(m.UPDATE_STATE, params)
 
     async def begin_task(
         self,
@@ -57,8 +58,9 @@ class StateMethods(Methods):
         decision: t.NewDecision | None = None,
         limits: t.PruneLimits | None = None,
         id: str | None = None,
+        command_id: str | None = None,
     ) -> t.BeginTaskResult:
         params = t.BeginTaskParams(
-            session_id=session_id, id=id or secrets.token_hex(4), decision=decision, limits=limits
+            session_id=session_id, id=id, decision=decision, limits=limits, command_id=command_id
         )
-        return await self.call(m.BEGIN_TASK, params, attempts=TWICE)
+        return await self.call(m.BEGIN_TASK, params)
