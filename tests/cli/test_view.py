@@ -99,12 +99,12 @@ def test_the_token_is_good_once_and_then_the_cookie_is(viewed: Viewed) -> None:
     kept = cookie.partition(";")[0]
     page = viewed.get("/", Cookie=kept)
     assert page.status == 200
-    assert [it["preview"] for it in data(page.body)["rows"]] == ["Why?", "A race."]
+    assert [it["preview"] for it in data(page.body)["rows"]] == ["Live", "Why?", "A race."]
     # Whoever points a name of theirs to this machine gets nothing, cookie or not.
     assert viewed.get("/", Cookie=kept, Host="evil.example").status == 421
     assert viewed.get("/etc/passwd", Cookie=kept).status == 404
     assert viewed.get("/", Cookie=kept[:-1]).status == 403
-    with viewed.asking("/events?after=2", Cookie=kept) as events:
+    with viewed.asking("/events?after=3", Cookie=kept) as events:
         assert json.loads(events.readline().removeprefix(b"data: "))["rows"] == []
         assert events.readline() == b"\n"
         viewed.say("user", "Really?")

@@ -14,8 +14,11 @@ from support.shared import started
 async def parts(peer: Peer, session_id: str, after: int = 0, **params: Any) -> list[dict[str, Any]]:
     """All parts behind a line."""
     found: list[dict[str, Any]] = []
+    log_id = (await peer.call("session/info", sessionId=session_id))["session"]["logId"]
     while not found or after < found[-1]["seq"]:
-        found.append(await peer.call("session/page", sessionId=session_id, after=after, **params))
+        position = {"logId": log_id, "seq": after}
+        found.append(await peer.call("session/page", sessionId=session_id, after=position, **params))
+        assert found[-1]["logId"] == log_id
         assert found[-1]["through"] > after or found[-1]["seq"] == after
         after = found[-1]["through"]
     return found
@@ -51,10 +54,18 @@ async def test_what_is_appended_comes_behind_what_is_known(memory: Running, cwd:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("1", id="a"))
     [first] = await parts(peer, session_id)
-    nothing = await peer.call("session/page", sessionId=session_id, after=first["through"])
+    position = {"logId": first["logId"], "seq": first["through"]}
+    nothing = await peer.call("session/page", sessionId=session_id, after=position)
     assert (nothing["rows"], nothing["through"]) == ([], first["through"])
     await peer.append(session_id, user("2", id="b"))
     assert ids(await parts(peer, session_id, first["through"])) == ["b"]
+
+
+async def test_a_position_in_another_log_is_refused(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    position = {"logId": "another-log", "seq": 0}
+    refused = await refusal(peer.call("session/page", sessionId=session_id, after=position))
+    assert refused.kind == "cursorExpired"
 
 
 async def test_a_label_marks_a_row_that_came_before(memory: Running, cwd: str) -> None:

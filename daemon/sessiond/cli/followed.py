@@ -32,7 +32,7 @@ class Followed:
         self._marks: dict[
             str, tuple[int, t.PageMark]
         ] = {}  # the last of each row, and how many rows there were
-        self._through = 0
+        self._position: t.After | None = None
 
     def page(self, known: int) -> dict[str, Any]:
         """What a page is to be told that has so many rows already."""
@@ -42,7 +42,7 @@ class Followed:
     async def follow(self, daemon: Daemon, session_id: str, ready: Callable[[], None]) -> None:
         """Take in every entry, for ever; `ready` is called when those that were there are in.
 
-        Raises `RpcError` when the session is gone.
+        Raises `RpcError` when the session is gone, or has another log.
         """
         come = asyncio.Event()
         # From now on whatever is appended is heard of, so that nothing falls between the first rows and the next.
@@ -63,9 +63,9 @@ class Followed:
     async def _catch_up(self, daemon: Daemon, session_id: str) -> None:
         """Read all parts that there are."""
         while True:
-            part = await daemon.page(session_id, after=self._through)
+            part = await daemon.page(session_id, after=self._position)
             await asyncio.to_thread(self._tell, partial(self._take, part))
-            if self._through >= part.seq:
+            if part.through >= part.seq:
                 return
 
     def _take(self, part: t.PageResult) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Followed:
             place = self._places[mark.id]
             self._rows[place] = msgspec.structs.replace(self._rows[place], label=mark.label, shown=mark.shown)
             self._marks[mark.id] = first, mark
-        self._session, self._through = part.session, part.through
+        self._session, self._position = part.session, t.After(log_id=part.log_id, seq=part.through)
         return {"session": part.session, "first": first, "rows": part.rows, "marks": part.marks}
 
 

@@ -12,7 +12,7 @@ import msgspec
 from sessiond.export.head import head_of
 from sessiond.export.places import Place, place_of
 from sessiond.hub import kept, resolving
-from sessiond.hub.errors import EntryTooLarge
+from sessiond.hub.errors import CursorExpired, EntryTooLarge
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.session import preview
@@ -31,12 +31,16 @@ _MOST_BAD: Final = 2_000
 _LABEL: Final = KIND["label"]
 
 
-async def part(live: LiveSession, after: int, limit: int) -> t.PageResult:
+async def part(live: LiveSession, position: t.After | None, limit: int) -> t.PageResult:
     """The rows behind a line, as many as a part holds.
 
-    What is told of a row is of this moment or later; what changes one afterwards has a line behind `seq`.
+    What is told of a row is of this moment or later; what changes one afterwards has a line behind `seq`. Raises
+    `CursorExpired` for a position in another log.
     """
     tree, outline, session = await _looked_through(live)
+    if position is not None and position.log_id != live.log.log_id:
+        raise CursorExpired
+    after = 0 if position is None else position.seq
     newest = tree.committed - 1
     seqs, looked_at = _chosen(tree, after, limit)
     lines = live.read_rows(seqs)
@@ -45,7 +49,7 @@ async def part(live: LiveSession, after: int, limit: int) -> t.PageResult:
     drawn = await asyncio.to_thread(_drawn, places, await _whole(live, lines))
     through = seqs[len(drawn) - 1] if len(drawn) < len(seqs) else looked_at
     return t.PageResult(
-        session=session, rows=drawn, seq=newest, through=through,
+        session=session, rows=drawn, log_id=live.log.log_id, seq=newest, through=through,
         marks=[mark for row, mark in marks if row <= through],
     )  # fmt: skip
 

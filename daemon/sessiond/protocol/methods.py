@@ -69,7 +69,7 @@ ENTRY_DOCUMENT: Final = Method(
     "session/entryDocument", t.EntryDocumentParams, t.EntryDocumentResult, (*_READ, "entryNotFound")
 )
 TREE: Final = Method("session/tree", t.TreeParams, t.TreeResult, (*_READ, "entryNotFound", "cursorExpired"))
-PAGE: Final = Method("session/page", t.PageParams, t.PageResult, _READ)
+PAGE: Final = Method("session/page", t.PageParams, t.PageResult, (*_READ, "cursorExpired"))
 PAGE_DOCUMENT: Final = Method("page/document", t.PageDocumentParams, t.PageDocumentResult)
 CONTEXT: Final = Method("session/context", t.ContextParams, t.ContextResult, (*_READ, "entryNotFound"))
 PREPARE_COMPACTION: Final = Method(

@@ -686,14 +686,15 @@ export interface EntryDocumentResult {
 /**
  * Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
  *
- * A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to `through` until that is `seq`; and
- * when something was appended, again. So every row comes once, and every mark that changed one that came before.
+ * A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to the `logId` and `through` of the
+ * result until `through` is `seq`; and when something was appended, again. So every row comes once, and every mark
+ * that changed one that came before. If the session has another log now, the error is `cursorExpired`: read it from
+ * the beginning.
  */
 export interface PageParams {
   /** 1 to 128 characters. */
   sessionId: string;
-  /** At least 0. Default `0`. */
-  after?: number;
+  after?: After | null;
   /** 1 to 10000. Default `500`. */
   limit?: number;
   _meta?: unknown;
@@ -705,7 +706,9 @@ export interface PageResult {
   session: PageSession;
   rows: PageRow[];
   marks: PageMark[];
-  /** The seq up to which this tells: the next `after`. */
+  /** Of the log that the seqs are of. 1 to 128 characters. */
+  logId: string;
+  /** The seq up to which this tells: that of the next `after`. */
   through: number;
   /** Of the newest line. */
   seq: number;
@@ -2580,10 +2583,12 @@ export interface Requests {
   /**
    * Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
    *
-   * A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to `through` until that is `seq`; and
-   * when something was appended, again. So every row comes once, and every mark that changed one that came before.
+   * A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to the `logId` and `through` of the
+   * result until `through` is `seq`; and when something was appended, again. So every row comes once, and every mark
+   * that changed one that came before. If the session has another log now, the error is `cursorExpired`: read it from
+   * the beginning.
    */
-  "session/page": { params: PageParams; result: PageResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
+  "session/page": { params: PageParams; result: PageResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "cursorExpired" };
   /**
    * Get the document in which an editor's webview shows the rows of `session/page`.
    *

@@ -97,7 +97,7 @@ class EntryMethods(Methods):
         params = t.EntryDocumentParams(session_id=session_id, entry_id=entry_id)
         return await self.call(m.ENTRY_DOCUMENT, params)
 
-    async def page(self, session_id: str, *, after: int = 0, limit: int = 500) -> t.PageResult:
+    async def page(self, session_id: str, *, after: t.After | None = None, limit: int = 500) -> t.PageResult:
         return await self.call(m.PAGE, t.PageParams(session_id=session_id, after=after, limit=limit))
 
     async def page_document(self, nonce: str) -> str:

@@ -78,6 +78,9 @@ class SessionMethods(Methods):
         )
         return await self.call(m.LIST, params)
 
+    async def resolve(self, query: str, *, limit: int = 20) -> t.ResolveResult:
+        return await self.call(m.RESOLVE, t.ResolveParams(query=query, limit=limit))
+
     async def search(
         self,
         query: str,

@@ -5,18 +5,20 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import Params, Seq, SessionId, Wire
+from sessiond.protocol.types.shared import After, LogId, Params, SessionId, Wire
 
 
 class PageParams(Params, frozen=True):
     """Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
 
-    A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to `through` until that is `seq`; and
-    when something was appended, again. So every row comes once, and every mark that changed one that came before.
+    A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to the `logId` and `through` of the
+    result until `through` is `seq`; and when something was appended, again. So every row comes once, and every mark
+    that changed one that came before. If the session has another log now, the error is `cursorExpired`: read it from
+    the beginning.
     """
 
     session_id: SessionId
-    after: Seq = 0
+    after: After | None = None
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 500
 
 
@@ -76,7 +78,8 @@ class PageResult(Wire, frozen=True):
     session: PageSession
     rows: list[PageRow]
     marks: list[PageMark]
-    through: int  # the seq up to which this tells: the next `after`
+    log_id: LogId  # of the log that the seqs are of
+    through: int  # the seq up to which this tells: that of the next `after`
     seq: int  # of the newest line
 
 

@@ -464,11 +464,13 @@
 
 ---Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
 ---
----A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to `through` until that is `seq`; and
----when something was appended, again. So every row comes once, and every mark that changed one that came before.
+---A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to the `logId` and `through` of the
+---result until `through` is `seq`; and when something was appended, again. So every row comes once, and every mark
+---that changed one that came before. If the session has another log now, the error is `cursorExpired`: read it from
+---the beginning.
 ---@class (exact) sessiond.PageParams
 ---@field sessionId string 1 to 128 characters.
----@field after? integer At least 0. Default `0`.
+---@field after? sessiond.After
 ---@field limit? integer 1 to 10000. Default `500`.
 
 ---Rows in the order of the log, and rows of former parts that have another label now.
@@ -476,7 +478,8 @@
 ---@field session sessiond.PageSession
 ---@field rows sessiond.PageRow[]
 ---@field marks sessiond.PageMark[]
----@field through integer The seq up to which this tells: the next `after`.
+---@field logId string Of the log that the seqs are of. 1 to 128 characters.
+---@field through integer The seq up to which this tells: that of the next `after`.
 ---@field seq integer Of the newest line.
 
 ---What the head of a page says of its session.

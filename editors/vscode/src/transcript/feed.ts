@@ -3,11 +3,11 @@
 //
 // Only this knows how far the document is, and only one request is under way; whatever comes then is asked for behind
 // it. So it does not matter in which order requests and notifications cross each other.
-import type { PageResult } from "../protocol.ts";
+import type { After, PageResult } from "../protocol.ts";
 
 export interface Ends {
-  /** The next part behind a line. */
-  ask(after: number): Promise<PageResult>;
+  /** The next part behind a position; the first part without one. */
+  ask(after: After | undefined): Promise<PageResult>;
   /** Give the document a part, and how many rows it was given before. */
   give(part: PageResult, first: number): void;
   /** The session could not be read; `wake` tries again. */
@@ -17,7 +17,7 @@ export interface Ends {
 export class Feed {
   readonly #ends: Ends;
   #given = 0;
-  #through = 0;
+  #position: After | undefined;
   #busy = false;
   #again = false;
   #beginnings = 0;
@@ -29,7 +29,8 @@ export class Feed {
 
   /** The document has nothing: begin with the first row. */
   begin(): void {
-    this.#given = this.#through = 0;
+    this.#given = 0;
+    this.#position = undefined;
     this.#beginnings += 1;
     this.#begun = true;
     this.wake();
@@ -59,7 +60,7 @@ export class Feed {
       this.#again = false;
       const beginning = this.#beginnings;
       try {
-        const part = await this.#ends.ask(this.#through);
+        const part = await this.#ends.ask(this.#position);
         if (beginning === this.#beginnings) {
           this.#take(part);
         }
@@ -75,7 +76,7 @@ export class Feed {
   #take(part: PageResult): void {
     this.#ends.give(part, this.#given);
     this.#given += part.rows.length;
-    this.#again ||= part.through < part.seq && part.through > this.#through;
-    this.#through = part.through;
+    this.#again ||= part.through < part.seq && part.through > (this.#position?.seq ?? 0);
+    this.#position = { logId: part.logId, seq: part.through };
   }
 }

@@ -35,7 +35,7 @@ export class TranscriptPanel implements vscode.Disposable {
     this.#sessionId = sessionId;
     panel.webview.options = { enableScripts: true, localResourceRoots: [] };
     this.#feed = new Feed({
-      ask: (after) => daemon.request("session/page", { sessionId, after }),
+      ask: (after) => daemon.request("session/page", after === undefined ? { sessionId } : { sessionId, after }),
       give: (part, first) => this.#give(part, first),
       failed: (error) => this.#failed(error),
     });
@@ -138,6 +138,9 @@ export class TranscriptPanel implements vscode.Disposable {
     const { kind, message } = error instanceof DaemonError ? error : new DaemonError("internal", String(error));
     if (kind === "notAttached" || kind === "disconnected") {
       this.#say("away"); // and when it is there again, `#attach` goes on
+    } else if (kind === "cursorExpired") {
+      this.#document = ""; // the session's file was replaced: a new document is given its rows from the first one on
+      void this.#attach();
     } else if (this.#document === "") {
       this.#panel.webview.html = words(message);
     } else {

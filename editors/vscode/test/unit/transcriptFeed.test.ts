@@ -15,7 +15,9 @@ class Session {
   #holds = false;
 
   readonly feed = new Feed({
-    ask: async (after) => {
+    ask: async (position) => {
+      const after = position?.seq ?? 0;
+      assert.ok(position === undefined || position.logId === "log-1");
       this.asked.push(after);
       const part = this.#part(after);
       if (this.#holds) {
@@ -44,7 +46,7 @@ class Session {
   #part(after: number): PageResult {
     const through = Math.min(this.seq, after + this.partRows);
     const rows = Array.from({ length: through - after }, (_, at) => ({ id: `e${after + at + 1}` }) as PageRow);
-    return { session: {} as PageResult["session"], rows, marks: [], through, seq: this.seq };
+    return { session: {} as PageResult["session"], rows, marks: [], logId: "log-1", through, seq: this.seq };
   }
 }
 
