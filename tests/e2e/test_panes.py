@@ -172,11 +172,12 @@ def test_a_script_that_uses_rpc_or_attach_in_a_pane_takes_part(panes: Panes, tmp
     fork = pane("rpc", "session/fork", json.dumps({"sessionId": mine})).json["session"]["sessionId"]
     assert pane.session == fork
     plain = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "session/continue", "params": params})
-    for greeting in (
+    greetings: tuple[dict[str, object], ...] = (
         {},
         {"capabilities": {}},
         {"capabilities": {}, "initializationOptions": {"sessiond": {}}},
-    ):
+    )
+    for greeting in greetings:
         initialize = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": greeting}
         said = tmp_path / "said"
         said.write_text(

@@ -2,6 +2,7 @@
 
 import json  # noqa: TID251 - the endpoint as a reader has it
 import os
+import shlex
 import signal
 import socket
 from pathlib import Path
@@ -13,7 +14,9 @@ from sessiond.paths import places
 from support.commands import Shell
 from support.daemons import user
 from support.homes import wait_until
-from support.neovim import Neovim, a_neovim
+from support.installed_editors import installed
+from support.neovim import PLUGIN, Neovim, a_neovim
+from support.panes import some_panes
 from support.patience import BOUND
 from support.processes import runs
 from support.stories import Story, Teller
@@ -199,6 +202,10 @@ TERMINALS: list[dict[str, str]] = [
     {"KITTY_WINDOW_ID": "3", "KITTY_PID": "99"},
     {"WEZTERM_PANE": "7"},
     {"TERM_SESSION_ID": "w0t1p0:ABC"},
+    {"TMUX": "/tmp/s,4711,0", "TMUX_PANE": "%5", "TERM_PROGRAM": "WezTerm", "TERM": "xterm-256color"},
+    {"TMUX": "/tmp/s,4711,0", "TMUX_PANE": "%5", "TERM_PROGRAM": "tmux", "VSCODE_PID": "1"},
+    {"TMUX": "/tmp/s,4711,0", "TMUX_PANE": "%5", "STY": "1.x", "TERM": "screen"},
+    {"SESSIOND_TERMINAL": ".ä" + "x" * 200},
     {},
 ]
 
@@ -218,7 +225,30 @@ def test_a_terminal_has_the_name_that_the_command_line_gives_it(shell: Shell) ->
             found = nvim.lua(
                 "local found = require('sessiond.terminal').here(); return found and found.id or ''"
             )
-            assert found == (wanted["id"] if wanted else found)
+            assert found == (wanted["id"] if wanted else "")
+
+
+@pytest.mark.parametrize("how", ["--headless", ""])
+def test_in_a_pane_it_has_the_identity_of_the_pane(shell: Shell, how: str) -> None:
+    with some_panes(shell) as panes:
+        pane = panes.new()
+        told = panes.folder / "told"
+        lua = f"vim.fn.writefile({{vim.json.encode(require('sessiond.terminal').here())}}, '{told}')"
+        words = [
+            installed("nvim-0.11"),
+            *how.split(),
+            "--clean",
+            "-n",
+            "-i",
+            "NONE",
+            "--cmd",
+            f"set rtp^={PLUGIN}",
+        ]
+        pane.type(shlex.join([*words, "-c", f"lua {lua}", "-c", "qall!"]))
+        wait_until(lambda: told.exists() and bool(told.read_text(encoding="utf-8")))
+        found = json.loads(told.read_text(encoding="utf-8"))
+        wanted = pane("terminal", "--json").json
+        assert {**found, "cwd": ""} == {**wanted, "cwd": ""}
 
 
 def test_an_endpoint_that_lies_is_passed_over(shell: Shell, teller: Teller, story: Story) -> None:

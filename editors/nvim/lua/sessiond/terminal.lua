@@ -1,135 +1,350 @@
----Which terminal this Neovim sits in, named as the command line names it (`client/terminal.py`): so
----`:Sessiond continue` and `sessiond continue` in the same pane mean the same session.
+---Which terminal this Neovim runs in, by the recipe of protocol.md ("The identity of a terminal"), as the command
+---line computes it: so `:Sessiond continue` and `sessiond continue` in the same pane mean the same session.
 local M = {}
 
 local uv = vim.uv
 
----Multiplexers first, for a pane stays when it is attached elsewhere. A variable, the kind it tells, and how
----instances are told apart that number their places alike.
----@type {[1]: string, [2]: string, [3]: (string|fun(): string?)?}[]
-local VARIABLES = {
+---A kind of terminal and the variables that name one, in the order in which they are tried.
+---@class (private) sessiond.TerminalRow
+---@field kind string
+---@field place string variable of the pane or window
+---@field instance? string variable that tells apart programs which number their panes alike
+---@field programs table<string, true> what TERM_PROGRAM may be
+---@field multiplexer? true
+---@field server? true the instance holds the process id of the program that starts the panes
+
+---@type sessiond.TerminalRow[]
+local ROWS = {
   {
-    'TMUX_PANE',
-    'tmux',
-    function()
-      return (uv.os_getenv('TMUX') or ''):match('([^,]*),[^,]*$')
-    end,
+    kind = 'tmux',
+    place = 'TMUX_PANE',
+    instance = 'TMUX',
+    programs = { tmux = true },
+    multiplexer = true,
+    server = true,
   },
-  { 'ZELLIJ_PANE_ID', 'zellij', 'ZELLIJ_SESSION_NAME' },
-  { 'STY', 'screen' },
-  { 'CMUX_SURFACE_ID', 'cmux' },
-  { 'KITTY_WINDOW_ID', 'kitty', 'KITTY_PID' },
-  { 'WEZTERM_PANE', 'wezterm', 'WEZTERM_UNIX_SOCKET' },
-  { 'TERM_SESSION_ID', 'terminal' },
-  { 'WT_SESSION', 'windows-terminal' },
-  { 'GNOME_TERMINAL_SCREEN', 'gnome-terminal' },
-  { 'TILIX_ID', 'tilix' },
-  { 'TERMINATOR_UUID', 'terminator' },
+  { kind = 'screen', place = 'WINDOW', instance = 'STY', programs = {}, multiplexer = true, server = true },
+  {
+    kind = 'kitty',
+    place = 'KITTY_WINDOW_ID',
+    instance = 'KITTY_PID',
+    programs = { kitty = true },
+    server = true,
+  },
+  {
+    kind = 'zellij',
+    place = 'ZELLIJ_PANE_ID',
+    instance = 'ZELLIJ_SESSION_NAME',
+    programs = {},
+    multiplexer = true,
+  },
+  { kind = 'cmux', place = 'CMUX_SURFACE_ID', programs = {}, multiplexer = true },
+  {
+    kind = 'wezterm',
+    place = 'WEZTERM_PANE',
+    instance = 'WEZTERM_UNIX_SOCKET',
+    programs = { WezTerm = true },
+  },
+  {
+    kind = 'terminal',
+    place = 'TERM_SESSION_ID',
+    programs = { ['iTerm.app'] = true, ['Apple_Terminal'] = true },
+  },
+  { kind = 'windows-terminal', place = 'WT_SESSION', programs = {} },
+  { kind = 'gnome-terminal', place = 'GNOME_TERMINAL_SCREEN', programs = {} },
+  { kind = 'tilix', place = 'TILIX_ID', programs = {} },
+  { kind = 'terminator', place = 'TERMINATOR_UUID', programs = {} },
 }
 
----@param name string
----@return string name with what an id may not hold as %XX
-local function legal(name)
-  name = name:gsub('[^%w._%%@+:-]', function(byte)
-    return ('%%%02X'):format(byte:byte())
-  end)
-  return (name:gsub('^%.', '%%2E'))
-end
+---@class (private) sessiond.ProcessStatus
+---@field pid integer
+---@field parent integer
+---@field session integer
+---@field device integer
+---@field start string
 
----@param name string
----@return string? value; nil also when it is empty
-local function variable(name)
-  local value = uv.os_getenv(name)
-  return value ~= '' and value or nil
-end
-
----@param kind string
----@param place string
----@param instance? string
----@return string
-local function of(kind, place, instance)
-  return instance and instance ~= '' and ('%s:%s@%s'):format(kind, place, instance)
-    or ('%s:%s'):format(kind, place)
-end
-
----@param pid integer
----@return string[]? fields of /proc/PID/stat from the third on
-local function stat(pid)
-  local file = io.open(('/proc/%d/stat'):format(pid), 'rb')
+---@param path string
+---@return string?
+local function read(path)
+  local file = io.open(path, 'rb')
   if not file then
     return nil
   end
   local text = file:read('*a')
   file:close()
-  return vim.split(vim.trim(text:match('^.*%)(.*)$') or ''), '%s+')
+  return text
 end
 
----The session leader of the terminal, and the terminal as `pts-3@<start of the leader>`. The Neovim that
----runs Lua is a child without terminal of the one that draws, so its parent is asked, too.
----@return integer? leader
----@return string? device
-local function device()
-  for _, pid in ipairs({ vim.fn.getpid(), uv.os_getppid() }) do
-    local own = stat(pid)
-    local number = own and tonumber(own[5]) or 0
-    local major, minor =
-      bit.band(bit.rshift(number, 8), 0xfff),
-      bit.bor(bit.band(number, 0xff), bit.band(bit.rshift(number, 12), 0xfff00))
-    if own and major >= 136 and major <= 143 then
-      local leader = tonumber(own[4]) --[[@as integer]]
-      local facts = stat(leader)
-      if facts then
-        return leader, ('pts-%d@%s'):format(minor, facts[20])
+---@param pid integer
+---@return sessiond.ProcessStatus? nil when the process cannot be seen
+local function status(pid)
+  local text = read(('/proc/%d/stat'):format(pid))
+  if not text then
+    return nil
+  end
+  -- The command in brackets may hold anything, so its end is looked for; the rest is field 3 and on.
+  local fields = vim.split(vim.trim(text:match('^.*%)(.*)$') or ''), '%s+')
+  return {
+    pid = pid,
+    parent = tonumber(fields[2]) --[[@as integer]],
+    session = tonumber(fields[4]) --[[@as integer]],
+    device = tonumber(fields[5]) --[[@as integer]],
+    start = fields[20],
+  }
+end
+
+---@param pid integer
+---@return table<string, string>? what the process was started with; nil when that cannot be read
+local function environ_of(pid)
+  local text = read(('/proc/%d/environ'):format(pid))
+  if not text or text == '' then
+    return nil
+  end
+  local found = {}
+  for pair in text:gmatch('[^%z]+') do
+    local name, value = pair:match('^([^=]*)=(.*)$')
+    if name then
+      found[name] = value
+    end
+  end
+  return found
+end
+
+---The environment of this process, as `vim.uv.os_setenv` leaves it.
+local own = setmetatable({}, {
+  __index = function(_, name)
+    return uv.os_getenv(name)
+  end,
+})
+
+---@param row sessiond.TerminalRow
+---@param environ table<string, string>
+---@return string place
+---@return string instance
+local function values(row, environ)
+  local place = environ[row.place] or ''
+  local instance = row.instance and environ[row.instance] or ''
+  if row.kind == 'tmux' then
+    instance = instance:match('([^,]*),[^,]*$') or ''
+  elseif row.kind == 'screen' and place == '' then
+    place = '0'
+  end
+  return place, instance
+end
+
+---@param row sessiond.TerminalRow
+---@param environ table<string, string>
+---@return integer? pid of the program that starts the panes
+local function server(row, environ)
+  if not row.server then
+    return nil
+  end
+  local _, instance = values(row, environ)
+  return tonumber(instance:match('^(%d+)$') or instance:match('^(%d+)%.')) --[[@as integer?]]
+end
+
+---@param environ table<string, string>
+---@return sessiond.TerminalRow[] rows whose variable is set
+local function rows_in(environ)
+  return vim.tbl_filter(function(row)
+    return (environ[row.kind == 'screen' and row.instance or row.place] or '') ~= ''
+  end, ROWS)
+end
+
+---@return boolean
+local function inside_editor()
+  if (own.VSCODE_PID or '') ~= '' then
+    return true
+  end
+  local term = own.TERM or ''
+  if vim.startswith(term, 'tmux') or vim.startswith(term, 'screen') then
+    return false
+  end
+  for _, name in ipairs({ 'NVIM', 'VIM_TERMINAL', 'INSIDE_EMACS', 'ZED_TERM' }) do
+    if (own[name] or '') ~= '' and own[name] ~= vim.v.servername then
+      return true
+    end
+  end
+  return own.TERM_PROGRAM == 'vscode' or own.TERM_PROGRAM == 'zed'
+end
+
+---@return sessiond.TerminalRow? the only row whose variables are set; of inherited ones there is no telling
+local function row_by_environment()
+  if inside_editor() then
+    return nil
+  end
+  local rows = rows_in(own)
+  local multiplexers = vim.tbl_filter(function(row)
+    return row.multiplexer
+  end, rows)
+  rows = #multiplexers > 0 and multiplexers or rows
+  if #rows ~= 1 then
+    return nil
+  end
+  local term, program = own.TERM or '', own.TERM_PROGRAM or ''
+  local innermost = rows[1].multiplexer and (vim.startswith(term, 'tmux') or vim.startswith(term, 'screen'))
+  return (program == '' or rows[1].programs[program] or innermost) and rows[1] or nil
+end
+
+---@param row? sessiond.TerminalRow
+---@param leader sessiond.ProcessStatus
+---@return boolean whether the server that our variables name started this process, with the same variables
+local function is_pane(row, leader)
+  if not row or server(row, own) ~= leader.parent then
+    return false
+  end
+  local given = environ_of(leader.pid) or {}
+  return given[row.place] == own[row.place] and (not row.instance or given[row.instance] == own[row.instance])
+end
+
+---@return sessiond.ProcessStatus? process of the terminal
+local function process_on_terminal()
+  -- The Neovim that runs Lua has no terminal; the one that draws is its parent.
+  local process = status(vim.fn.getpid())
+  while process do
+    if process.device ~= 0 then
+      return process
+    end
+    process = status(process.parent)
+  end
+  local devices = {}
+  for descriptor = 0, 2 do
+    local stat = uv.guess_handle(descriptor) == 'tty' and uv.fs_fstat(descriptor)
+    if stat then
+      devices[tonumber(stat.rdev)] = true
+    end
+  end
+  local row = row_by_environment()
+  row = row and server(row, own) and row or nil
+  if not row and not next(devices) then
+    return nil
+  end
+  for name in vim.fs.dir('/proc') do
+    local leader = name:find('^%d+$') and status(tonumber(name) --[[@as integer]])
+    if leader and leader.session == leader.pid and leader.device ~= 0 then
+      if devices[leader.device] or is_pane(row, leader) then
+        return leader
       end
     end
   end
 end
 
+---@param process sessiond.ProcessStatus
+---@return sessiond.ProcessStatus first process of its session that can be seen
+---@return boolean leads whether that is the leader
+local function eldest(process)
+  local leader = process.session > 0 and status(process.session)
+  if leader then
+    return leader, true
+  end
+  local parent = status(process.parent)
+  while parent and parent.session == process.session do
+    process, parent = parent, status(parent.parent)
+  end
+  return process, false
+end
+
+---@param number integer
+---@return string
+local function device_name(number)
+  local major = bit.band(bit.rshift(number, 8), 0xfff)
+  local minor = bit.bor(bit.band(number, 0xff), bit.band(bit.rshift(number, 12), 0xfff00))
+  return major == 136 and ('pts-%d'):format(minor) or ('%d-%d'):format(major, minor)
+end
+
+---@param first sessiond.ProcessStatus
+---@return sessiond.TerminalRow? row that the program which started the terminal has set
+---@return table<string, string> environ
+local function row_by_parent(first)
+  local given, inherited = environ_of(first.pid) or own, environ_of(first.parent)
+  for _, row in ipairs(rows_in(given)) do
+    if row.server then
+      if server(row, given) == first.parent then
+        return row, given
+      end
+    elseif inherited then
+      local differs = given[row.place] ~= inherited[row.place]
+      if differs or (row.instance and given[row.instance] ~= inherited[row.instance]) then
+        return row, given
+      end
+    end
+  end
+  return nil, given
+end
+
+---@param bytes string
+---@return string crc32 in hexadecimal digits
+local function crc32(bytes)
+  local sum = bit.bnot(0)
+  for index = 1, #bytes do
+    sum = bit.bxor(sum, bytes:byte(index))
+    for _ = 1, 8 do
+      sum = bit.bxor(bit.rshift(sum, 1), bit.band(0xedb88320, -bit.band(sum, 1)))
+    end
+  end
+  return bit.tohex(bit.bnot(sum))
+end
+
+---@param name string
+---@return string name with what an id may not hold as %XX; a long one is cut and ends in a checksum
+local function legal(name)
+  local id = name
+    :gsub('[^A-Za-z0-9._%%@+:-]', function(byte)
+      return ('%%%02X'):format(byte:byte())
+    end)
+    :gsub('^%.', '%%2E')
+  return #id <= 128 and id or id:sub(1, 119) .. '+' .. crc32(name)
+end
+
+---@param row sessiond.TerminalRow
+---@param environ table<string, string>
+---@return string
+local function name_of(row, environ)
+  local place, instance = values(row, environ)
+  return row.kind .. ':' .. place .. (instance ~= '' and '@' .. instance or '')
+end
+
+---@return sessiond.ProcessStatus? first process of the terminal, or of this session
 ---@return string? kind
----@return string? name
-local function identify(tty)
-  local named = variable('SESSIOND_TERMINAL')
-  if named then
-    return 'named', named
+---@return string? name nil without a terminal
+local function identify()
+  local process = process_on_terminal()
+  local first, leads
+  if process then
+    first, leads = eldest(process)
+  else
+    local this = status(vim.fn.getpid())
+    first = this and eldest(this)
   end
-  -- A terminal inside of another editor inherits the variables of the terminal that that was started from.
-  local term = variable('TERM') or ''
-  local inside = not (vim.startswith(term, 'tmux') or vim.startswith(term, 'screen'))
-    and (
-      vim.tbl_contains({ 'vscode', 'zed' }, variable('TERM_PROGRAM'))
-      or variable('VIM_TERMINAL')
-      or variable('INSIDE_EMACS')
-      or variable('ZED_TERM')
-    )
-  if not (tty and inside) then
-    for _, known in ipairs(VARIABLES) do
-      local value = variable(known[1])
-      if value then
-        local instance = known[3]
-        if known[1] == 'STY' then
-          value, instance = variable('WINDOW') or '0', value
-        elseif type(instance) == 'function' then
-          instance = instance()
-        elseif instance then
-          instance = variable(instance)
-        end
-        return known[2], of(known[2], value, instance --[[@as string?]])
-      end
-    end
+  if own.SESSIOND_TERMINAL and own.SESSIOND_TERMINAL ~= '' then
+    return first, 'named', own.SESSIOND_TERMINAL
   end
-  if tty then
-    return 'tty', of('tty', tty)
+  local device = process and first and ('tty:%s@%s'):format(device_name(process.device), first.start)
+  local row, environ
+  if leads and first then
+    row, environ = row_by_parent(first)
+  else
+    row, environ = row_by_environment(), own
   end
+  if row then
+    return first, row.kind, name_of(row, environ)
+  end
+  return first, device and 'tty', device
 end
 
 ---@return sessiond.Terminal? nil when nothing tells
 function M.here()
-  local leader, tty = device()
-  local kind, name = identify(tty)
+  local first, kind, name = identify()
   if not kind or not name then
     return nil
   end
-  return { id = legal(name):sub(1, 128), kind = kind, cwd = uv.cwd(), pid = leader or vim.fn.getpid() }
+  return {
+    id = legal(name),
+    kind = kind,
+    cwd = uv.cwd(),
+    pid = first and first.pid or vim.fn.getpid(),
+    startTime = first and tonumber(first.start) or nil,
+  }
 end
 
 return M
