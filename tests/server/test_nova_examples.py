@@ -255,10 +255,11 @@ async def test_forks_in_memory_are_counted(memory: Running) -> None:
 # --- cleanup_session ---------------------------------------------------------------------------------------
 
 
-async def test_cleanup_session_of_a_draft_is_to_close_it_and_keeps_it_in_the_trash(memory: Running) -> None:
+async def test_cleanup_session_keeps_the_state_in_the_trash(memory: Running) -> None:
     peer, session = await started(memory, "/work")
     await begin(peer, session)
-    trashed = (await peer.call("session/close", sessionId=session))["trashed"]
+    assert (await peer.call("session/close", sessionId=session))["trashed"] is None
+    trashed = (await peer.call("session/delete", sessionId=session))["trashed"]
     assert lines_of(trashed)[1]["customType"] == "sessiond.state"
     assert (await refusal(peer.call("session/state", sessionId=session))).kind == "sessionTrashed"
 

@@ -149,6 +149,8 @@ def _as_lines(style: Style) -> Callable[[str, dict[str, Any]], None]:
     def show(method: str, params: dict[str, Any]) -> None:
         if method == "session/appended":
             for entry in params["entries"]:
+                if entry.get("type") == "custom_message" and entry.get("display") is False:
+                    continue  # it is for the model only
                 print(_line(entry, style))
         elif news := _news(method, params):
             print(style(f"          {news}", "dim"))

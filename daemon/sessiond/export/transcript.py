@@ -81,6 +81,8 @@ class _Transcript:
             name = fields.as_text(entry.get("id"))
             if type_of(entry) in _HIDDEN:
                 self._losses.lose(f"{type_of(entry)} entry")
+            elif type_of(entry) == "custom_message" and entry.get("display") is False:
+                self._losses.lose("custom_message entry that is not displayed")
             else:
                 heading = _heading(entry)
                 if heading is not None and not (heading == speaks and _is_of_the_agent(entry)):

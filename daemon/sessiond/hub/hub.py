@@ -39,7 +39,7 @@ from sessiond.hub.terminals import Terminals
 from sessiond.hub.trash import Trash
 from sessiond.paths import Places
 from sessiond.protocol import methods as m, types as t
-from sessiond.session import entries, fork, steps
+from sessiond.session import entries, fork, steps, updates
 from sessiond.session.commands import Command
 from sessiond.session.header_title import with_room
 from sessiond.session.tree import ASSISTANT, NONE
@@ -227,13 +227,15 @@ class Hub:
         store = self._memory if source.ephemeral else self._files
         await source.blobs.carry(forked, store.blobs)
         if row is None:
-            has_assistant = tree.has_assistant()
+            has_assistant, state_rows = tree.has_assistant(), sorted(tree.state_rows)
         else:
             path = await source.drive(steps.path(tree, row))
             has_assistant = any(tree.role(step) == ASSISTANT for step in path)
+            state_rows = sorted(tree.state_rows.intersection(path))
+        has_state = any(map(updates.sets_state, source.read_rows(state_rows)))
         make = partial(
             store.create, session_id, cwd=header.cwd, timestamp=header.timestamp, lines=lines,
-            draft=not has_assistant,
+            draft=not (has_assistant or has_state),
         )  # fmt: skip
         live = await self._open.create(session_id, make, ephemeral=source.ephemeral)
         self.lineage.forget()

@@ -138,7 +138,7 @@ class Imports:
         await self._beside(path).carry([landed.log], self._files.blobs)
         made = await self._files.create(
             session_id, cwd=cwd, timestamp=imported.timestamp, lines=b"".join(placing.ended([landed.log])),
-            draft=not imported.has_assistant,
+            draft=not imported.is_answered,
         )  # fmt: skip
         try:
             info = await asyncio.to_thread(_info, landed.log, made.path, draft=made.draft)
@@ -157,7 +157,7 @@ class Imports:
         self, imported: Imported, session_id: str, rows: Tree, path: str, run: _Run
     ) -> t.ImportedSession:
         new: list[Woven] = []
-        title, draft = rows.title, not rows.has_assistant()
+        title, draft = rows.title, not (rows.has_assistant() or imported.is_answered)
         if await asyncio.to_thread(landing.missing, imported, rows):
             was_open = self._sessions.cached(session_id) is not None
             live = await self._sessions.session(session_id)

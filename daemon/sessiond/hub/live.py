@@ -25,7 +25,9 @@ from sessiond.hub.telling import tell_of_lines, tell_of_meaning
 from sessiond.hub.tended import TendedSession
 from sessiond.hub.watch import Watchers
 from sessiond.protocol import types as t
+from sessiond.session import updates
 from sessiond.session.header_title import title_change
+from sessiond.session.tree import NewRow
 from sessiond.store.base import Durability, Log, LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
@@ -346,7 +348,7 @@ class LiveSession(TendedSession):
         return bool(self._batches) or not self.log.foreign_bytes()
 
     def _promotes(self, prepared: Prepared) -> bool:
-        return self.log.draft and any(row.role == "assistant" for row in prepared.rows)
+        return self.log.draft and any(row.role == "assistant" or _sets_state(row) for row in prepared.rows)
 
     async def _until_idle(self) -> None:
         while self._batches:
@@ -554,3 +556,8 @@ def _consume(future: asyncio.Future[Any]) -> None:
     """Take a result that nobody else awaits, so that asyncio has nothing to complain about."""
     if not future.cancelled():
         future.exception()
+
+
+def _sets_state(row: NewRow) -> bool:
+    """Whether an entry sets the working state, which makes a session worth keeping without an answer (seed: NOVA)."""
+    return row.type == "custom" and updates.sets_state(row.line)

@@ -149,7 +149,7 @@ class CustomEntry(Payload, tag="custom"):
 
 
 class CustomMessageEntry(Payload, tag="custom_message"):
-    """A message of an extension; part of the context. `display` says whether a person is shown it."""
+    """A message of an extension; part of the context. With `display` false, default views leave it out."""
 
     custom_type: str
     content: str | list[dict[str, Any]]

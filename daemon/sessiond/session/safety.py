@@ -33,7 +33,7 @@ def objection(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: ReadRow) ->
     The parent is in the tree or among `rows`, which are new in the same batch. A compaction
 
     - does not stand between a call and its result, nor after words whose calls wait for one;
-    - names an entry of its path, or itself when nothing is kept (pi 0.87);
+    - names an entry of its path; or itself (pi 0.87) or none when nothing is kept;
     - keeps no result whose call it takes out of the context, and takes away no call that may yet be answered.
     """
     path = _Path(tree, rows, read)
@@ -42,6 +42,8 @@ def objection(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: ReadRow) ->
         return Objection("noToolSplit", f"it would stand between the tool call in {caller.id} and its result")
     found = payloads.part(_compaction, new.line)
     kept_id = None if found is None else found.first_kept_entry_id
+    if found is not None and kept_id is None:
+        kept_id = new.id
     first: _Step | None = None
     if kept_id != new.id:
         for step in path.up_from(new.parent_id):

@@ -37,6 +37,8 @@ def text_of_entry(entry: bytes) -> Text | None:
 def text_of(entry: dict[str, Any]) -> Text | None:
     """The same of a decoded entry."""
     kind = str(entry.get("type"))
+    if kind == "custom_message" and entry.get("display") is False:
+        return None
     message = entry.get("message") if kind == "message" else None
     if isinstance(message, dict):
         text = _said(message)

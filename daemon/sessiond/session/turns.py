@@ -1,13 +1,17 @@
-"""Which assistant turns say nothing in words: calls of tools only, which a view of the tree leaves out.
+"""Which entries a view of the tree leaves out: assistant turns without words, and messages not to be displayed.
+
+An assistant turn without words only calls tools. A `custom_message` with `display` false is for the model only.
 
 As pi has it, a turn that ended oddly (aborted, error, length) is not silent (fact: pi-omp §2.18).
 """
+
+from typing import Any, Final
 
 import msgspec
 
 from sessiond.session import payloads, steps
 from sessiond.session.steps import Read, Steps
-from sessiond.session.tree import ASSISTANT, Tree
+from sessiond.session.tree import ASSISTANT, KIND, Tree
 
 
 class SilentTurns:
@@ -21,15 +25,31 @@ class SilentTurns:
         while len(self._marks) < tree.committed:
             start = len(self._marks)
             batch = next(steps.batches(tree, range(start, tree.committed)))
-            turns = [row for row in batch if tree.role(row) == ASSISTANT]
+            turns = [row for row in batch if tree.role(row) == ASSISTANT or tree.kind(row) == _CUSTOM_MESSAGE]
             marks = bytearray(len(batch))
             for row, entry in zip(turns, read(turns), strict=True):
-                marks[row - start] = _is_silent(entry)
+                marks[row - start] = _is_silent(entry) if tree.role(row) == ASSISTANT else is_hidden(entry)
             self._marks += marks
             yield
 
     def __contains__(self, row: int) -> bool:
         return bool(self._marks[row])
+
+
+_CUSTOM_MESSAGE: Final = KIND["custom_message"]
+
+
+class _Display(msgspec.Struct):
+    display: Any = None
+
+
+_display = msgspec.json.Decoder(_Display)
+
+
+def is_hidden(entry: bytes) -> bool:
+    """Return whether a `custom_message` entry is not to be displayed to people."""
+    found = payloads.part(_display, entry)
+    return found is not None and found.display is False
 
 
 class _Block(msgspec.Struct, gc=False):

@@ -142,6 +142,12 @@ def _apply(state: State, update: Update, at: str) -> None:
             state.compress(limits, at)
 
 
+def sets_state(entry: bytes) -> bool:
+    """Return whether a `custom` entry sets something of the working state."""
+    line = payloads.part(_line, entry)
+    return line is not None and line.custom_type == entries.STATE_TYPE
+
+
 class _Line(msgspec.Struct, rename="camel"):
     custom_type: Any = None
     data: Raw = Raw(b"null")

@@ -28,6 +28,8 @@ _HOUSEKEEPING: Final = frozenset(
     )
 )  # fmt: skip
 
+_CUSTOM_MESSAGE: Final = KIND["custom_message"]
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -177,7 +179,7 @@ def _keep_matches(tree: Tree, visible: bytearray, words: Sequence[str], read: Re
 
 
 def _shown_by_default(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
-    if tree.kind(row) in _HOUSEKEEPING:
+    if tree.kind(row) in _HOUSEKEEPING or (tree.kind(row) == _CUSTOM_MESSAGE and row in silent):
         return False
     return tree.role(row) != ASSISTANT or row == leaf or row not in silent
 

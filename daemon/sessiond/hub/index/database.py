@@ -15,7 +15,7 @@ from sessiond.hub.index.seal import Verification, put_on, take_off
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Counted up with every change of the tables, or of what is written into them: an older file is made anew."""
 _MARK: Final = 0x5E551D
 _BESIDE: Final = ("", "-wal", "-shm", "-journal", "-seal")

@@ -20,7 +20,8 @@ from sessiond.protocol.types.shared import (
 class CreateParams(Params, frozen=True):
     """Start a session and open it.
 
-    Until its first assistant message it is a draft: as durable as any other, hidden from lists.
+    Until its first assistant message or update of the working state it is a draft: as durable as any other,
+    hidden from lists.
     `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
     makes a UUID4. `ephemeral` keeps it in memory only.
     A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.

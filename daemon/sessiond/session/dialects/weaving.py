@@ -84,6 +84,11 @@ class Imported:
     def has_assistant(self) -> bool:
         return any(it.role == "assistant" for it in self.woven)
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether it becomes a session at once: an assistant has answered, or a working state says what was done."""
+        return self.dialect in STATES or self.has_assistant
+
 
 def session_ids(dialect: str, source_id: str) -> list[str]:
     """The ids that a session from there may have here: its own if it can be one, then one made from it."""
@@ -93,6 +98,8 @@ def session_ids(dialect: str, source_id: str) -> list[str]:
     return [source_id, derived] if keeps_own else [derived]
 
 
+STATES: Final = frozenset(("nova",))
+"""Dialects whose files hold a working state and no conversation."""
 HOME: Final = frozenset(("pi",))
 """Dialects whose files can be opened where they lie: a copy of one gets an id of its own."""
 

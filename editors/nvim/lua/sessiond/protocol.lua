@@ -2,7 +2,8 @@
 
 ---Start a session and open it.
 ---
----Until its first assistant message it is a draft: as durable as any other, hidden from lists.
+---Until its first assistant message or update of the working state it is a draft: as durable as any other,
+---hidden from lists.
 ---`id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
 ---makes a UUID4. `ephemeral` keeps it in memory only.
 ---A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.
@@ -1566,7 +1567,7 @@
 ---@field data? any
 ---@field [string] any
 
----A message of an extension; part of the context. `display` says whether a person is shown it.
+---A message of an extension; part of the context. With `display` false, default views leave it out.
 ---@class (exact) sessiond.CustomMessageEntry
 ---@field type "custom_message"
 ---@field id string
