@@ -79,12 +79,20 @@ def params(data: bytes) -> None:
     with contextlib.suppress(errors.InvalidParams, errors.UnsupportedProtocol):
         read_greeting(head.params)
     try:
-        understood = ROUTES[method].decode(head.params)
-    except (msgspec.DecodeError, RecursionError) as error:
-        hold(errors.InvalidParams(method, str(error)).place.startswith("$"), "a refusal without a place")
+        understood = _understood(method, head.params)
+    except errors.InvalidParams as refusal:
+        hold(refusal.place.startswith("$"), "a refusal without a place")
         return
     again = msgspec.json.encode(understood)
-    assert msgspec.json.encode(ROUTES[method].decode(again)) == again
+    assert msgspec.json.encode(_understood(method, msgspec.Raw(again))) == again
+
+
+def _understood(method: str, params: msgspec.Raw) -> object:
+    route = ROUTES[method]
+    try:
+        return route.decode(params)
+    except (msgspec.DecodeError, RecursionError):
+        return route.decode_slowly(params)
 
 
 def log(data: bytes) -> None:

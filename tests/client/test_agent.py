@@ -49,7 +49,7 @@ async def test_a_new_agent_in_the_same_terminal_goes_on_with_the_session(
     async with connect(where=where) as daemon:
         again = await AgentSession.resume(daemon, str(tmp_path))
         assert (again.id, again.leaf_id) == (first.id, said)
-        assert (await AgentSession.open(daemon, first.id[:8])).id == first.id
+        assert (await AgentSession.open(daemon, first.id)).id == first.id
 
 
 async def test_closing_a_session_that_nobody_answered_puts_it_into_the_trash(

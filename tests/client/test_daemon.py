@@ -52,7 +52,7 @@ async def test_a_script_writes_reads_and_branches(where: Places, tmp_path: Path)
             session
         }
         assert (await daemon.continue_session(str(tmp_path))).session.session_id in (session, fork.session_id)
-        assert (await daemon.info(session[:8])).session.session_id == session
+        assert (await daemon.info(session)).session.session_id == session
         assert (await daemon.open(session)).session.session_id == session
         await daemon.flush()
         assert (await daemon.status()).open_sessions >= 1

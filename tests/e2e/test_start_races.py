@@ -225,10 +225,10 @@ def test_the_daemon_holds_no_descriptor_of_its_starter() -> None:
 
 def test_the_daemon_takes_no_environment_of_its_starter_but_what_it_needs() -> None:
     with a_home() as where:
-        run(where, "serve", "--detach", ANTHROPIC_API_KEY="secret", LC_ALL="C.UTF-8")
+        run(where, "serve", "--detach", ANTHROPIC_API_KEY="not-to-be-seen", LC_ALL="C.UTF-8")
         inherited = Path(f"/proc/{pid_of(where)}/environ").read_bytes().split(b"\0")
         assert b"LC_ALL=C.UTF-8" in inherited
-        assert not [line for line in inherited if b"secret" in line]
+        assert not [line for line in inherited if b"not-to-be-seen" in line]
 
 
 def test_the_daemon_has_no_terminal_no_folder_and_no_parent_of_its_starter() -> None:

@@ -219,7 +219,7 @@ async def test_sessions_in_further_folders_are_listed_searched_and_opened_in_pla
         [listed] = (await peer.call("session/list"))["sessions"]
         assert listed["path"] == str(path)
         assert [hit["path"] for hit in await found(peer, "topaz")] == [str(path)]
-        opened = await peer.call("session/open", sessionId=logs.SESSION_ID[:10])
+        opened = await peer.call("session/open", sessionId=logs.SESSION_ID)
         assert opened["session"]["path"] == str(path)
         await peer.call("session/close", sessionId=logs.SESSION_ID)
         assert before == (path.read_bytes(), path.stat().st_mtime_ns, sorted(tmp_path.glob("pi/**/*")))

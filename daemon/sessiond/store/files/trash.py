@@ -48,8 +48,9 @@ def move_to_trash(
         "by": about.by,
         "cwd": about.cwd,
         "title": about.title,
-        "commandId": about.command_id,
     }
+    if about.command_id is not None:
+        note["commandId"] = about.command_id
     target, note_path = _take_name(trash, source.name, json.dumps(note).encode(), calls)
     try:
         file.move(target)
