@@ -105,9 +105,14 @@ class State:
 
 @dataclass(frozen=True)
 class Blobs:
-    """`[blobs]`: `grace`: seconds that a blob stays which no session names; None for ever."""
+    """`[blobs]`: `grace`: seconds that a blob stays which no session names; None for ever.
+
+    `images`: store images as blobs in all sessions of this store. pi, which has no blobs, then reads the reference as
+    the image.
+    """
 
     grace: float | None = 7 * 86_400.0
+    images: bool = False
 
 
 @dataclass(frozen=True)
@@ -390,7 +395,7 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     ),
     "summarizer": (Summarizer, {"command": _command, "timeout": _duration}),
     "state": (State, {"max_decisions": _decisions, "max_tokens": _tokens}),
-    "blobs": (Blobs, {"grace": _duration}),
+    "blobs": (Blobs, {"grace": _duration, "images": _switch}),
     "roots": (Roots, {"folders": _folders}),
     "history": (History, {"enabled": _switch}),
     "keep": (

@@ -293,7 +293,21 @@ async def test_a_fork_made_here_is_read_by_both_peers(daemon: daemons.Peer) -> N
     assert here.labels == {"answer": "known"}
 
 
-async def test_oh_my_pi_puts_our_blobs_back_where_it_finds_them(daemon: daemons.Peer, tmp_path: Path) -> None:
+async def test_both_peers_see_the_image_in_a_session_of_ours(daemon: daemons.Peer) -> None:
+    session_id = await new_session(daemon)
+    question = {**user("What is this?")["message"], "content": [image_block(png(60, 60))]}
+    await daemon.append(session_id, {"type": "message", "message": question}, assistant("A picture."))
+    file = await file_of(daemon, session_id)
+    for peer in BOTH:
+        assert peers.answers(peer, file).current.messages[0] == question
+
+
+async def test_oh_my_pi_puts_our_blobs_back_where_it_finds_them(tmp_path: Path) -> None:
+    async with daemons.running(tmp_path / "home", "process", image_blobs=True) as running:
+        await puts_our_blobs_back(await running.attach(), tmp_path)
+
+
+async def puts_our_blobs_back(daemon: daemons.Peer, tmp_path: Path) -> None:
     session_id = await new_session(daemon)
     image, long = image_block(png(60, 60)), "word " * 120_000
     question = user("What is this?")

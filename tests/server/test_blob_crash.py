@@ -28,7 +28,7 @@ def shows(picture: bytes, name: str) -> dict[str, Any]:
 async def test_a_crash_between_blob_and_line_leaves_a_blob_that_nobody_names(tmp_path: Path) -> None:
     disk, home, crashed = Disk(), tmp_path / "home", tmp_path / "crashed"
     picture = png(50, 50)
-    async with running(home, calls=disk.calls) as daemon:
+    async with running(home, calls=disk.calls, image_blobs=True) as daemon:
         peer = await daemon.attach()
         session_id = (await peer.call("session/create", cwd="/work"))["session"]["sessionId"]
         await peer.append(session_id, user("hello"), assistant("hi"))
@@ -36,7 +36,7 @@ async def test_a_crash_between_blob_and_line_leaves_a_blob_that_nobody_names(tmp
         disk.before_next("write", lambda: None)
         disk.before_next("write", lambda: shutil.copytree(home, crashed))
         await peer.append(session_id, shows(picture, "q1"))
-    async with running(crashed) as daemon:
+    async with running(crashed, image_blobs=True) as daemon:
         peer = await daemon.attach()
         path = await peer.call("session/path", sessionId=session_id)
         found = await peer.call("blob/collect", graceSeconds=0)

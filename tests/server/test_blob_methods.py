@@ -25,13 +25,13 @@ LONG_AGO = time.time() - 30 * 86_400
 @pytest.fixture(params=MODES)
 async def daemon(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
     mode: Mode = request.param
-    async with running(tmp_path, mode) as daemon:
+    async with running(tmp_path, mode, image_blobs=True) as daemon:
         yield daemon
 
 
 @pytest.fixture
 async def near(tmp_path: Path) -> AsyncIterator[Running]:
-    async with running(tmp_path) as daemon:
+    async with running(tmp_path, image_blobs=True) as daemon:
         yield daemon
 
 

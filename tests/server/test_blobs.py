@@ -26,14 +26,14 @@ NOTICE = "\n\n[Session persistence truncated large content]"
 @pytest.fixture(params=MODES)
 async def daemon(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
     mode: Mode = request.param
-    async with running(tmp_path, mode) as daemon:
+    async with running(tmp_path, mode, image_blobs=True) as daemon:
         yield daemon
 
 
 @pytest.fixture
 async def near(tmp_path: Path) -> AsyncIterator[Running]:
     """A daemon in this process, where the way that it is reached does not matter."""
-    async with running(tmp_path) as daemon:
+    async with running(tmp_path, image_blobs=True) as daemon:
         yield daemon
 
 
@@ -257,7 +257,7 @@ async def test_a_damaged_blob_is_not_served_as_good(near: Running) -> None:
 @pytest.mark.parametrize(("error", "kind"), [(errno.ENOSPC, "storageFull"), (errno.EIO, "storageFailed")])
 async def test_a_disk_that_refuses_the_blob_refuses_the_append(tmp_path: Path, error: int, kind: str) -> None:
     disk = Disk()
-    async with running(tmp_path, calls=disk.calls) as daemon:
+    async with running(tmp_path, calls=disk.calls, image_blobs=True) as daemon:
         peer = await daemon.attach()
         one, other = await session(peer), await session(peer)
         await peer.append(one, user("hello"))
@@ -272,7 +272,7 @@ async def test_a_disk_that_refuses_the_blob_refuses_the_append(tmp_path: Path, e
 
 async def test_the_blob_is_durable_before_its_line_is_written(tmp_path: Path) -> None:
     disk = Disk()
-    async with running(tmp_path, calls=disk.calls) as daemon:
+    async with running(tmp_path, calls=disk.calls, image_blobs=True) as daemon:
         peer = await daemon.attach()
         session_id = await session(peer)
         await peer.append(session_id, shows(png(41, 41)))
@@ -386,3 +386,77 @@ async def test_what_an_imported_session_gains_has_its_blobs_here_too(near: Runni
     (grown,) = (await peer.call("session/import", path=str(file)))["sessions"]
     assert grown["status"] == "grown"
     assert blobs_of(near) == {HASH: IMAGE, digest: other}
+
+
+# --- where images stay in the line -------------------------------------------------------------------------
+
+
+async def test_an_image_stays_in_a_session_that_pi_may_read(tmp_path: Path) -> None:
+    async with running(tmp_path) as plain:
+        peer = await plain.attach()
+        name = await session(peer)
+        block = image_block(png(60, 60))
+        drafts = [
+            {"type": "message", "id": "p", "message": {"role": "user", "content": [block]}},
+            assistant("ok"),
+        ]
+        for status in ("created", "duplicate"):
+            made = await peer.append(name, *drafts[:1])
+            assert made["entries"][0]["status"] == status
+        await peer.append(name, *drafts[1:])
+        path = (await peer.call("session/info", sessionId=name))["session"]["path"]
+        assert block["data"] in Path(path).read_text(encoding="utf-8")
+        assert not list((tmp_path / "data" / "blobs").glob("*"))
+        fork = (await peer.call("session/fork", sessionId=name))["session"]
+        assert block["data"] in Path(fork["path"]).read_text(encoding="utf-8")
+
+
+async def test_an_image_larger_than_a_text_may_be_is_not_cut(tmp_path: Path) -> None:
+    async with running(tmp_path) as plain:
+        peer = await plain.attach()
+        name = await session(peer)
+        block = {"type": "image", "mimeType": "image/png", "data": "A" * 600_000}
+        await peer.append(
+            name, {"type": "message", "message": {"role": "user", "content": [block]}}, user("x" * 600_000)
+        )
+        seen = (await peer.call("session/entries", sessionId=name, resolveBlobs=False))["entries"]
+        assert seen[0]["message"]["content"] == [block]
+        assert len(seen[1]["message"]["content"]) == 500_000
+
+
+async def test_a_session_with_images_in_blobs_stays_readable_when_images_stay_in_lines(
+    tmp_path: Path,
+) -> None:
+    block = image_block(png(60, 60))
+    draft = {"type": "message", "id": "p", "message": {"role": "user", "content": [block]}}
+    async with running(tmp_path, image_blobs=True) as before:
+        peer = await before.attach()
+        name = await session(peer)
+        await peer.append(name, draft, assistant("ok"))
+    async with running(tmp_path) as now:
+        peer = await now.attach()
+        await peer.append(name, {**draft, "id": "q"})
+        stored = (await peer.call("session/entries", sessionId=name, resolveBlobs=False))["entries"]
+        images = [it["message"]["content"][0]["data"] for it in stored if it["id"] in ("p", "q")]
+        assert (images[0].startswith("blob:sha256:"), images[1]) == (True, block["data"])
+        seen = (await peer.call("session/context", sessionId=name))["messages"]
+        assert [it["content"][0] for it in seen if it["role"] == "user"] == [block, block]
+
+
+@pytest.mark.parametrize("kind", ["in memory", "with a title slot"])
+async def test_an_image_becomes_a_blob_where_pi_cannot_read_the_session(tmp_path: Path, kind: str) -> None:
+    async with running(tmp_path) as plain:
+        peer = await plain.attach()
+        name = await session(peer, ephemeral=kind == "in memory")
+        if kind == "with a title slot":
+            await peer.append(name, user("q"), assistant("a"))
+            path = Path((await peer.call("session/info", sessionId=name))["session"]["path"])
+            await peer.call("session/close", sessionId=name)
+            file = path.with_name(f"2026-01-01T00-00-00-000Z_{name}x.jsonl")
+            slot = b'{"type":"title","v":1,"title":"x","updatedAt":"2026-01-01T00:00:00.000Z","pad":""}\n'
+            file.write_bytes(slot + path.read_bytes().replace(name.encode(), f"{name}x".encode()))
+            name = (await peer.call("session/open", path=str(file)))["session"]["sessionId"]
+        block = image_block(png(60, 60))
+        await peer.append(name, {"type": "message", "message": {"role": "user", "content": [block]}})
+        stored = (await peer.call("session/entries", sessionId=name, resolveBlobs=False))["entries"]
+        assert stored[-1]["message"]["content"][0]["data"].startswith("blob:sha256:")

@@ -4,6 +4,7 @@ import json  # noqa: TID251 - what is sent is read as another program reads it
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ import pytest
 from sessiond.hub.errors import InvalidEntry
 from sessiond.protocol.types import AppendParams
 from sessiond.server.handlers.formatted import in_agents_format
-from support.daemons import Peer, Running, assistant, refusal, user
+from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.formats import PNG
 from support.providers import PROVIDERS, Provider, check
 
@@ -163,8 +164,12 @@ async def test_every_entry_of_the_path_is_explained(daemon: Running, format: Pro
     assert (await asked(peer, session, format))["explanation"] is None
 
 
-async def test_an_image_in_a_blob_is_shown_and_left_out_where_that_is_asked_for(daemon: Running) -> None:
-    peer = await daemon.attach()
+async def test_an_image_in_a_blob_is_shown_and_left_out_where_that_is_asked_for(tmp_path: Path) -> None:
+    async with running(tmp_path, image_blobs=True) as with_blobs:
+        await is_shown_and_left_out(await with_blobs.attach())
+
+
+async def is_shown_and_left_out(peer: Peer) -> None:
     session = await a_session(peer)
     big = PNG[:-8] + "A" * 4096 + PNG[-8:]
     source = {"type": "base64", "media_type": "image/png", "data": big}

@@ -12,11 +12,11 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from sessiond.config import Config
+from sessiond.config import Blobs, Config
 from sessiond.hub.hub import Hub
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
 from sessiond.rpc.framing import Mode as Framing
@@ -196,13 +196,18 @@ class Running:
 
 @contextlib.asynccontextmanager
 async def running(
-    home: Path, mode: Mode = "memory", *, calls: Syscalls | None = None, chosen: Config | None = None
-) -> AsyncIterator[Running]:
+    home: Path, mode: Mode = "memory", *, calls: Syscalls | None = None, chosen: Config | None = None,
+    image_blobs: bool = False,
+) -> AsyncIterator[Running]:  # fmt: skip
     """A daemon for the time of the block.
 
     In this process its disk may be one that `calls` make difficult, and its configuration `chosen`; a process
-    reads `config/config.toml` below its home.
+    reads `config/config.toml` below its home. `image_blobs`: it is configured to store images as blobs.
     """
+    if image_blobs and mode == "process":
+        configure(home, "[blobs]\nimages = true\n")
+    elif image_blobs:
+        chosen = replace(chosen or Config(), blobs=Blobs(images=True))
     how = {"memory": _in_memory, "socket": _over_a_socket, "process": _as_a_process}[mode]
     async with how(home, calls, chosen) as (connect, server):
         daemon = Running(home, mode, connect, server)
@@ -210,6 +215,14 @@ async def running(
             yield daemon
         finally:
             await daemon.detach_all()
+
+
+def configure(home: Path, text: str) -> None:
+    """Write the configuration of a daemon below its home."""
+    folder = home / "config"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+    (folder / "config.toml").chmod(0o600)
 
 
 def joined(home: Path) -> Running:

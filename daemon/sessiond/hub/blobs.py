@@ -22,12 +22,18 @@ class SessionBlobs:
     """`own` takes new blobs. A session of another program's folder has none: its entries are stored as sent.
 
     So a file outside of ours names no blob of ours that `blob/collect` could not know of, and its owner finds
-    in it what it can read.
+    in it what it can read. `takes_images`: images go into blobs, too; pi, which has no blobs, cannot read them then.
     """
 
     def __init__(
-        self, own: Blobs | None, *, kept: Sequence[Blobs] = (), beside: BlobSource | None = None
+        self,
+        own: Blobs | None,
+        *,
+        kept: Sequence[Blobs] = (),
+        beside: BlobSource | None = None,
+        takes_images: bool = False,
     ) -> None:
+        self.takes_images = takes_images
         self._own = own
         self._kept = kept
         self._sources: Sequence[BlobSource] = kept if beside is None else (*kept, beside)
@@ -37,7 +43,9 @@ class SessionBlobs:
         if self._own is not None:
             for draft in drafts:
                 # Most drafts have no 6; that is known at a hundredth of the cost.
-                if large.may_hold(draft) or (draft.find(b"6") >= 0 and whole.names_blobs(draft)):
+                if large.may_hold(draft, images=self.takes_images) or (
+                    draft.find(b"6") >= 0 and whole.names_blobs(draft)
+                ):
                     return True
         return False
 
@@ -45,7 +53,7 @@ class SessionBlobs:
         """The drafts as they are to be stored, and the blobs that are to be kept before. Raises `TooLarge`."""
         for index, draft in enumerate(drafts):
             refuse_too_large(index, draft)
-        return await asyncio.to_thread(_take_out, drafts)
+        return await asyncio.to_thread(_take_out, drafts, images=self.takes_images)
 
     async def keep(self, new: dict[str, bytes], drafts: Iterable[bytes]) -> None:
         """Make durable what drafts name: new blobs, and old ones, so that nobody collects them meanwhile."""
@@ -108,6 +116,6 @@ def _named(lines: Iterable[bytes]) -> set[str]:
     return {digest for line in lines for digest in blobs.named(line)}
 
 
-def _take_out(drafts: Iterable[bytes]) -> tuple[list[bytes], dict[str, bytes]]:
-    taken = [large.take_out(draft) for draft in drafts]
+def _take_out(drafts: Iterable[bytes], *, images: bool) -> tuple[list[bytes], dict[str, bytes]]:
+    taken = [large.take_out(draft, images=images) for draft in drafts]
     return [it.draft for it in taken], {name: data for it in taken for name, data in it.blobs.items()}

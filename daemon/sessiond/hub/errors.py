@@ -133,13 +133,13 @@ class TooLarge(HubError):
 class ContextTooLarge(HubError):
     """The context has {actual:,} bytes, and a reply has at most {limit:,}.
 
-    Leave images out with `resolveBlobs` false, compact the session, or read it in pages with `session/path`.
+    Compact the session, read it in pages with `session/path`, or leave images in blobs out with `resolveBlobs` false.
     """
 
     def __init__(self, actual: int, limit: int) -> None:
         super().__init__(
-            f"The context has {actual:,} bytes, and a reply has at most {limit:,}. Leave images out with "
-            "`resolveBlobs` false, compact the session, or read it in pages with `session/path`."
+            f"The context has {actual:,} bytes, and a reply has at most {limit:,}. Compact the session, read it "
+            "in pages with `session/path`, or leave images in blobs out with `resolveBlobs` false."
         )
         self.actual = actual
         self.limit = limit

@@ -85,6 +85,7 @@ class Hub:
         self.index = Index(files, index_path, self._open_and_listed)
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
+        self._open.takes_images = chosen.blobs.images
         self.room = Room(files)
         self.keeping = Keeping(self, self._open, trash, files, memory, self.commands)
         self.continuing = Continuing(self, files, self.index, self.terminals)
@@ -112,8 +113,14 @@ class Hub:
         """Follow another configuration, as far as that is possible while sessions are open."""
         self.history.enabled = chosen.history.enabled
         self.summarizers.configure(chosen.summarizer)
+        self._open.store_images_as_blobs(chosen.blobs.images)
         for part in (self.compactions, self.branches, self._auto):
             part.configured = chosen.compaction
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether images are stored as blobs in sessions that pi may read, too."""
+        return self._open.takes_images
 
     def refuse_when_draining(self) -> None:
         """Raise `Draining` when no more writes are taken."""

@@ -40,6 +40,10 @@ _STAYING: Final = Placement(as_found=True, advance=False)
 class Sessions(Protocol):
     """What an import needs of the hub."""
 
+    @property
+    def takes_images(self) -> bool:
+        """Whether images are stored as blobs in sessions that pi may read, too."""
+
     async def session(self, session_id: str) -> LiveSession:
         """The session with this id, open."""
 
@@ -133,7 +137,9 @@ class Imports:
 
     async def _create(self, imported: Imported, session_id: str, path: str, run: _Run) -> t.ImportedSession:
         cwd = run.params.cwd or imported.cwd
-        landed = await asyncio.to_thread(landing.new_log, imported, session_id, cwd)
+        landed = await asyncio.to_thread(
+            landing.new_log, imported, session_id, cwd, images=self._sessions.takes_images
+        )
         await asyncio.gather(*map(self._files.blobs.put, landed.blobs.values()))
         await self._beside(path).carry([landed.log], self._files.blobs)
         made = await self._files.create(

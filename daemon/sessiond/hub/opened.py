@@ -37,6 +37,7 @@ class OpenSessions:
     """One `LiveSession` per log. A session that is slow to load holds up nobody who wants another one."""
 
     def __init__(self, files: Store, memory: Store, index: Index, trash: Trash) -> None:
+        self.takes_images = False
         self.listener: Listener = NOBODY
         self.follower: Follower = NOBODY
         self._files = files
@@ -273,6 +274,7 @@ class OpenSessions:
         try:
             async with self._loads:
                 await live.load()
+                live.blobs.takes_images = self._takes_images_of(live)
             if live.tree.damaged:
                 if not live.tree.count_entries():
                     raise Damaged(log.path or log.session_id, live.tree.problems[0])
@@ -294,6 +296,16 @@ class OpenSessions:
         kept = [store.blobs] if store is self._files else [store.blobs, self._files.blobs]
         own = store.blobs if store.keeps(log.ref) else None
         return SessionBlobs(own, kept=kept, beside=store.blobs_beside(log.ref))
+
+    def store_images_as_blobs(self, wanted: bool) -> None:
+        """Have the images of all further entries stored as blobs, or only where pi cannot read the session."""
+        self.takes_images = wanted
+        for live in self.all():
+            live.blobs.takes_images = self._takes_images_of(live)
+
+    def _takes_images_of(self, live: LiveSession) -> bool:
+        """Whether images of a session become blobs: pi reads neither what is in memory nor a file with a title slot."""
+        return self.takes_images or live.ephemeral or live.tree.slot_title is not None
 
     @contextlib.asynccontextmanager
     async def leaving(self, ref: str) -> AsyncIterator[None]:

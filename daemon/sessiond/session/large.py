@@ -42,16 +42,19 @@ class TakenOut(NamedTuple):
     blobs: dict[str, bytes]
 
 
-def may_hold(draft: bytes) -> bool:
+def may_hold(draft: bytes, *, images: bool = True) -> bool:
     """Whether a draft may have to be changed: a quick look, which no draft without anything large passes."""
-    if len(draft) >= MIN_IMAGE_CHARS and (len(draft) > MAX_CHARS or draft.find(b'"image') >= 0):
+    if len(draft) >= MIN_IMAGE_CHARS and (len(draft) > MAX_CHARS or (images and draft.find(b'"image') >= 0)):
         return True
     return _has_transient(draft)
 
 
-def take_out(draft: bytes) -> TakenOut:
-    """The draft without what is large in it. One that is no JSON object is answered as it is."""
-    taking = _Taking(drops=_has_transient(draft))
+def take_out(draft: bytes, *, images: bool = True) -> TakenOut:
+    """The draft without what is large in it. One that is no JSON object is answered as it is.
+
+    If `images` is false, images stay where they are, whatever their size.
+    """
+    taking = _Taking(drops=_has_transient(draft), images=images)
     try:
         fields = _fields(draft)
         known = _references(fields.pop(blobs.FIELD, Raw(b"{}")))
@@ -68,10 +71,11 @@ def take_out(draft: bytes) -> TakenOut:
 class _Taking:
     """One draft being looked through; None stands for "as it was"."""
 
-    def __init__(self, *, drops: bool) -> None:
+    def __init__(self, *, drops: bool, images: bool) -> None:
         self.blobs: dict[str, bytes] = {}
         self.cuts: dict[str, str] = {}
         self._drops = drops
+        self._images = images
 
     def members(self, fields: dict[str, Raw], pointer: str, depth: int) -> dict[str, Raw] | None:
         """The members of an object that is to be looked through."""
@@ -104,7 +108,7 @@ class _Taking:
             and size >= MIN_IMAGE_CHARS
             and bytes(memoryview(value)[:12]) == b'"data:image/'
         ):
-            return self._named(_text(value).encode())
+            return self._named(_text(value).encode()) if self._images else None
         if size <= MAX_CHARS or key in _SIGNATURES:
             return None
         text = _text(value)
@@ -118,7 +122,7 @@ class _Taking:
         fields = _fields(value)
         image = blobs.image_field(fields, key)
         if image is not None:
-            data = _decoded(_text(fields[image]))
+            data = _decoded(_text(fields[image])) if self._images else None
             if data is None:
                 return None
             return Raw(_encode(fields | {image: self._named(data)}))

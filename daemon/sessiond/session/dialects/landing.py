@@ -60,8 +60,10 @@ def _says_the_same(tree: Tree, read: Read, it: Woven) -> bool:
         return False
     if tree.role(row) != USER:
         return True
-    line = large.take_out(it.line).draft if large.may_hold(it.line) else it.line
-    return _content(read([row])[0]) == _content(line)
+    stored = _content(read([row])[0])
+    if not large.may_hold(it.line):
+        return stored == _content(it.line)
+    return any(stored == _content(large.take_out(it.line, images=images).draft) for images in (False, True))
 
 
 def _content(entry: bytes) -> object:
@@ -71,7 +73,7 @@ def _content(entry: bytes) -> object:
         return None
 
 
-def new_log(imported: Imported, session_id: str, cwd: str) -> Landed:
+def new_log(imported: Imported, session_id: str, cwd: str, *, images: bool = False) -> Landed:
     """The whole log of a new session: header, entries and, where the last line is not the leaf, a leaf line."""
     header = entries.Header(
         version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=lines.sound(cwd),
@@ -82,8 +84,8 @@ def new_log(imported: Imported, session_id: str, cwd: str) -> Landed:
     written = [with_room(msgspec.json.encode(header))]
     for it in imported.woven:
         line = it.line
-        if large.may_hold(line):
-            line, found = large.take_out(line)
+        if large.may_hold(line, images=images):
+            line, found = large.take_out(line, images=images)
             blobs |= found
         written.append(line)
     if imported.woven[-1].id != imported.leaf:
