@@ -1,12 +1,14 @@
 """What the hub does by itself: it lets go of what nobody uses, trashes old drafts, and ends in order."""
 
+import asyncio
 import os
 import time
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from sessiond.hub.hub import IDLE_SECONDS, Hub
+from sessiond.hub.hub import IDLE_SECONDS, MAX_IDLE_SESSIONS, Hub
 from sessiond.hub.live import LiveSession
 from sessiond.store.base import StorageFailed
 from support import logs
@@ -45,6 +47,49 @@ async def test_a_session_that_nobody_uses_is_let_go_of_and_found_again(memory: R
     await inside(memory).sweep()
     assert not inside(memory).open_sessions()
     assert (await peer.append(session_id, user("3")))["seq"] == 3
+
+
+async def test_of_many_sessions_that_no_client_has_open_only_the_last_used_stay_open(
+    memory: Running, cwd: str
+) -> None:
+    peer = await memory.attach()
+    count = MAX_IDLE_SESSIONS + 6
+    for number in range(count):
+        await peer.call("session/create", cwd=cwd, id=f"session-{number:03}")
+        await peer.append(f"session-{number:03}", user("needle"), assistant("yes"))
+        if number != 1:
+            await peer.call("session/close", sessionId=f"session-{number:03}")
+    for number in range(count):
+        the(memory, f"session-{number:03}").used_at -= 500 - number
+    await inside(memory).sweep()
+    stay = sorted(it.session_id for it in inside(memory).open_sessions())
+    assert stay == ["session-001", *(f"session-{number:03}" for number in range(6, count))]
+    assert (await peer.call("session/list", limit=1000))["total"] == count
+    assert len((await peer.call("session/search", query="needle", limit=100))["hits"]) == count
+
+
+async def test_a_session_that_long_work_reads_stays_open(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    await peer.append(session_id, user("1"), assistant("2"))
+    await peer.call("session/close", sessionId=session_id)
+    live = the(memory, session_id)
+    live.used_at -= IDLE_SECONDS + 1
+
+    working = asyncio.create_task(live.drive(_held(hold := [True])))
+    await asyncio.sleep(0)
+    await inside(memory).sweep()
+    assert inside(memory).open_sessions() == [live]
+    hold[0] = False
+    await working
+    live.used_at -= IDLE_SECONDS + 1
+    await inside(memory).sweep()
+    assert inside(memory).open_sessions() == []
+
+
+def _held(hold: list[bool]) -> Generator[None, None, None]:
+    """Work that goes on for as long as `hold` says so."""
+    while hold[0]:
+        yield
 
 
 @pytest.mark.parametrize("why", ["watched", "ephemeral"])

@@ -50,6 +50,10 @@ log = logging.getLogger(__name__)
 
 IDLE_SECONDS: Final = 15 * 60
 """A session nobody holds is let go of after this long."""
+MAX_IDLE_SESSIONS: Final = 64
+"""How many sessions that no client has open stay open, so that they are at hand when one asks again."""
+LEAST_IDLE_SECONDS: Final = 2.0
+"""A session is kept open at least as long after a request for it."""
 SWEPT_TOGETHER: Final = 50
 """Sessions whose files are looked at in one turn of the loop."""
 
@@ -352,10 +356,23 @@ class Hub:
                 await asyncio.sleep(0)
             if live.refuses is not None or live.log.trouble is not None:
                 await live.retry()
-            if await self._take_in(live):
+            if self._open.has(live) and await self._take_in(live):
                 live.drop_unused()
                 if time.monotonic() - live.used_at > IDLE_SECONDS and not live.wanted:
                     await self._let_go(live)
+        await self._close_least_recently_used()
+
+    async def _close_least_recently_used(self) -> None:
+        """Close sessions that no client has open, beyond `MAX_IDLE_SESSIONS`, the least recently used first.
+
+        A list or a search asks each open session for itself, so many of them make both slow.
+        """
+        latest = time.monotonic() - LEAST_IDLE_SECONDS
+        idle = sorted((it for it in self.open_sessions() if not it.wanted), key=lambda it: it.used_at)
+        for live in idle[: max(0, len(idle) - MAX_IDLE_SESSIONS)]:
+            if live.used_at > latest:
+                return
+            await self.let_go_unless_wanted(live)
 
     async def follow_files(self) -> None:
         """Take in what other programs write as soon as it is told, for ever; what is not told is swept."""

@@ -156,7 +156,7 @@ class LiveSession(TendedSession):
     def wanted(self) -> bool:
         """Whether anybody has it open, watches it or waits for it; one in memory is wanted to the end."""
         is_held = bool(self.holders or len(self.watchers) or self.awaits_holder)
-        return is_held or self.pending or bool(self.engaged) or self.ephemeral
+        return is_held or self.pending or bool(self.engaged or self.works) or self.ephemeral
 
     @property
     def is_draft(self) -> bool:

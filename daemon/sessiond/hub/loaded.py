@@ -60,6 +60,8 @@ class LoadedSession:
         self.outline = Outline()
         self.kept: Kept | None = None
         self._kept: _Kept | None = None
+        self.works = 0
+        """How many pieces of long work read the session now."""
         self._former: bytes | None = None
         """What the log held before a rewrite that is under way: the tree's rows lie in these bytes."""
 
@@ -180,7 +182,11 @@ class LoadedSession:
 
     async def drive(self, work: Generator[None, None, T]) -> T:
         """Run long work of the core in steps, in turn with that of other requests."""
-        return await run_in_slices(work)
+        self.works += 1
+        try:
+            return await run_in_slices(work)
+        finally:
+            self.works -= 1
 
     def _bytes(self, start: int, end: int) -> bytes:
         return self.log.read(start, end) if self._former is None else self._former[start:end]

@@ -180,6 +180,8 @@ class Index:
             try:
                 await self._feed_one(ref, live, rows[ref], until)
             except (StorageFailed, LogReplaced) as error:
+                if ref not in self._open_now():
+                    continue  # it was closed meanwhile: the next look finds its file
                 log.warning("session %s cannot be read for the index: %s", live.log.session_id, error)
 
     async def _feed_one(self, ref: str, live: LoadedSession, rows: int | None, until: float | None) -> None:
