@@ -80,7 +80,7 @@ def test_an_outage_is_told_once_and_everything_goes_on(shell: Shell, teller: Tel
         nvim.see("· away")
         assert nvim.lua("return require('sessiond').status()").endswith("(away)")
         teller.append(story.id, user("One."), user("Two."))
-        nvim.see("One.", "Two.", "The last line · 8 of 10")
+        nvim.see("One.", "Two.", "The last line · 8 of 11")
         assert nvim.lua("return #told") == 2
         assert nvim.lua("return heard")[:4] == [
             "SessiondAttach",

@@ -39,7 +39,7 @@ def highlight_at(nvim: Neovim, text: str) -> str:
 def test_a_tree_shows_forks_the_path_the_leaf_and_labels(teller: Teller, story: Story, program: str) -> None:
     with a_neovim(teller.where, teller.folder, program=program) as nvim:
         nvim.command(f"Sessiond tree {story.id}")
-        seen = nvim.see("The last line · 6 of 8", "◀ leaf")
+        seen = nvim.see("The last line · 6 of 9", "◀ leaf")
         assert nvim.lines() == DRAWN
         (leaf,) = [line for line in seen if "◀ leaf" in line]
         assert "It fails, as it should." in leaf
@@ -110,13 +110,13 @@ def test_a_leaf_that_moves_changes_marks_and_nothing_is_read_anew(teller: Teller
             ],
         )
         nvim.until("vim.api.nvim_win_get_cursor(0)[1] == 3")
-        nvim.see("6 of 9")
+        nvim.see("6 of 10")
         teller.branch(story.id, None)
         until_lines(nvim, [line.replace("●", "○").replace("◉", "○") for line in DRAWN])
         nvim.see_not("◀ leaf")
         teller.branch(story.id, story.tested)
         until_lines(nvim, DRAWN)
-        nvim.see("6 of 11", "◀ leaf")
+        nvim.see("6 of 12", "◀ leaf")
         assert nvim.lua("return Readings") == 0
 
 
@@ -179,12 +179,12 @@ def test_filters_go_round_with_f_and_can_be_named(teller: Teller, story: Story) 
     with a_neovim(teller.where, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id} labeled-only")
         until_lines(nvim, ["◉ assistant  [the cause] It stops at the last newline."])
-        nvim.see("labeled-only · 1 of 8")
+        nvim.see("labeled-only · 1 of 9")
         nvim.keys("f")
         nvim.see("· all · ")
-        nvim.until("vim.api.nvim_buf_line_count(0) == 7")
+        nvim.until("vim.api.nvim_buf_line_count(0) == 8")
         nvim.keys("fff")
-        nvim.see("user-only · 3 of 8")
+        nvim.see("user-only · 3 of 9")
         until_lines(
             nvim,
             [
@@ -201,7 +201,7 @@ def test_search_keeps_the_rows_with_all_words(teller: Teller, story: Story) -> N
         nvim.see("◀ leaf")
         nvim.keys("sfailing test<CR>")
         until_lines(nvim, ["◉ user       Write a failing test first."])
-        nvim.see("/failing test · 1 of 8")
+        nvim.see("/failing test · 1 of 9")
         nvim.keys("s<C-u>nothing like it<CR>")
         nvim.see("Nothing here has all of these words.")
         nvim.keys("s<C-u><CR>")
