@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sessiond.rpc.connection import ConnectionClosed
-from support.daemons import Peer, assistant, joined, running, spawn, user
+from support.daemons import Peer, assistant, configure, joined, running, spawn, user
 from support.disk import Disk
 from support.homes import a_home
 from support.images import image_block, png
@@ -85,6 +85,7 @@ async def test_every_acknowledged_picture_is_there_after_a_kill() -> None:
     chance = random.Random(7)
     with a_home() as where:
         home = Path(str(where.home))
+        configure(home, "[blobs]\nimages = true\n")
         process = await spawn(home)
         peer = await joined(home).attach()
         session_id = (await peer.call("session/create", cwd="/work"))["session"]["sessionId"]

@@ -100,7 +100,7 @@ def _names(index: str) -> Iterator[tuple[str, str]]:
     for line in Path(index).read_bytes().split(b"\n"):
         try:
             value = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
         if isinstance(value, dict):
             session, name = value.get("id"), value.get("thread_name")
@@ -116,7 +116,7 @@ def _beside(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
     if meta.is_file():
         try:
             said = msgspec.json.decode(meta.read_bytes())
-        except (msgspec.DecodeError, RecursionError, OSError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
             return beside
         if isinstance(said, dict):
             beside |= {name: value for name, value in said.items() if isinstance(value, str | int | bool)}

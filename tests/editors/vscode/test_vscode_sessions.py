@@ -40,7 +40,7 @@ def test_what_was_said_is_found_while_one_types(window: Window, teller: Teller) 
     expect(hit).to_be_visible()
     window.page.keyboard.press("Enter")
     expect(window.tree.row("It takes the shape of its box.")).to_be_visible()
-    expect(window.status("Ln 3,")).to_be_visible()
+    expect(window.status("Ln 4,")).to_be_visible()
 
 
 def test_two_entries_are_compared_side_by_side(window: Window, shell: Shell, story: Story) -> None:

@@ -60,9 +60,9 @@ def test_a_row_says_aloud_what_is_to_be_seen(window: Window) -> None:
 def test_a_click_goes_to_the_line_of_the_entry(window: Window, teller: Teller, story: Story) -> None:
     window.open_session(TITLE, WHY)
     window.tree.row("It stops at the last newline.").click()
-    expect(window.status("Ln 3,")).to_be_visible()
+    expect(window.status("Ln 4,")).to_be_visible()
     window.tree.row(WHY).click()
-    expect(window.status("Ln 2,")).to_be_visible()
+    expect(window.status("Ln 3,")).to_be_visible()
 
 
 def test_fork_here_shows_the_fork(window: Window, teller: Teller, story: Story) -> None:
@@ -169,7 +169,7 @@ def test_all_of_it_goes_by_keys_alone(window: Window) -> None:
     keys.press("ArrowDown")
     expect(window.tree.focused).to_contain_text("It stops at the last newline.")
     keys.press("Enter")
-    expect(window.status("Ln 3,")).to_be_visible()
+    expect(window.status("Ln 4,")).to_be_visible()
 
 
 def _beside(shell: Shell, act: Callable[[Neovim], None]) -> None:

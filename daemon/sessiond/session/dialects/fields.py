@@ -126,7 +126,7 @@ def arguments(value: object) -> dict[str, Any]:
     if isinstance(value, str):
         try:
             decoded = msgspec.json.decode(value)
-        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
             decoded = None
         if isinstance(decoded, dict):
             return decoded

@@ -51,5 +51,5 @@ def detect(head: bytes) -> str | None:
 def _is_state(head: bytes) -> bool:
     try:
         return nova.detect_object(msgspec.json.decode(head))
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False

@@ -81,7 +81,7 @@ def read(source: Source) -> Imported:
 def _decoded(data: bytes) -> dict[str, Any]:
     try:
         return fields.mapping(msgspec.json.decode(data))
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
 
 

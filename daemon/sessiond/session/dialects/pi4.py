@@ -123,7 +123,7 @@ def _transaction(line: SourceLine) -> list[dict[str, Any]]:
     """The mutations of an array line."""
     try:
         found = msgspec.json.decode(line.raw)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
     values = fields.items(found)
     return values if values and all(isinstance(it, dict) for it in values) else []
