@@ -87,6 +87,7 @@ class Home:
         variables of its environment. What it says on standard error goes to `state/stderr`.
         """
         Path(self.places.state).mkdir(mode=0o700, parents=True, exist_ok=True)
+        store_images_as_blobs(self.folder)
         with (
             open(Path(self.places.state) / "stderr", "ab") as stderr,
             subprocess.Popen(
@@ -155,6 +156,14 @@ def until(happens: Callable[[], object], otherwise: str) -> None:
             raise Broken(f"{otherwise} within {PATIENCE:.0f} s")
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
+
+
+def store_images_as_blobs(home: Path) -> None:
+    """Configure the daemon of a home so that blobs are tried, too: by default images stay in their lines."""
+    file = home / "config/config.toml"
+    if not file.exists():
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.write_text("[blobs]\nimages = true\n", encoding="utf-8")
 
 
 def end_all_in(folder: Path) -> None:

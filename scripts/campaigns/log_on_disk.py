@@ -1,9 +1,11 @@
 """A session file as it lies on the disk, read without any code of the product."""
 
 import json  # noqa: TID251  (what is checked here must not be read with the product's own means)
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from scripts.campaigns.campaign import Broken, hold
 
@@ -26,6 +28,18 @@ class LogOnDisk:
                 hold(line["id"] not in found, f"{self.path}: entry {line['id']} is there twice")
                 found[line["id"]] = seq
         return found
+
+
+_TITLE: Final = re.compile(rb'(,"title":"(?:[^"\\]|\\.)*")?\} *\Z')
+
+
+def without_title(raw: Sequence[bytes]) -> list[bytes]:
+    """Return whole lines with the header as it is without a title.
+
+    The title in a header is a copy for oh-my-pi that is overwritten in place, and of which a crash may leave the
+    former one. The title itself is in an entry.
+    """
+    return [_TITLE.sub(b"}", raw[0]), *raw[1:]] if raw else []
 
 
 def read_log(path: Path) -> LogOnDisk:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.campaigns.campaign import Broken
-from scripts.campaigns.daemons import Home, kill_the_same, start_time
+from scripts.campaigns.daemons import Home, kill_the_same, start_time, store_images_as_blobs
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -107,6 +107,7 @@ def _be_a_daemon(home: str, faults: list[str], telling: int) -> None:
         os.setsid()
         os.environ["SESSIOND_HOME"] = home
         Path(home, "state").mkdir(mode=0o700, parents=True, exist_ok=True)
+        store_images_as_blobs(Path(home))
         null = os.open(os.devnull, os.O_RDONLY)
         log = os.open(f"{home}/state/stderr", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         for number, descriptor in enumerate((null, log, log)):

@@ -13,6 +13,7 @@ from typing import Any
 from scripts.campaigns.campaign import Broken, Campaign, Figures, Ground, hold
 from scripts.campaigns.daemons import Home
 from scripts.campaigns.disk_model import Content, Disk, Names
+from scripts.campaigns.log_on_disk import without_title
 from scripts.campaigns.nursery import Nursery, nursery
 from scripts.campaigns.recording import Event, events_of, record
 from scripts.campaigns.script import Course, Kept, lay_out, perform, session_of
@@ -249,7 +250,7 @@ class Checker:
         # A change under way may be a rewrite and then an append, so of what it adds nothing need be there yet.
         least = len((before or candidates[0]).lines)
         raw = found[0].read_bytes().split(b"\n")
-        begins = any(list(it.lines[:least]) == raw[:least] for it in candidates)
+        begins = any(without_title(it.lines[:least]) == without_title(raw[:least]) for it in candidates)
         hold(begins, f"{found[0]} has lost or changed lines of {[len(it.lines) for it in candidates]}")
         for line in raw[:least]:
             for digest in _BLOB.findall(line):

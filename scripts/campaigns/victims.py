@@ -15,7 +15,7 @@ from typing import Any
 
 from scripts.campaigns.campaign import hold
 from scripts.campaigns.daemons import Home
-from scripts.campaigns.log_on_disk import LogOnDisk, log_of, read_log
+from scripts.campaigns.log_on_disk import LogOnDisk, log_of, read_log, without_title
 
 from sessiond.client.blocking import Daemon
 
@@ -90,7 +90,8 @@ def all_or_nothing(stage: Stage, names: list[str], acknowledged: bool) -> None:
 
 def still_there(stage: Stage, lines: list[bytes], session_id: str = SESSION) -> None:
     """The log begins with these lines, byte for byte."""
-    hold(stage.log(session_id).raw[: len(lines)] == lines, f"what {session_id} held before has changed")
+    kept = without_title(stage.log(session_id).raw[: len(lines)])
+    hold(kept == without_title(lines), f"what {session_id} held before has changed")
 
 
 # --- a session as most victims find it -----------------------------------------------------------------------
