@@ -184,7 +184,8 @@ class OpenSessions:
 
     async def _absent(self, name: str, alike: list[str]) -> HubError:
         """What is to be said of a session that is not there."""
-        found = await self._trash.find(name)
+        # A folder that changes while it is read may hide one of its names.
+        found = await self._trash.find(name) or await self._trash.find(name)
         if found is None:
             near = await self._trash.beginning(name, shortest=SHORTEST)
             if len({it.log.session_id for it in near}) != 1:
