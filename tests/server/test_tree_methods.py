@@ -10,6 +10,7 @@ import pytest
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import lines_of, started
+from support.waiting import until
 
 FIRST = [user("q1", id="q1"), assistant("a1", id="a1"), user("q2", id="q2"), assistant("a2", id="a2")]
 
@@ -119,6 +120,8 @@ async def test_a_fork_holds_the_path_and_names_where_it_comes_from(daemon: Runni
     await peer.call("session/label", sessionId=session_id, targetId="q2", label="here")
     await peer.call("session/rename", sessionId=session_id, title="Parser")
     source = (await peer.call("session/info", sessionId=session_id))["session"]
+    # The title is copied into the header after `rename` was answered.
+    await until(lambda: lines_of(Path(source["path"]))[0].get("title") == "Parser")
     before = Path(source["path"]).read_bytes()
     for params, ids in (
         ({"leafId": "a2"}, ["q1", "a1", "q2", "a2"]),
