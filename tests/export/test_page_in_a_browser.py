@@ -61,6 +61,25 @@ def test_a_click_in_the_tree_goes_to_another_branch(shown: Callable[..., Watched
     assert "leafId=" in page.url
 
 
+def test_a_message_that_is_not_to_be_displayed_is_seen_only_while_all_entries_are(
+    shown: Callable[..., Watched],
+) -> None:
+    story = told()
+    story.add("custom_message", customType="hint", content="A hint for the model.", display=False)
+    story.add("custom_message", customType="hint", content="A hint for people.", display=True)
+    story.user("Thank you.")
+    page = shown(story).page
+    path, choice = page.locator("#path"), page.get_by_label("What the tree shows")
+    expect(path).to_contain_text("Thank you.")
+    expect(path).to_contain_text("A hint for people.")
+    expect(path).not_to_contain_text("A hint for the model.")
+    choice.select_option("all")
+    expect(path).to_contain_text("A hint for the model.")
+    choice.select_option("user-only")
+    expect(path).not_to_contain_text("A hint for the model.")
+    expect(path).to_contain_text("A hint for people.")
+
+
 def test_back_goes_back(shown: Callable[..., Watched]) -> None:
     page = shown(told()).page
     page.get_by_role("treeitem").filter(has_text="It was a").click()

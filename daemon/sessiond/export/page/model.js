@@ -67,6 +67,12 @@ const model = {
     return row === this.leaf && entry.role === "assistant" && filter < 2;
   },
 
+  // Whether the transcript has a row. A message that is not to be displayed is there only if the filter shows all.
+  speaks(row, filter) {
+    const {type, shown} = this.rows[row];
+    return type === "custom_message" && filter !== ALL ? (shown & 1) !== 0 : shown !== 0;
+  },
+
   // The words of a row, for the search.
   words(row) {
     const entry = this.rows[row];

@@ -155,6 +155,7 @@ const page = {
     $("filter").addEventListener("change", event => {
       sidebar.filter = Number(event.target.value);
       sidebar.refresh();
+      transcript.refilter();
       if (sidebar.hits) $("found").textContent = `${sidebar.rows.length} found`;
     });
     let waiting;

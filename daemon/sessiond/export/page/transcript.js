@@ -32,8 +32,21 @@ const transcript = {
     return [...this.box.children];
   },
 
+  rowsTo(leaf) {
+    return model.path(leaf).filter(row => model.speaks(row, sidebar.filter));
+  },
+
+  // Follow another filter; the entry at the top of what is in sight stays there if it is still shown.
+  refilter() {
+    const rows = this.rowsTo(model.leaf);
+    if (rows.length === this.rows.length) return;
+    const top = this.rows[this.top()];
+    this.show(model.leaf);
+    if (top !== undefined) this.reveal(top);
+  },
+
   show(leaf) {
-    this.rows = model.path(leaf).filter(row => model.rows[row].shown);
+    this.rows = this.rowsTo(leaf);
     this.place = new Map(this.rows.map((row, at) => [row, at]));
     this.near.disconnect();
     this.box.textContent = this.rows.length || host.loading ? "" : "Nothing has been said here so far.";
@@ -56,7 +69,7 @@ const transcript = {
 
   // The path has grown at its end: true when it could simply be made longer.
   grow(leaf) {
-    const rows = model.path(leaf).filter(row => model.rows[row].shown);
+    const rows = this.rowsTo(leaf);
     if (!this.rows.length || rows.length < this.rows.length || this.rows.some((row, at) => rows[at] !== row)) return false;
     const from = this.rows.length;
     this.rows = rows;
