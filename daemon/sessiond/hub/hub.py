@@ -86,7 +86,7 @@ class Hub:
         self.history = History(history_path, enabled=chosen.history.enabled)
         self.commands = Commands(commands_path)
         self.commands.settle_with(m.HISTORY_ADD, self.history.settle)
-        self.index = Index(files, index_path, self._open_and_listed)
+        self.index = Index(files, index_path, lambda: self._open.diverged(), self.info)
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
         self._open.takes_images = chosen.blobs.images
@@ -272,24 +272,9 @@ class Hub:
         ref = None if params.session_id is None else await self._open.ref_of(params.session_id)
         return await self.index.search(params, ref)
 
-    def _open_and_listed(self) -> dict[str, tuple[LoadedSession, t.SessionInfo]]:
-        """The open sessions that lists show, by where they lie."""
-        found: dict[str, tuple[LoadedSession, t.SessionInfo]] = {}
-        for live in self.open_sessions():
-            if live.ephemeral or not self._files.lists(live.log.ref):
-                continue
-            if isinstance(live.log.trouble, LogReplaced):
-                continue  # of such a file the disk says what it is now
-            try:
-                found[live.log.ref] = live, self.info(live)
-            except Exception:  # one session must not spoil the answers about all others
-                log.exception("open session %s cannot be listed", live.session_id)
-        return found
-
     def info(self, live: LiveSession) -> t.SessionInfo:
         """What the wire says of an open session; what was known of it when its file cannot be read any more."""
-        tree = live.tree
-        key = (id(tree), tree.committed, tree.leaf, tree.end, live.log.draft, live.refuses, live.log.log_id)
+        key = live.facts_key()
         if live.known_info is None or live.known_info[0] != key:
             try:
                 live.known_info = key, self._info(live, live.read_rows)
@@ -365,7 +350,7 @@ class Hub:
     async def _close_least_recently_used(self) -> None:
         """Close sessions that no client has open, beyond `MAX_IDLE_SESSIONS`, the least recently used first.
 
-        A list or a search asks each open session for itself, so many of them make both slow.
+        Each of them holds its tree in memory.
         """
         latest = time.monotonic() - LEAST_IDLE_SECONDS
         idle = sorted((it for it in self.open_sessions() if not it.wanted), key=lambda it: it.used_at)

@@ -27,7 +27,7 @@ from sessiond.hub.watch import Watchers
 from sessiond.protocol import types as t
 from sessiond.session import updates
 from sessiond.session.header_title import title_change
-from sessiond.session.tree import NewRow
+from sessiond.session.tree import NewRow, Tree
 from sessiond.store.base import Durability, Log, LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
@@ -106,8 +106,11 @@ class LiveSession(TendedSession):
         blobs: SessionBlobs = NO_BLOBS,
         listener: Listener = NOBODY,
         follower: Follower = NOBODY,
+        diverges: "Callable[[LiveSession], None] | None" = None,
     ) -> None:
+        """`diverges` is called once, before other readers of the file may see the session differently."""
         super().__init__(log)
+        self._diverges = diverges
         self.blobs = blobs
         self.ephemeral = ephemeral
         self.session_id = log.session_id
@@ -115,6 +118,9 @@ class LiveSession(TendedSession):
         self.awaits_holder = False
         """Whether it was created for a client that does not hold it yet: until then nobody takes it away."""
         self.known_info: tuple[object, t.SessionInfo] | None = None
+        self.loaded_tree: Tree | None = None
+        self.loaded_rows = 0
+        """The tree and its committed rows as they were loaded; no tree if other readers see the file differently."""
         self.watchers = Watchers(
             self.session_id, self._rows, self.page, lambda: self.tree.leaf_id, lambda: self.log.log_id
         )
@@ -144,6 +150,35 @@ class LiveSession(TendedSession):
         if self.tree.header is not None:
             self.name(self.tree.header.id)
         self.refuses = refusal_of(self, time.time_ns())
+        if self.refuses is None and not self.tree.problems:
+            self.loaded_tree, self.loaded_rows = self.tree, self.tree.committed
+        else:
+            self._diverge()
+
+    def _diverge(self) -> None:
+        """Say once that the session may be another one than its file says: see `is_as_in_file`."""
+        diverges, self._diverges = self._diverges, None
+        if diverges is not None:
+            diverges(self)
+
+    @property
+    def is_as_in_file(self) -> bool:
+        """Whether other readers of its file see the same session: nothing was written since it was loaded."""
+        tree = self.tree
+        return (
+            tree is self.loaded_tree
+            and tree.committed == self.loaded_rows
+            and not self.unwritten_bytes
+            and self.refuses is None
+        )
+
+    def facts_key(self) -> object:
+        """What changes with anything that the wire says of the session, lines that are on their way left out."""
+        tree, log = self.tree, self.log
+        return (
+            tree, tree.committed, tree.leaf, tree.end, tree.tail,
+            log.draft, log.ref, log.log_id, log.trouble, self.refuses,
+        )  # fmt: skip
 
     def name(self, session_id: str) -> None:
         """Go by this id: the header's, or one made for a file that has none."""
@@ -169,6 +204,7 @@ class LiveSession(TendedSession):
         if (before and before.reason) == (now and now.reason):
             return
         self.refuses = now
+        self._diverge()
         if now is not None:
             log.warning("session %s takes no writes: %s", self.session_id, now.message)
         else:
@@ -217,6 +253,7 @@ class LiveSession(TendedSession):
             done(self.ended)
             return
         self.used_at = time.monotonic()
+        self._diverge()
         raw = [bytes(draft) for draft in raw]
         size = sum(map(len, raw))
         if self.unwritten_bytes + size > MOST_UNWRITTEN and self.pending:
@@ -355,10 +392,12 @@ class LiveSession(TendedSession):
             await self._idle.wait()
 
     def _tell_of_others(self, before: meaning.Facts) -> None:
+        self._diverge()
         tell_of_lines(self, before, {})
 
     async def move(self, cwd: str, origin: t.Origin) -> None:
         """Let the session belong to another working directory."""
+        self._diverge()
         await self._move(cwd)
         self.listener.changed(self, ["path", "cwd"], origin)
 

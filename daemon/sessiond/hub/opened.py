@@ -45,6 +45,7 @@ class OpenSessions:
         self._index = index
         self._trash = trash
         self._by_id: dict[str, LiveSession] = {}
+        self._diverged: set[LiveSession] = set()
         self._finding: dict[str, asyncio.Task[LiveSession]] = {}
         self._loading: dict[str, asyncio.Task[LiveSession]] = {}
         self._creating: dict[str, asyncio.Task[LiveSession]] = {}
@@ -61,6 +62,11 @@ class OpenSessions:
 
     def all(self) -> list[LiveSession]:
         return list(self._by_id.values())
+
+    def diverged(self) -> list[LiveSession]:
+        """Those that other readers of their files may see differently: something was written here, or refused."""
+        self._diverged -= {live for live in self._diverged if not self.has(live)}
+        return list(self._diverged)
 
     def cached(self, session_id: str) -> LiveSession | None:
         """The session if it is open under exactly this id."""
@@ -271,6 +277,7 @@ class OpenSessions:
             blobs=self._blobs_of(log, self._memory if ephemeral else self._files),
             listener=self.listener,
             follower=self.follower,
+            diverges=self._diverged.add,
         )
         try:
             async with self._loads:

@@ -1,6 +1,7 @@
 """The logs that the index knows: which there are, what each is, and what must be read again.
 
-A log that is open in this daemon is not read here: its tree is in memory, and newer.
+A session that is open in this daemon and has changed here speaks for itself (`tracker`): its row holds what it says,
+and its file is read again only when it says so no more.
 """
 
 import logging
@@ -14,6 +15,8 @@ from sessiond.hub import catalogue
 from sessiond.hub.index.database import Database, proof
 from sessiond.hub.index.facts import HEAD, Facts, bytes_of, hash_of, read_facts
 from sessiond.hub.index.handed import TAIL
+from sessiond.hub.index.tracker import OpenChanges, OpenFacts
+from sessiond.protocol import types as t
 from sessiond.session.tree import Tree
 from sessiond.store.base import Census, LogNotFound, StorageFailed, Store, Stored
 from sessiond.unicode import valid_unicode
@@ -36,6 +39,7 @@ _SAVE: Final = f"""
     ON CONFLICT(id) DO UPDATE SET
     {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}, proof = excluded.proof, searched = 0
 """
+_RESTATE: Final = f"UPDATE files SET {', '.join(f'{name} = ?' for name in _COLUMNS)}, proof = ? WHERE id = ?"
 
 
 class Known(NamedTuple):
@@ -66,7 +70,11 @@ class Files:
         self._database = database
         self._census: Census = store.census()
         self._known: dict[bytes, Known] = {}
-        self._open: dict[str, Stored] = {}
+        self._stored: dict[str, Stored] = {}
+        self.open_facts: dict[str, OpenFacts] = {}
+        """What the open sessions that speak for themselves say, by their refs."""
+        self._unwritten: set[str] = set()  # of these, whose rows do not say it yet
+        self._returned: set[str] = set()  # whose files speak for them again, and are to be read
         self._trees: dict[str, tuple[str, Tree]] = {}
         self.failures: dict[str, str] = {}
         """Why a file is not in the index, by its ref."""
@@ -77,9 +85,10 @@ class Files:
         """Take in what the database knows, and forget what we knew of another. All files are looked at again."""
         self._census, self._looked = self._store.census(), False
         self._trees.clear()
-        self._open.clear()
+        self._stored.clear()
         self._known.clear()
         self.failures.clear()
+        self._unwritten = set(self.open_facts)
         self._last_id = 0
         rows = self._database.connection.execute(
             f"SELECT id, proof, consumed, rows, tail, {_FACTS} FROM files"
@@ -99,27 +108,38 @@ class Files:
     def known(self, ref: str) -> Known | None:
         return self._known.get(as_key(ref))
 
-    def refresh(self, hints: Collection[str], open_refs: Collection[str]) -> bool:
-        """Read what is new or has changed on disk, but for the logs that are open here; whether there was any."""
-        changes = self._census.look(hints)
+    def tell(self, changes: OpenChanges) -> None:
+        """Take in what open sessions say of themselves; the next `refresh` writes it down."""
+        for ref in changes.returned:
+            self.open_facts.pop(ref, None)
+        self.open_facts.update(changes.changed)
+        self._unwritten = (self._unwritten | changes.changed.keys()) - changes.returned
+        self._returned = (self._returned | changes.returned) - changes.changed.keys()
+
+    def refresh(self, hints: Collection[str]) -> bool:
+        """Read what is new or has changed on disk, and write down what open sessions say; whether a file was read."""
+        changes = self._census.look({*hints, *self._returned})
+        self._stored.update((it.ref, it) for it in changes.found)
         found = {it.ref: it for it in changes.found}
-        for ref in self._open.keys() - set(open_refs):
-            found.setdefault(ref, self._open.pop(ref))
+        for ref in self._returned:
+            if ref in self._stored:
+                found[ref] = self._stored[ref]
         gone = (
             changes.gone if self._looked else [as_ref(key) for key in self._known if as_ref(key) not in found]
         )
-        self._looked = True
-        gone = self._moved(gone, found)
+        self._looked, self._returned = True, set()
         for ref in gone:
-            self._open.pop(ref, None)
+            self._stored.pop(ref, None)
+        gone = self._moved(gone, found)
         self._in_parts(gone, self._drop)
-        self._open.update((ref, it) for ref, it in found.items() if ref in open_refs)
-        # An open log is read once, so that there is a row for its texts; what lists show of it is its tree's.
+        # That of a session which speaks for itself is read once, so that there is a row for its texts.
         unread = [
             it for ref, it in found.items()
-            if (known := self.known(ref)) is None or (ref not in open_refs and known.stamp != _stamp(it))
+            if (known := self.known(ref)) is None or (ref not in self.open_facts and known.stamp != _stamp(it))
         ]  # fmt: skip
         self._in_parts(unread, self._take_in)
+        self._unwritten.update(it.ref for it in unread if it.ref in self.open_facts)
+        self._in_parts([ref for ref in self._unwritten if self.known(ref) is not None], self._write_open)
         return bool(gone or unread)
 
     def consumed(self, ref: str, known: Known) -> None:
@@ -177,6 +197,30 @@ class Files:
         self.failures.pop(ref, None)
         del self._known[as_key(ref)]
         self._known[as_key(new)] = known._replace(stamp="")
+
+    def _write_open(self, refs: Sequence[str]) -> None:
+        """Let rows say what open sessions say. Their stamps are of no file, so that the file is read afterwards."""
+        with self._database.transaction() as connection:
+            for ref in refs:
+                known, facts = self._known[as_key(ref)], self.open_facts[ref]
+                row = connection.execute(f"SELECT {_FACTS} FROM files WHERE id = ?", (known.id,)).fetchone()
+                columns = dict(zip(_COLUMNS, row, strict=True)) | {"stamp": ""}
+                try:
+                    values = _storable(list((columns | _listing(facts.listed)).values()), facts.labels)
+                except ValueError as error:
+                    self.note_failure(ref, error)
+                    continue
+                connection.execute(_RESTATE, (*values, proof([known.id, *values]), known.id))
+                self._label(known.id, facts.labels)
+                self._known[as_key(ref)] = known._replace(stamp="")
+        self._unwritten.difference_update(refs)
+
+    def _label(self, number: int, labels: Iterable[tuple[str, str]]) -> None:
+        connection = self._database.connection
+        connection.execute("DELETE FROM labels WHERE file = ?", (number,))
+        connection.executemany(
+            "INSERT INTO labels VALUES(?, ?, ?)", [(number, entry_id, text) for entry_id, text in labels]
+        )
 
     def _drop(self, refs: Sequence[str]) -> None:
         numbers: list[int] = []
@@ -245,12 +289,7 @@ class Files:
         before = self.known(facts.stored.ref)
         number = before.id if before is not None else self._next_id()
         connection.execute(_SAVE, (number, *values, proof([number, *values])))
-        if before is not None:
-            connection.execute("DELETE FROM labels WHERE file = ?", (number,))
-        connection.executemany(
-            "INSERT INTO labels VALUES(?, ?, ?)",
-            [(number, entry_id, text) for entry_id, text in facts.labels],
-        )
+        self._label(number, facts.labels)
         consumed, rows, tail = 0, 0, b""
         if before is not None and changed.same:
             consumed, rows, tail = before.consumed, before.rows, before.tail
@@ -319,11 +358,17 @@ def _columns(facts: Facts) -> list[object]:
     place: list[object] = [as_key(stored.ref), _identity(stored), _stamp(stored), facts.head]
     if it is None:
         return [*place, None, valid_unicode(stored.session_id), "", "", "", "", "", "[]", b"", b"[]"]
-    return [
-        *place, int(it.draft), it.session_id, it.cwd, it.updated_at, it.created_at,
-        title_key(it.title, it.first_prompt), matter(it.session_id, it.title, it.first_prompt, it.cwd),
-        msgspec.json.encode(it.tags).decode(), catalogue.as_json(it), facts.off_path,
-    ]  # fmt: skip
+    return [*place, *_listing(it).values(), facts.off_path]
+
+
+def _listing(it: t.ListedSession) -> dict[str, object]:
+    """The columns by which a session is listed, in their order."""
+    return {
+        "draft": int(it.draft), "session_id": it.session_id, "cwd": it.cwd, "updated": it.updated_at,
+        "created": it.created_at, "title": title_key(it.title, it.first_prompt),
+        "matter": matter(it.session_id, it.title, it.first_prompt, it.cwd),
+        "tags": msgspec.json.encode(it.tags).decode(), "info": catalogue.as_json(it),
+    }  # fmt: skip
 
 
 def _stamp(it: Stored) -> str:

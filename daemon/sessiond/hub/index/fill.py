@@ -35,11 +35,11 @@ class Filler:
         self._work: Iterator[None] | None = None
         self._ref: str | None = None
 
-    def step(self, open_refs: Collection[str]) -> bool:
-        """Do a little; False when there is nothing left to do. Open logs are left to `feed`."""
-        if self._ref in open_refs:
+    def step(self) -> bool:
+        """Do a little; False when nothing is left to do. Sessions that speak for themselves are left to `feed`."""
+        if self._ref in self._files.open_facts:
             self.stop()
-        if self._work is None and not self._begin(open_refs):
+        if self._work is None and not self._begin():
             return False
         try:
             next(self._work or iter(()))
@@ -80,15 +80,14 @@ class Filler:
         self._save(ref, now, texts)
         return fed.rows
 
-    def fed(self, ref: str) -> None:
-        """All that is committed of an open log has been handed in."""
-        known = self._files.known(ref)
-        if known is not None:
-            self._database.connection.execute(
-                "UPDATE files SET searched = 1 WHERE id = ? AND searched = 0", (known.id,)
-            )
+    def fed(self, refs: Collection[str]) -> None:
+        """All that is committed of these open logs has been handed in."""
+        numbers = [(known.id,) for ref in refs if (known := self._files.known(ref)) is not None]
+        with self._database.transaction() as connection:
+            connection.executemany("UPDATE files SET searched = 1 WHERE id = ? AND searched = 0", numbers)
 
-    def _begin(self, open_refs: Collection[str]) -> bool:
+    def _begin(self) -> bool:
+        open_refs = self._files.open_facts
         waiting = self._database.connection.execute(
             "SELECT ref FROM files WHERE searched = 0 AND draft IS NOT NULL ORDER BY updated LIMIT ?",
             (len(open_refs) + 1,),

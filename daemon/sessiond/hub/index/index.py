@@ -8,23 +8,25 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from sessiond.hub import catalogue
 from sessiond.hub.errors import Draining
-from sessiond.hub.index.handed import Open, fed_from, views
+from sessiond.hub.index.handed import fed_from
+from sessiond.hub.index.tracker import OpenChanges, OpenTracker
 from sessiond.hub.loaded import LoadedSession
 from sessiond.protocol import types as t
 from sessiond.session import steps
+from sessiond.session.tree import Tree
 from sessiond.store.base import LogReplaced, StorageFailed, Store
 
 if TYPE_CHECKING:
     from sessiond.hub.index.listing import Near
     from sessiond.hub.index.worker import Worker
+    from sessiond.hub.live import LiveSession
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -36,6 +38,8 @@ GATHER_SECONDS: Final = 0.2
 """How long the background waits for more after it heard of a change."""
 WAIT_SECONDS: Final = 2.0
 """How long a search waits for texts that are not in the index yet."""
+_TRIES: Final = 3
+"""How often a question is asked while sessions change at that very moment."""
 _PAUSE: Final = 1.0
 """The background rests for so many times as long as it worked, and gives way to every question."""
 _LONG_PAUSE: Final = 19.0
@@ -47,13 +51,23 @@ _BUSY: Final = 0.25
 class Index:
     """The index of a store. `path` None: it lasts as long as this object.
 
-    `open_now` answers for the sessions that are open here, those that live in memory only left out.
+    `open_sessions` are those that are open here and may be other than in their files. `describe` says what the wire
+    says of one.
     """
 
-    def __init__(self, store: Store, path: str | None, open_now: Callable[[], Open]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        path: str | None,
+        open_sessions: "Callable[[], Iterable[LiveSession]]",
+        describe: "Callable[[LiveSession], t.SessionInfo]",
+    ) -> None:
         self._store = store
         self._path = path
-        self._open_now = open_now
+        self._tracker = OpenTracker(open_sessions, describe, store.lists)
+        self._telling = asyncio.Lock()  # what has changed is told in the order in which it was noted
+        self._fed: dict[LiveSession, tuple[Tree, int]] = {}
+        self._fed_made = 0
         self._worker: Worker | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sessiond-index")
         self._hints: set[str] = set()
@@ -62,19 +76,21 @@ class Index:
 
     async def page(self, params: t.ListParams) -> t.ListResult:
         """A page of the list. Raises `CursorExpired`, `StorageFailed`."""
-        return await self._fresh(lambda it, hints, live: it.page(params, hints, live))
+        return await self._fresh(lambda it, hints, changes: it.page(params, hints, changes))
 
     async def everything(self, *, cwd: str | None = None) -> list[t.ListedSession]:
         """All sessions on disk, drafts included, or those of one folder. Raises `StorageFailed`."""
-        return await self._fresh(lambda it, hints, live: it.everything(cwd, hints, live))
+        return await self._fresh(lambda it, hints, changes: it.everything(cwd, hints, changes))
 
     async def near(self, beginning: str, *, shortest: int) -> "Near":
         """Which sessions on disk an id may mean. Raises `StorageFailed`."""
-        return await self._fresh(lambda it, hints, live: it.near(beginning, shortest, hints, live))
+        return await self._fresh(lambda it, hints, changes: it.near(beginning, shortest, hints, changes))
 
     async def beginning(self, query: str, *, shortest: int, most: int) -> list[t.ListedSession]:
         """Up to `most` sessions on disk whose id begins so. Raises `StorageFailed`."""
-        return await self._fresh(lambda it, hints, live: it.beginning(query, shortest, most, hints, live))
+        return await self._fresh(
+            lambda it, hints, changes: it.beginning(query, shortest, most, hints, changes)
+        )
 
     async def search(self, params: t.SearchParams, ref: str | None) -> t.SearchResult:
         """A page of hits; `ref` is where the session lies that `sessionId` names.
@@ -83,9 +99,8 @@ class Index:
         """
         while True:  # an index that turns out to be damaged is empty at first
             made = await self._catch_up(time.monotonic() + WAIT_SECONDS)
-            open_now = self._open_now()
-            live = views(open_now, params.label)
-            found, waiting = await self._run(lambda it, live=live: it.search(params, ref, live))  # type: ignore[misc]
+            open_now = self._tracker.told()
+            found, waiting = await self._run(lambda it: it.search(params, ref))
             if await self._run(lambda it: it.made) == made:
                 break
         paths: dict[str, frozenset[int]] = {}
@@ -94,10 +109,10 @@ class Index:
             if place not in open_now:
                 hits.append(hit)
                 continue
-            tree = open_now[place][0].tree
+            tree = open_now[place].tree
             if hit.seq < tree.committed:
                 if place not in paths:
-                    walk = open_now[place][0].drive(steps.path(tree, tree.leaf))
+                    walk = open_now[place].drive(steps.path(tree, tree.leaf))
                     paths[place] = frozenset(await walk)
                 on_path = not hit.seq or hit.seq in paths[place]
                 hits.append(msgspec.structs.replace(hit, on_path=on_path))
@@ -131,23 +146,25 @@ class Index:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._worker.close)
             self._thread.shutdown(wait=False)
 
-    async def _fresh(
-        self, ask: "Callable[[Worker, Collection[str], dict[str, t.ListedSession]], T]"
-    ) -> T:  # fmt: skip
-        """Ask what looks at the files first, given what lists show of the open sessions."""
-        while True:
-            open_now = self._open_now()
-            live = _standing(open_now)
+    async def _fresh(self, ask: "Callable[[Worker, Collection[str], OpenChanges], T]") -> T:
+        """Ask what looks at the files first, and have it told what has changed in open sessions."""
+        for _ in range(_TRIES):
+            answer = await self._told(ask)
+            if (
+                self._tracker.holds()
+            ):  # else one was there twice, or not, or with lines that nobody may see yet
+                break
+        return answer
+
+    async def _told(self, ask: "Callable[[Worker, Collection[str], OpenChanges], T]") -> T:
+        async with self._telling:
+            changes = await self._tracker.changes()
             hints, self._hints = self._hints, set()
-            answer = await self._run(lambda it, hints=hints, live=live: ask(it, hints, live))  # type: ignore[misc]
-            if all(
-                it.log.ref == ref for ref, (it, _) in open_now.items()
-            ):  # else one was there twice, or not
-                return answer
+            answer = self._begin(lambda it: ask(it, hints, changes))
+        return await answer
 
     async def _bring_up(self) -> None:
-        await self._look()
-        await self._feed(None)
+        await self._feed(await self._look(), None)
         while True:
             work = _Work()
             if not await self._step():
@@ -156,52 +173,65 @@ class Index:
 
     async def _catch_up(self, until: float) -> int:
         """The same, with a limit; answers how often the index was made."""
-        await self._look()
-        made = await self._run(lambda it: it.made)
-        await self._feed(until)
+        made = await self._look()
+        await self._feed(made, until)
         while await self._step() and time.monotonic() < until:
             pass
         return made
 
-    async def _look(self) -> None:
-        hints, self._hints = self._hints, set()
-        open_refs = set(self._open_now())
-        await self._run(lambda it: it.look(hints, open_refs))
+    async def _look(self) -> int:
+        return await self._told(lambda it, hints, changes: it.look(hints, changes))
 
     async def _step(self) -> bool:
-        open_refs = set(self._open_now())
-        return await self._run(lambda it: it.step(open_refs))
+        return await self._told(lambda it, _hints, changes: it.step(changes))
 
-    async def _feed(self, until: float | None) -> None:
+    async def _feed(self, made: int, until: float | None) -> None:
         """Hand in what was committed to open sessions since the last time."""
-        open_now = self._open_now()
-        rows = await self._run(lambda it: it.rows(open_now.keys()))
-        for ref, (live, _) in open_now.items():
+        told = self._tracker.told()
+        before = self._fed if made == self._fed_made else {}
+        self._fed_made = made
+        self._fed = {live: before[live] for live in told.values() if live in before}
+        behind = {ref: live for ref, live in told.items() if self._fed.get(live) != _extent(live)}
+        if not behind:
+            return
+        rows = await self._run(lambda it: it.rows(behind.keys()))
+        fed: dict[str, tuple[LiveSession, tuple[Tree, int]]] = {}
+        for ref, live in behind.items():
             try:
-                await self._feed_one(ref, live, rows[ref], until)
+                extent = await self._feed_one(ref, live, rows[ref], until)
+                if extent is not None:
+                    fed[ref] = live, extent
             except (StorageFailed, LogReplaced) as error:
-                if ref not in self._open_now():
+                if live not in self._tracker.open_sessions():
                     continue  # it was closed meanwhile: the next look finds its file
                 log.warning("session %s cannot be read for the index: %s", live.log.session_id, error)
+        if fed:
+            await self._run(lambda it: it.fed(fed.keys()))
+            self._fed |= dict(fed.values())
 
-    async def _feed_one(self, ref: str, live: LoadedSession, rows: int | None, until: float | None) -> None:
+    async def _feed_one(
+        self, ref: str, live: LoadedSession, rows: int | None, until: float | None
+    ) -> tuple[Tree, int] | None:
+        """Hand in all of a session; how far it went, None when the index does not have all of that."""
         while rows is not None and rows != live.tree.committed:
             if live.log.ref != ref or (until is not None and time.monotonic() > until):
-                return
+                return None
             work = _Work()
             fed = fed_from(live, min(rows, live.tree.committed))
             before, rows = rows, await self._run(lambda it, fed=fed: it.feed(ref, fed))  # type: ignore[misc]
             if rows == before:
-                return
+                return None
             if until is None:
                 await work.rest()
-        if rows is not None:
-            await self._run(lambda it: it.fed(ref))
+        return None if rows is None else _extent(live)
 
     async def _run(self, work: "Callable[[Worker], T]") -> T:
+        return await self._begin(work)
+
+    def _begin(self, work: "Callable[[Worker], T]") -> "asyncio.Future[T]":
         if self._closed:
             raise Draining
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, work)
+        return asyncio.get_running_loop().run_in_executor(self._thread, self._do, work)
 
     def _do(self, work: "Callable[[Worker], T]") -> T:
         """On the thread. What it needs is loaded there too, so that a daemon is ready before."""
@@ -212,17 +242,9 @@ class Index:
         return work(self._worker)
 
 
-def _standing(open_now: Open) -> dict[str, t.ListedSession]:
-    """What lists show of the open sessions; any that cannot be read in memory is left to what its file says."""
-    found: dict[str, t.ListedSession] = {}
-    for ref, (live, session) in open_now.items():
-        try:
-            found[ref] = catalogue.standing_of(session, live.tree, live.read_rows)
-        except (StorageFailed, LogReplaced):
-            pass
-        except Exception:
-            log.exception("open session %s cannot be listed from memory", live.log.session_id)
-    return found
+def _extent(live: LoadedSession) -> tuple[Tree, int]:
+    """How far a session goes: a tree that was made anew begins anew."""
+    return live.tree, live.tree.committed
 
 
 class _Work:

@@ -1,21 +1,19 @@
-"""Pages of the list of sessions: what the index knows of closed ones, together with those that are open.
+"""Pages of the list of sessions, as the index knows them.
 
 A cursor holds the key of the session at the edge of a page, so that one that is added does not shift it.
 """
 
 import base64
 import difflib
-import heapq
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 from msgspec import Raw
 
 from sessiond.hub import catalogue
 from sessiond.hub.errors import CursorExpired
-from sessiond.hub.index.files import as_key, as_ref, matter, title_key
+from sessiond.hub.index.files import as_ref
 from sessiond.protocol import types as t
 
 _COLUMN: Final = {"updated": "updated", "created": "created", "title": "title"}
@@ -40,22 +38,15 @@ class _Row(NamedTuple):
     session: t.ListedSession
 
 
-def page(
-    connection: sqlite3.Connection, params: t.ListParams, live: Mapping[str, t.ListedSession]
-) -> t.ListResult:
-    """The page that is asked for, `problems` empty. `live`: the open sessions by ref, newer than the index."""
+def page(connection: sqlite3.Connection, params: t.ListParams) -> t.ListResult:
+    """The page that is asked for, `problems` empty."""
     cursor = None if params.cursor is None else _decode(params.cursor, params.sort)
-    conditions = _conditions(params, live)
-    open_rows = [
-        _Row(_Place(_key(it, params.sort), as_key(ref)), it)
-        for ref, it in live.items()
-        if _wanted(it, params)
-    ]
-    total = len(open_rows) + _count(connection, conditions)
+    conditions = _conditions(params)
+    total = _count(connection, conditions)
     descending = params.sort != "title"
     forth = cursor is None or cursor.forth
     edge = None if cursor is None else _Place(cursor.key, base64.b64decode(cursor.ref))
-    rows = _some(connection, conditions, open_rows, params.sort, edge, params.limit + 1, descending is forth)
+    rows = _some(connection, conditions, params.sort, edge, params.limit + 1, descending is forth)
     more = len(rows) > params.limit
     rows = rows[: params.limit] if forth else rows[: params.limit][::-1]
     # Coming from somewhere, there is something there: at least the session that the cursor names, or its place.
@@ -104,15 +95,11 @@ def beginning(
     return [catalogue.from_json(info) for (info,) in found]
 
 
-def everything(
-    connection: sqlite3.Connection, live: Mapping[str, t.ListedSession], *, cwd: str | None = None
-) -> list[t.ListedSession]:
+def everything(connection: sqlite3.Connection, *, cwd: str | None = None) -> list[t.ListedSession]:
     """All sessions, drafts included, or those of one folder; in no order."""
-    params = t.ListParams(cwd=cwd, all=cwd is None, drafts=True)
-    conditions = _conditions(params, live)
+    conditions = _conditions(t.ListParams(cwd=cwd, all=cwd is None, drafts=True))
     found = connection.execute(f"SELECT info FROM files WHERE {conditions.sql}", conditions.values)
-    open_ = [it for it in live.values() if _wanted(it, params)]
-    return open_ + [catalogue.from_json(info) for (info,) in found]
+    return [catalogue.from_json(info) for (info,) in found]
 
 
 class _Conditions(NamedTuple):
@@ -120,7 +107,7 @@ class _Conditions(NamedTuple):
     values: list[Any]
 
 
-def _conditions(params: t.ListParams, live: Iterable[str]) -> _Conditions:
+def _conditions(params: t.ListParams) -> _Conditions:
     sql = ["draft IN (0, 1)" if params.drafts else "draft = 0"]
     values: list[Any] = []
     if params.cwd is not None and not params.all:
@@ -133,22 +120,7 @@ def _conditions(params: t.ListParams, live: Iterable[str]) -> _Conditions:
     for word in (params.query or "").casefold().split():
         sql.append("instr(matter, ?)")
         values.append(word)
-    if keys := [as_key(ref) for ref in live]:
-        sql.append(f"ref NOT IN ({','.join('?' * len(keys))})")
-        values += keys
     return _Conditions(" AND ".join(sql), values)
-
-
-def _wanted(session: t.ListedSession, params: t.ListParams) -> bool:
-    """The same conditions, of an open session."""
-    if session.draft and not params.drafts:
-        return False
-    if params.cwd is not None and not params.all and session.cwd != params.cwd:
-        return False
-    if params.tags and not set(params.tags) <= set(session.tags):
-        return False
-    text = matter(session.session_id, session.title, session.first_prompt, session.cwd)
-    return all(word in text for word in (params.query or "").casefold().split())
 
 
 def _count(connection: sqlite3.Connection, conditions: _Conditions) -> int:
@@ -157,8 +129,8 @@ def _count(connection: sqlite3.Connection, conditions: _Conditions) -> int:
 
 
 def _some(
-    connection: sqlite3.Connection, conditions: _Conditions, open_rows: Sequence[_Row],
-    sort: str, edge: _Place | None, count: int, descending: bool,
+    connection: sqlite3.Connection, conditions: _Conditions, sort: str, edge: _Place | None, count: int,
+    descending: bool,
 ) -> list[_Row]:  # fmt: skip
     """The first rows behind an edge, in one direction."""
     column, order, sign = _COLUMN[sort], "DESC" if descending else "ASC", "<" if descending else ">"
@@ -171,23 +143,7 @@ def _some(
         [*values, count],
     )
     # They go on the wire as they were encoded: a thousand are not decoded only to be encoded again.
-    closed = [_Row(_Place(key, ref), cast("t.ListedSession", Raw(info))) for key, ref, info in found]
-    beyond = [
-        row for row in open_rows
-        if edge is None or (row.place < edge if descending else row.place > edge)
-    ]  # fmt: skip
-    pick = heapq.nlargest if descending else heapq.nsmallest
-    return pick(count, [*closed, *beyond], key=lambda row: row.place)
-
-
-def _key(session: t.ListedSession, sort: Literal["updated", "created", "title"]) -> str:
-    match sort:
-        case "created":
-            return session.created_at
-        case "title":
-            return title_key(session.title, session.first_prompt)
-        case _:
-            return session.updated_at
+    return [_Row(_Place(key, ref), cast("t.ListedSession", Raw(info))) for key, ref, info in found]
 
 
 def _encode(sort: str, place: _Place, *, forth: bool) -> str:

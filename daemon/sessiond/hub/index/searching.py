@@ -9,7 +9,7 @@ import hashlib
 import sqlite3
 import time
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
@@ -19,7 +19,6 @@ from msgspec import Meta
 from sessiond.hub import catalogue, clock
 from sessiond.hub.errors import CursorExpired, InvalidRequest
 from sessiond.hub.index.files import as_key, as_ref
-from sessiond.hub.index.handed import LiveView
 from sessiond.protocol import types as t
 from sessiond.session import words
 from sessiond.session.texts import milliseconds
@@ -62,9 +61,7 @@ class Hits:
     next_cursor: str | None
 
 
-def search(
-    connection: sqlite3.Connection, params: t.SearchParams, live: Mapping[str, LiveView], file: str | None
-) -> Hits:
+def search(connection: sqlite3.Connection, params: t.SearchParams, file: str | None) -> Hits:
     """A page of hits; `file` is the ref of the session that `sessionId` names.
 
     Raises `InvalidRequest`, `CursorExpired`.
@@ -78,7 +75,7 @@ def search(
     picked: list[_Found] = []
     while following is not None and len(picked) < params.limit:
         at = following
-        window = _window(connection, params, asked, live, file, at)
+        window = _window(connection, params, asked, file, at)
         ranked = sorted(_ranked(window, at.now), reverse=True)
         left = [it for it in ranked if not at.entry or it < (at.score, at.entry)]
         room = params.limit - len(picked)
@@ -90,7 +87,7 @@ def search(
         else:
             following = None
     more = None if following is None else base64.urlsafe_b64encode(msgspec.json.encode(following)).decode()
-    hits, refs = _hits(connection, [it.entry for it in picked], asked, live)
+    hits, refs = _hits(connection, [it.entry for it in picked], asked)
     return Hits(hits, refs, more)
 
 
@@ -107,14 +104,14 @@ class _Match(NamedTuple):
 
 def _window(
     connection: sqlite3.Connection, params: t.SearchParams, asked: Sequence[words.Phrase],
-    live: Mapping[str, LiveView], file: str | None, cursor: _Cursor,
+    file: str | None, cursor: _Cursor,
 ) -> list[_Match]:  # fmt: skip
     # FTS5's own bm25 reads all of the index to weigh a phrase. Here only the window is looked at, and in it only
     # the beginning of long texts; a word that is spelt with other accents than the text counts once.
     counted = [" ".join(phrase.words).lower() for phrase in asked[:_COUNTED]]
     text = f"lower(substr(texts.text, 1, {_WEIGHED}))"
     counts = "".join(f", (length({text}) - length(replace({text}, ?, ''))) / {len(it)}" for it in counted)
-    sql, values = _filters(connection, params, live, file)
+    sql, values = _filters(connection, params, file)
     found = connection.execute(
         f"SELECT words.rowid, entries.at, entries.role, entries.type, length(texts.text){counts} FROM words"
         " JOIN entries ON entries.id = words.rowid JOIN texts ON texts.id = words.rowid"
@@ -134,7 +131,7 @@ def _match(asked: Sequence[words.Phrase]) -> str:
 
 
 def _filters(
-    connection: sqlite3.Connection, params: t.SearchParams, live: Mapping[str, LiveView], file: str | None
+    connection: sqlite3.Connection, params: t.SearchParams, file: str | None
 ) -> tuple[str, list[Any]]:
     sql = ""
     values: list[Any] = []
@@ -154,50 +151,22 @@ def _filters(
         sql += " AND words.rowid BETWEEN ? AND ? AND entries.file = ?"
         values += [first, last, *(number or (0,))]
     if params.cwd is not None or params.tag is not None:
-        sql += f" AND entries.file IN ({_ids(_files_of(connection, params, live))})"
+        sql += f" AND entries.file IN ({_ids(_files_of(connection, params))})"
     if params.label is not None:
-        sql += " AND (entries.file, entries.entry_id) IN (SELECT file, entry_id FROM asked)"
-        _collect_labelled(connection, params.label, live)
+        sql += " AND (entries.file, entries.entry_id) IN (SELECT file, entry_id FROM labels WHERE label = ?)"
+        values.append(params.label)
     return sql, values
 
 
-def _files_of(
-    connection: sqlite3.Connection, params: t.SearchParams, live: Mapping[str, LiveView]
-) -> Collection[int]:
+def _files_of(connection: sqlite3.Connection, params: t.SearchParams) -> Collection[int]:
     """The numbers of the files whose session has the folder and the tag."""
-    numbers = dict(connection.execute("SELECT ref, id FROM files WHERE draft IS NOT NULL"))
-    wanted = set()
-    for ref, view in live.items():
-        number = numbers.pop(as_key(ref), None)
-        here = params.cwd is None or view.listed.cwd == params.cwd
-        if number is not None and here and (params.tag is None or params.tag in view.listed.tags):
-            wanted.add(number)
     sql = "draft IS NOT NULL"
     values: list[str] = []
     if params.cwd is not None:
         sql, values = sql + " AND cwd = ?", [*values, params.cwd]
     if params.tag is not None:
         sql, values = sql + " AND ? IN (SELECT value FROM json_each(files.tags))", [*values, params.tag]
-    closed = set(numbers.values())
-    wanted.update(
-        number for (number,) in connection.execute(f"SELECT id FROM files WHERE {sql}", values)
-        if number in closed
-    )  # fmt: skip
-    return wanted
-
-
-def _collect_labelled(connection: sqlite3.Connection, label: str, live: Mapping[str, LiveView]) -> None:
-    """Put the entries that carry a label into a table of this question."""
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS asked(file INTEGER, entry_id TEXT)")
-    connection.execute("DELETE FROM asked")
-    connection.execute("INSERT INTO asked SELECT file, entry_id FROM labels WHERE label = ?", (label,))
-    for ref, view in live.items():
-        row = connection.execute("SELECT id FROM files WHERE ref = ?", (as_key(ref),)).fetchone()
-        if row is not None:
-            connection.execute("DELETE FROM asked WHERE file = ?", row)
-            connection.executemany(
-                "INSERT INTO asked VALUES(?, ?)", [(row[0], entry_id) for entry_id in view.labelled]
-            )
+    return [number for (number,) in connection.execute(f"SELECT id FROM files WHERE {sql}", values)]
 
 
 def _ids(numbers: Collection[int]) -> str:
@@ -217,9 +186,8 @@ def _ranked(window: Sequence[_Match], now: int) -> list[_Found]:
 
 
 def _hits(
-    connection: sqlite3.Connection, entries: Sequence[int], asked: Sequence[words.Phrase],
-    live: Mapping[str, LiveView],
-) -> tuple[list[t.Hit], list[str]]:  # fmt: skip
+    connection: sqlite3.Connection, entries: Sequence[int], asked: Sequence[words.Phrase]
+) -> tuple[list[t.Hit], list[str]]:
     sessions: dict[int, tuple[str, t.SessionInfo, list[tuple[int, int]]]] = {}
     hits, refs = [], []
     for entry in entries:
@@ -230,7 +198,7 @@ def _hits(
             entry,
         )
         if file not in sessions:
-            sessions[file] = _session(connection, file, live)
+            sessions[file] = _session(connection, file)
         ref, session, off_path = sessions[file]
         shown = words.snippet(words.readable(text), asked)
         hits.append(
@@ -245,13 +213,9 @@ def _hits(
     return hits, refs
 
 
-def _session(
-    connection: sqlite3.Connection, file: int, live: Mapping[str, LiveView]
-) -> tuple[str, t.SessionInfo, list[tuple[int, int]]]:
+def _session(connection: sqlite3.Connection, file: int) -> tuple[str, t.SessionInfo, list[tuple[int, int]]]:
     ref, info, off_path = _one(connection, "SELECT ref, info, off_path FROM files WHERE id = ?", file)
-    view = live.get(as_ref(ref))
-    listed = catalogue.from_json(info) if view is None else view.listed
-    return as_ref(ref), listed, msgspec.json.decode(off_path, type=list[tuple[int, int]])
+    return as_ref(ref), catalogue.from_json(info), msgspec.json.decode(off_path, type=list[tuple[int, int]])
 
 
 def _one(connection: sqlite3.Connection, sql: str, number: int) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ A file of the index that turns out to be damaged, or was taken away, is made ane
 
 import logging
 import sqlite3
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final, TypeVar
 
@@ -16,7 +16,8 @@ from sessiond.hub.index import listing, searching
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.files import Files
 from sessiond.hub.index.fill import Filler
-from sessiond.hub.index.handed import Fed, LiveView
+from sessiond.hub.index.handed import Fed
+from sessiond.hub.index.tracker import OpenChanges
 from sessiond.protocol import types as t
 from sessiond.store.base import StorageFailed, Store
 from sessiond.unicode import valid_unicode
@@ -26,8 +27,6 @@ _PROBLEMS: Final = 100
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-Listed = Mapping[str, t.ListedSession]
 
 
 class Worker:
@@ -40,44 +39,47 @@ class Worker:
         self._files = Files(store, self._database)
         self._filler = Filler(store, self._database, self._files)
 
-    def page(self, params: t.ListParams, hints: Collection[str], live: Listed) -> t.ListResult:
+    def page(self, params: t.ListParams, hints: Collection[str], changes: OpenChanges) -> t.ListResult:
         """A page of the list, after a look at the files."""
-        page = self._after_a_look(hints, live, lambda it: listing.page(it, params, live))
+        page = self._after_a_look(hints, changes, lambda it: listing.page(it, params))
         return msgspec.structs.replace(page, problems=self._problems())
 
-    def everything(self, cwd: str | None, hints: Collection[str], live: Listed) -> list[t.ListedSession]:
+    def everything(
+        self, cwd: str | None, hints: Collection[str], changes: OpenChanges
+    ) -> list[t.ListedSession]:
         """All sessions, or those of a folder, after a look at the files."""
-        return self._after_a_look(hints, live, lambda it: listing.everything(it, live, cwd=cwd))
+        return self._after_a_look(hints, changes, lambda it: listing.everything(it, cwd=cwd))
 
-    def near(self, beginning: str, shortest: int, hints: Collection[str], live: Listed) -> listing.Near:
+    def near(
+        self, beginning: str, shortest: int, hints: Collection[str], changes: OpenChanges
+    ) -> listing.Near:
         """What an id may mean, after a look at the files."""
-        return self._after_a_look(hints, live, lambda it: listing.near(it, beginning, shortest=shortest))
+        return self._after_a_look(hints, changes, lambda it: listing.near(it, beginning, shortest=shortest))
 
     def beginning(
-        self, query: str, shortest: int, most: int, hints: Collection[str], live: Listed
+        self, query: str, shortest: int, most: int, hints: Collection[str], changes: OpenChanges
     ) -> list[t.ListedSession]:
         """The sessions whose id begins so, after a look at the files."""
         ask = partial(listing.beginning, query=query, shortest=shortest, most=most)
-        return self._after_a_look(hints, live, ask)
+        return self._after_a_look(hints, changes, ask)
 
-    def look(self, hints: Collection[str], open_refs: Collection[str]) -> None:
-        """Look at the files."""
-        self._do(lambda: self._refresh(hints, open_refs))
+    def look(self, hints: Collection[str], changes: OpenChanges) -> int:
+        """Look at the files; answers how often the index was made."""
+        return self._after_a_look(hints, changes, lambda _: self.made)
 
-    def search(
-        self, params: t.SearchParams, ref: str | None, live: Mapping[str, LiveView]
-    ) -> tuple[searching.Hits, int]:
+    def search(self, params: t.SearchParams, ref: str | None) -> tuple[searching.Hits, int]:
         """A page of hits in what was taken in, and how many sessions were not to their end."""
 
         def find() -> tuple[searching.Hits, int]:
             self._database.verify()
-            return searching.search(self._database.connection, params, live, ref), self._filler.waiting()
+            return searching.search(self._database.connection, params, ref), self._filler.waiting()
 
         return self._do(find)
 
-    def step(self, open_refs: Collection[str]) -> bool:
-        """Take in some texts of logs that are not open; whether there are more."""
-        return self._do(lambda: self._filler.step(open_refs))
+    def step(self, changes: OpenChanges) -> bool:
+        """Take in some texts of logs that speak for their sessions; whether there are more."""
+        self._files.tell(changes)
+        return self._do(self._filler.step)
 
     def rows(self, refs: Collection[str]) -> dict[str, int | None]:
         """How many rows of each log were taken in; None for a log that is not known."""
@@ -87,9 +89,9 @@ class Worker:
         """Take in entries of an open log; answers how many rows of it were."""
         return self._do(lambda: self._filler.feed(ref, fed))
 
-    def fed(self, ref: str) -> None:
-        """All that is committed of an open log was handed in."""
-        self._do(lambda: self._filler.fed(ref))
+    def fed(self, refs: Collection[str]) -> None:
+        """All that is committed of these open logs was handed in."""
+        self._do(lambda: self._filler.fed(refs))
 
     def close(self) -> None:
         self._database.close_and_seal()
@@ -99,17 +101,16 @@ class Worker:
         return [t.ListProblem(path=valid_unicode(ref), message=reason) for ref, reason in failures]
 
     def _after_a_look(
-        self, hints: Collection[str], live: Listed, ask: Callable[[sqlite3.Connection], T]
+        self, hints: Collection[str], changes: OpenChanges, ask: Callable[[sqlite3.Connection], T]
     ) -> T:
+        self._files.tell(changes)  # once, even if the index is made anew meanwhile
+
         def look_and_ask() -> T:
-            self._refresh(hints, live.keys())
+            if self._files.refresh(hints):
+                self._filler.stop()
             return ask(self._database.connection)
 
         return self._do(look_and_ask)
-
-    def _refresh(self, hints: Collection[str], open_refs: Collection[str]) -> None:
-        if self._files.refresh(hints, open_refs):
-            self._filler.stop()
 
     def _do(self, work: Callable[[], T]) -> T:
         try:

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
 from lsprotocol import types
 
+from sessiond.hub import catalogue
 from sessiond.hub.errors import InvalidRequest
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.lsp.documents import uri_of
@@ -40,6 +42,8 @@ def register(editor: Editor) -> None:
 
 async def _newest(editor: Editor) -> list[types.SymbolInformation]:
     listed = await editor.ask(m.LIST, t.ListParams(all=True, limit=MOST))
+    # A page holds the sessions as the index encoded them.
+    sessions = [catalogue.from_json(msgspec.json.encode(session)) for session in listed.sessions]
     return [
         types.SymbolInformation(
             location=_place(session.path, 0),
@@ -47,7 +51,7 @@ async def _newest(editor: Editor) -> list[types.SymbolInformation]:
             kind=types.SymbolKind.File,
             container_name=session.cwd,
         )
-        for session in listed.sessions
+        for session in sessions
         if session.path is not None
     ]
 

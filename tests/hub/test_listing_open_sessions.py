@@ -1,0 +1,171 @@
+"""Open sessions in lists and searches: told of once for each change, and listed as their files will be."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessiond.hub.index.tracker import OpenTracker
+from sessiond.hub.live import LiveSession
+from sessiond.protocol import types as t
+from support.daemons import Peer, Running, assistant, running, user
+
+CWD = "/work/clock"
+
+
+async def some_sessions(peer: Peer, count: int) -> list[str]:
+    """Sessions with an answer in each."""
+    names = [f"session-{number:03}" for number in range(count)]
+    for name in names:
+        await peer.call("session/create", cwd=CWD, id=name)
+        await peer.append(name, user(f"{name} about garnet"), assistant("an answer"))
+    return names
+
+
+class Counted:
+    """A tracker of the sessions of a daemon, and how many of them it has described."""
+
+    def __init__(self, daemon: Running) -> None:
+        assert daemon.hub is not None
+        self.hub = daemon.hub
+        self.described: list[str] = []
+        self.tracker = OpenTracker(self.hub.open_sessions, self.describe, lambda _ref: True)
+
+    def describe(self, live: LiveSession) -> t.SessionInfo:
+        self.described.append(live.session_id)
+        return self.hub.info(live)
+
+    async def changed(self) -> int:
+        """How many sessions the index would be told of now."""
+        self.described.clear()
+        changes = await self.tracker.changes()
+        assert len(changes.changed) == len(self.described)
+        return len(self.described)
+
+
+async def test_sessions_that_were_only_opened_are_left_to_their_files(tmp_path: Path) -> None:
+    async with running(tmp_path) as daemon:
+        names = await some_sessions(await daemon.attach(), 20)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        for name in names:
+            await peer.call("session/open", sessionId=name)
+            await peer.call("session/tree", sessionId=name)
+        assert len(daemon.inside.hub.open_sessions()) == 20
+        counted = Counted(daemon)
+        assert await counted.changed() == 0
+        assert counted.tracker.told() == {}
+        assert len((await peer.call("session/list", all=True))["sessions"]) == 20
+
+
+async def test_each_change_is_told_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        names = await some_sessions(peer, 5)
+        counted = Counted(daemon)
+        assert [await counted.changed(), await counted.changed()] == [5, 0]
+        await peer.append(names[2], user("more"))
+        assert [await counted.changed(), await counted.changed()] == [1, 0]
+        assert counted.described == []
+        assert counted.tracker.holds()
+
+
+async def test_a_session_that_is_closed_is_returned_to_its_file(tmp_path: Path) -> None:
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        (name,) = await some_sessions(peer, 1)
+        counted = Counted(daemon)
+        await counted.changed()
+        (ref,) = counted.tracker.told()
+        await peer.call("session/close", sessionId=name)
+        live = daemon.inside.hub.cached(name)
+        assert live is not None
+        await daemon.inside.hub.let_go_unless_wanted(live)
+        assert (await counted.tracker.changes()).returned == {ref}
+        assert counted.tracker.told() == {}
+
+
+async def append(peer: Peer, name: str) -> None:
+    await peer.append(name, user("zircon"), assistant("beryl"))
+
+
+async def rename(peer: Peer, name: str) -> None:
+    await peer.call("session/rename", sessionId=name, title="Opal")
+
+
+async def label(peer: Peer, name: str) -> None:
+    path = (await peer.call("session/path", sessionId=name))["entries"]
+    await peer.call("session/label", sessionId=name, targetId=path[0]["id"], label="jade")
+
+
+async def tag(peer: Peer, name: str) -> None:
+    await peer.call("session/tag", sessionId=name, add=["amber"])
+
+
+async def branch_and_append(peer: Peer, name: str) -> None:
+    path = (await peer.call("session/path", sessionId=name))["entries"]
+    await peer.call("session/branch", sessionId=name, targetId=path[0]["id"])
+    await peer.append(name, user("another way"), assistant("with topaz"))
+
+
+async def move(peer: Peer, name: str) -> None:
+    await peer.call("session/move", sessionId=name, cwd="/work/watch")
+
+
+async def answers(peer: Peer, what: dict[str, Any]) -> dict[str, Any]:
+    """What lists and searches say, but for the times and ranks of searches."""
+    found: dict[str, Any] = {
+        "all": (await peer.call("session/list", all=True, sort="created"))["sessions"],
+        "folder": (await peer.call("session/list", cwd="/work/watch"))["total"],
+        "tagged": (await peer.call("session/list", all=True, tags=["amber"]))["total"],
+        "query": (await peer.call("session/list", all=True, query="opal"))["total"],
+    }
+    for query, more in what.items():
+        hits = (await peer.call("session/search", query=query, limit=100, **more))["hits"]
+        found[query] = sorted((it["sessionId"], it["seq"], it["onPath"], it["title"] or "") for it in hits)
+    return found
+
+
+@pytest.mark.parametrize("write", [append, rename, label, tag, branch_and_append, move])
+async def test_an_open_session_is_listed_and_found_as_its_file_is_by_the_next_daemon(
+    tmp_path: Path, write: Callable[[Peer, str], Awaitable[None]]
+) -> None:
+    asked: dict[str, Any] = {
+        "garnet": {"label": "jade"}, "zircon": {}, "answer": {"tag": "amber"}, "topaz": {}, "beryl": {}, "opal": {},
+        "about": {"cwd": "/work/watch"},
+    }  # fmt: skip
+    async with running(tmp_path) as daemon:
+        names = await some_sessions(await daemon.attach(), 3)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        for name in names:
+            await peer.call("session/open", sessionId=name)
+        await answers(peer, asked)
+        await write(peer, names[1])
+        while_open = await answers(peer, asked)
+        assert while_open == await answers(peer, asked)
+    async with running(tmp_path) as daemon:
+        assert await answers(await daemon.attach(), asked) == while_open
+
+
+async def test_lists_show_committed_lines_only_while_many_write(tmp_path: Path) -> None:
+    async with running(tmp_path) as daemon:
+        peers = [await daemon.attach() for _ in range(3)]
+        names = await some_sessions(peers[0], 6)
+
+        async def write(peer: Peer, name: str) -> None:
+            for number in range(10):
+                await peer.append(name, user(f"line {number}"))
+
+        writing = asyncio.gather(*(write(peers[at % 3], name) for at, name in enumerate(names)))
+        while not writing.done():
+            before = {
+                name: (await peers[0].call("session/info", sessionId=name))["session"] for name in names
+            }
+            for it in (await peers[1].call("session/list", all=True))["sessions"]:
+                assert before[it["sessionId"]]["entryCount"] <= it["entryCount"] <= 12
+        await writing
+        counts = [it["entryCount"] for it in (await peers[1].call("session/list", all=True))["sessions"]]
+        assert counts == [12] * 6
