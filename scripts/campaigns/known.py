@@ -24,6 +24,7 @@ NAMES = (
     "security",
     "environments",
     "disk",
+    "descriptors",
     "load",
     "order",
     "soak",

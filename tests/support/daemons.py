@@ -292,10 +292,11 @@ async def _as_a_process(home: Path, calls: Syscalls | None, chosen: Config | Non
         await process.wait()
 
 
-async def spawn(home: Path) -> asyncio.subprocess.Process:
-    """A daemon process under `home`, ready."""
+async def spawn(home: Path, *, descriptors: int | None = None) -> asyncio.subprocess.Process:
+    """A daemon process under `home`, ready; it may have no more than so many `descriptors`."""
+    limited = ["/bin/sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"'] if descriptors else []
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "sessiond", "serve",
+        *limited, sys.executable, "-m", "sessiond", "serve",
         env={**os.environ, "SESSIOND_HOME": str(home)}, stdin=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
