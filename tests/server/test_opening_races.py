@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sessiond.hub.index.listing import Near
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.shared import started
@@ -112,3 +113,20 @@ async def test_a_copy_of_an_open_session_is_refused_as_one(memory: Running, cwd:
     link = memory.home / "link.jsonl"
     link.symlink_to(path)
     assert (await peer.call("session/open", path=str(link)))["session"]["sessionId"] == session_id
+
+
+async def test_a_session_that_went_to_the_trash_is_told_as_such_while_the_index_knows_a_former_place(
+    memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer, session_id = await started(memory, cwd)
+    draft = (await peer.call("session/info", sessionId=session_id))["session"]["path"]
+    await peer.append(session_id, user("1"), assistant("2"))  # moves the file out of the drafts
+    await peer.call("session/delete", sessionId=session_id)
+
+    async def near(_beginning: str, *, shortest: int) -> Near:
+        return Near({session_id: draft}, [])
+
+    assert memory.hub is not None
+    monkeypatch.setattr(memory.hub.index, "near", near)
+    refused = await refusal(peer.call("session/info", sessionId=session_id))
+    assert refused.kind == "sessionTrashed"

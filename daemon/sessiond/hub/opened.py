@@ -148,7 +148,7 @@ class OpenSessions:
                     live = self.cached(ref) or self.at(ref)
                 if live is not None:
                     return live
-                log = await self._log_at(ref)
+                log = await self._log_at(ref, session_id)
             live = await self._adopt(log)
             if live is not None:
                 return live
@@ -182,16 +182,19 @@ class OpenSessions:
             sessions=rows[: params.limit], exact=query in found, more=len(rows) > params.limit
         )
 
-    async def _log_at(self, path: str) -> Log:
+    async def _log_at(self, path: str, session_id: str | None = None) -> Log:
+        """Open the log at a place, which the index may remember from before a move.
+
+        `session_id` is the id that was asked for, if a session was asked for by its id: the trash is searched for it.
+        """
         try:
             return await self._opened(lambda: self._files.open_ref(path))
         except LogNotFound:
-            raise await self._absent(path, []) from None
+            raise await self._absent(session_id or path, []) from None
 
     async def _absent(self, name: str, alike: list[str]) -> HubError:
         """What is to be said of a session that is not there."""
-        # A folder that changes while it is read may hide one of its names.
-        found = await self._trash.find(name) or await self._trash.find(name)
+        found = await self._trash.find(name)
         if found is None:
             near = await self._trash.beginning(name, shortest=SHORTEST)
             if len({it.log.session_id for it in near}) != 1:
