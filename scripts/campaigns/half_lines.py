@@ -60,7 +60,7 @@ def run(ground: Ground) -> Figures:
 async def _round(home: Home, chance: random.Random, number: int, tally: _Tally) -> None:
     async with AsyncExitStack() as stack:
         reader = await stack.enter_async_context(home.connect())
-        session_id = (await reader.create("/work/shared")).session.session_id
+        session_id = (await reader.create("/work/project")).session.session_id
         ledger = Ledger(session_id)
         writers = [
             Writer(f"r{number}w{it}", await stack.enter_async_context(home.connect()), [ledger])
