@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.campaigns.campaign import Campaign, Figures, Ground, hold
-from scripts.campaigns.daemons import Home
+from scripts.campaigns.daemons import Home, until
 from scripts.campaigns.log_on_disk import read_log
 from scripts.campaigns.victims import assistant, user
 
@@ -37,6 +37,8 @@ class _Scene:
     clients: list[Daemon]
     paths: dict[str, Path] = field(default_factory=dict)
     acknowledged: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    told: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """How many entries of each session the daemon has acknowledged or shown: another program's come a moment later."""
     requests: int = 0
     foreign: int = 0
 
@@ -60,6 +62,7 @@ class _Scene:
         durability = self.dice.choice(["synced", "written"])
         self.ask("session/append", sessionId=name, entries=entries, durability=durability)
         self.acknowledged[name] += [it["id"] for it in entries]
+        self.told[name] = len(self.acknowledged[name])
 
     def write_as_another_program(self, name: str) -> None:
         """Append an entry as pi does, which knows of no daemon."""
@@ -74,10 +77,19 @@ class _Scene:
         self.foreign += 1
 
     def read(self, name: str) -> None:
+        until(
+            lambda: self._has_shown_all(name), f"{name} is never answered with {self.acknowledged[name][-3:]}"
+        )
+
+    def _has_shown_all(self, name: str) -> bool:
+        """Whether an answer has every entry. Raises `Broken` when one is missing that was acknowledged or shown."""
         page = self.ask("session/entries", sessionId=name)
         seen = [it["id"] for it in page["entries"] if it["type"] == "message"]
         wanted = self.acknowledged[name]
-        hold(seen == wanted, f"{name} is answered with {seen[-3:]}, not {wanted[-3:]}")
+        is_so_far = len(seen) >= self.told[name] and seen == wanted[: len(seen)]
+        hold(is_so_far, f"{name} is answered with {seen[-3:]}, not {wanted[-3:]}")
+        self.told[name] = len(seen)
+        return len(seen) == len(wanted)
 
     def list_and_search(self) -> None:
         total = self.ask("session/list", all=True, limit=5)["total"]
@@ -88,8 +100,12 @@ class _Scene:
         )
 
     def look_at_descriptors(self) -> None:
-        told = self.ask("server/status")["descriptors"]
-        hold(told < self.limit * 0.75, f"{told} of {self.limit} descriptors are in use by {_CLIENTS} clients")
+        """What reads files in the background may have some of them open at a given moment, and closes them again."""
+        most = self.limit * 0.75
+        until(
+            lambda: self.ask("server/status")["descriptors"] < most,
+            f"more than {most:.0f} of {self.limit} descriptors are in use by {_CLIENTS} clients",
+        )
 
 
 def run(ground: Ground) -> Figures:
