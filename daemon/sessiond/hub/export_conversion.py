@@ -13,6 +13,7 @@ from sessiond.session.dialects import fields
 from sessiond.session.dialects.exported import Losses, Whole
 from sessiond.session.dialects.to_nova import to_nova
 from sessiond.session.dialects.writing import WRITERS
+from sessiond.session.entries import COMMAND_FIELD
 
 BLOCK_BYTES: Final = 1 << 20
 """Bytes of lines that are handed over in one piece."""
@@ -100,7 +101,10 @@ def convert(work: Conversion) -> Converted:
 
 
 def _decoded(line: bytes) -> dict[str, Any] | None:
+    """An entry, without the command that wrote it: that concerns this daemon and its client alone."""
     try:
-        return lines.loads(line)
+        entry = lines.loads(line)
     except lines.NotAnEntry:
         return None
+    entry.pop(COMMAND_FIELD, None)
+    return entry

@@ -7,6 +7,7 @@ the line and the note that it was written stand or fall together.
 
 import hashlib
 from collections.abc import Callable, Container, Iterator
+from itertools import takewhile
 from typing import Any, Final
 
 import msgspec
@@ -114,9 +115,16 @@ def _joined(tree: Tree, command: Command, read: Callable[[int], bytes]) -> Recor
     for row in tree.newest_of_kind(_COMPACTION, _MOST_COMPACTIONS):
         mark = mark_of(read(row))
         for it in () if mark is None else mark.joined:
-            if mark is not None and it.id == command.id:
+            if mark is not None and it.id == command.id and _wrote(tree, row, mark, command.session_id):
                 return Recorded([tree.id(row) or ""], mark, it.digest)
     return None
+
+
+def _wrote(tree: Tree, row: int, mark: CommandMark, session_id: str) -> bool:
+    """Whether the command that a line names wrote it in this session: the line may be a copy of another one's."""
+    command = Command(id=mark.id, method=mark.method, digest=mark.digest, session_id=session_id)
+    ids = takewhile(lambda it: tree.any_row(it) is not None, _ids(command, 0))
+    return any(it == tree.id(row) for it in ids)
 
 
 def _ids(command: Command, place: int) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 In a path, labels are taken out of the path and written anew at its end; what hung on one hangs on the entry before it.
 Moves of the leaf are left behind. All other lines stay byte for byte, but for a parent that was taken out
-(seed: oh-my-pi storage; fact: pi-omp §2.13).
+(seed: oh-my-pi storage; fact: pi-omp §2.13) and for the command that wrote the line: that was one of the source.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sessiond.session import lines, payloads, steps
+from sessiond.session.entries import COMMAND_FIELD
 from sessiond.session.marks import Label
 from sessiond.session.steps import Read, Steps
 from sessiond.session.tree import KIND, LEAF, NONE, Tree
@@ -72,7 +73,7 @@ def _fork_lines(
             if tree.kind(row) == _COMPACTION:
                 entry = _keeping(entry, stands_for)
             has_title = has_title or tree.kind(row) in _TITLES
-            written.append(entry + b"\n")
+            written.append(_taken_over(entry))
             above = row
         yield
     last_id = None if above == NONE else tree.id(above)
@@ -89,8 +90,9 @@ def copied_lines(
 ) -> Steps[list[bytes]]:
     """Complete lines: the given header, and every entry of the session as it is at the time of the call.
 
-    The entries keep their ids, their order and their bytes, labels and moves of the leaf included, so that the copy
-    has the same tree and the same leaf. Lines that are no entries are left out. `title` is set by an entry at the leaf.
+    The entries keep their ids, their order and, but for the commands that wrote them, their bytes, labels and moves of
+    the leaf included, so that the copy has the same tree and the same leaf. Lines that are no entries are left out.
+    `title` is set by an entry at the leaf.
     """
     return _copied_lines(tree, tree.committed, tree.leaf_id, read, header, new_id, title)
 
@@ -107,7 +109,7 @@ def _copied_lines(
             yield
     written = [header.rstrip(b"\r\n") + b"\n"]
     for batch in steps.batches(tree, kept):
-        written += [entry + b"\n" for entry in read(batch)]
+        written += map(_taken_over, read(batch))
         yield
     if title is not None:
         written.append(title_line(title, new_id(), leaf_id))
@@ -130,6 +132,11 @@ class _Place(msgspec.Struct, rename="camel"):
 
 
 _place = msgspec.json.Decoder(_Place)
+
+
+def _taken_over(entry: bytes) -> bytes:
+    """The line of an entry in another session, which does not answer for the commands of this one."""
+    return payloads.without_field(entry, COMMAND_FIELD) + b"\n"
 
 
 def _hung_on(entry: bytes, parent_id: str | None) -> bytes:

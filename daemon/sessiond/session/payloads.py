@@ -25,12 +25,22 @@ def part(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | None:
 
 def with_field(value: bytes | Raw, name: str, content: object) -> Raw:
     """A JSON object with one field set, everything else byte for byte; the order of the fields is kept."""
-    try:
-        fields: dict[str, object] = dict(_fields.decode(value))
-    except msgspec.DecodeError:
-        fields = dict(_fields.decode(lines.well_formed(bytes(value))))
+    fields: dict[str, object] = dict(_fields_of(value))
     fields[name] = content
     return Raw(msgspec.json.encode(fields))
+
+
+def without_field(value: bytes, name: str) -> bytes:
+    """A JSON object without one of its fields: the same bytes if it has no such field, or is no object."""
+    if name.encode() not in value:
+        return value
+    try:
+        fields = _fields_of(value)
+    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
+        return value
+    if fields.pop(name, None) is None:
+        return value
+    return msgspec.json.encode(fields)
 
 
 def is_null(value: Raw) -> bool:
@@ -44,3 +54,10 @@ def _second_look(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | No
         return decoder.decode(lines.well_formed(bytes(entry)))
     except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
         return None
+
+
+def _fields_of(value: bytes | Raw) -> dict[str, Raw]:
+    try:
+        return _fields.decode(value)
+    except msgspec.DecodeError:
+        return _fields.decode(lines.well_formed(bytes(value)))

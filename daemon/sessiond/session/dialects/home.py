@@ -1,7 +1,8 @@
 """pi (versions 1 to 3) and oh-my-pi, with or without its title slot: the home format, copied line by line.
 
-What is v3 already stays byte for byte. Version 1 gets ids by the position of its lines, version 2 its roles
-renamed, as everywhere (fact: pi-omp §2.1-2.6). The slot is mutable: its title is taken, its line is not.
+What is v3 already stays byte for byte, but for the command of a daemon that wrote it. Version 1 gets ids by the
+position of its lines, version 2 its roles renamed, as everywhere (fact: pi-omp §2.1-2.6). The slot is mutable: its
+title is taken, its line is not.
 """
 
 from typing import Any, Final
@@ -11,6 +12,7 @@ from sessiond.session.dialects import fields
 from sessiond.session.dialects.linking import Linked, Names, in_order, name_of
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.dialects.weaving import Imported, Weaver
+from sessiond.session.entries import COMMAND_FIELD
 
 NAME: Final = "pi"
 
@@ -63,7 +65,7 @@ def _take_header(weaver: Weaver, line: SourceLine, value: dict[str, Any]) -> int
     tags = [tag for tag in fields.items(value.get("tags")) if isinstance(tag, str)]
     weaver.tags = tuple(tags)
     rest = fields.without(
-        value, "type", "version", "id", "timestamp", "cwd", "title", "parentSession", "tags"
+        value, "type", "version", "id", "timestamp", "cwd", "title", "parentSession", "tags", COMMAND_FIELD
     )
     if rest:
         weaver.keep(line, "header", "it says more than a header here")
@@ -133,7 +135,7 @@ def _add(weaver: Weaver, it: Linked, parent: str | None, *, migrated: bool) -> s
     if stays and isinstance(it.value.get("id"), str) and it.value.get("parentId") == parent:
         try:
             role = fields.mapping(it.value.get("message")).get("role")
-            line = lines.presentable(it.line.raw)
+            line = payloads.without_field(lines.presentable(it.line.raw), COMMAND_FIELD)
             payloads.with_field(line, "id", it.id)  # what msgspec cannot read is written anew below
         except (ValueError, RecursionError, lines.NotAnEntry):
             pass
@@ -142,7 +144,7 @@ def _add(weaver: Weaver, it: Linked, parent: str | None, *, migrated: bool) -> s
                 it.id, parent, type, line, role if isinstance(role, str) and type == "message" else None
             )
             return it.id
-    payload = fields.without(it.value, "type", "id", "parentId", "timestamp")
+    payload = fields.without(it.value, "type", "id", "parentId", "timestamp", COMMAND_FIELD)
     return weaver.add(it.line, it.id, parent, type, payload, at=at)
 
 
