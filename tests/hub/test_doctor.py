@@ -1,7 +1,10 @@
 """The doctor: what he finds in a store that was damaged on purpose, what he mends, and what he leaves alone."""
 
+import asyncio
+import contextlib
 import hashlib
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -15,6 +18,7 @@ from sessiond.hub.doctor import logs as doctor_logs
 from sessiond.hub.doctor.examination import examine
 from sessiond.hub.doctor.mending import _MENDS
 from sessiond.hub.doctor.scope import Scope
+from sessiond.hub.history import History
 from sessiond.paths import places
 from sessiond.protocol.findings import KINDS
 from sessiond.session.problems import PROBLEMS
@@ -26,7 +30,7 @@ MACHINE = {
     "littleRoom", "volatileDisk", "networkDisk", "fewWatches", "fewDescriptors", "openElsewhere", "wrongClock",
     "readOnlyDisk",
 }  # fmt: skip
-DATABASES = {"damagedIndex", "damagedHistory"}
+DATABASES = {"damagedIndex", "damagedHistory", "damagedCommands"}
 
 
 @pytest.fixture
@@ -267,6 +271,98 @@ def test_a_damaged_history_is_found_and_left_for_the_daemon(home: Path) -> None:
         "damagedHistory"
     ]
     assert [path.name for path in data.iterdir()] == ["history.db"]
+
+
+def damage_an_index_of(database: Path) -> bytes:
+    """Overwrite what SQLite does not look at when it opens a database; returns the bytes there."""
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        [size] = connection.execute("PRAGMA page_size").fetchone()
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_commands_1'"
+        [page] = connection.execute(query).fetchone()
+    with database.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+    return b"\xff" * size
+
+
+async def test_a_damaged_journal_of_commands_is_found_and_put_aside_for_a_new_one(home: Path) -> None:
+    command: dict[str, Any] = {"cwd": "/home/ada/atlas", "commandId": "once"}
+    async with running(home) as daemon:
+        first = await (await daemon.attach()).call("session/create", **command)
+    damaged = damage_an_index_of(home / "state/commands.db")
+    async with running(home) as daemon:
+        peer = await daemon.attach()
+        [found] = _of((await peer.call("server/doctor"))["findings"], "damagedCommands")
+        assert (found["severity"], found["mendable"]) == ("warning", True)
+        [mend] = _of((await peer.call("server/doctor", fix=True))["findings"], "damagedCommands")
+        assert mend["mended"] is True
+        assert damaged in Path(mend["kept"]).read_bytes()
+        again = (await peer.call("server/doctor", fix=True))["findings"]
+        assert [it["where"]["path"] for it in _of(again, "putAside")] == [mend["kept"]]
+        assert not _of(again, "damagedCommands")
+        # The session itself says which command has made it; for others the new journal answers.
+        assert await peer.call("session/create", **command) == first | {"duplicate": True}
+        await peer.call("history/add", prompt="Hello.", commandId="another")
+        assert (await peer.call("history/add", prompt="Hello.", commandId="another"))["duplicate"] is True
+
+
+async def test_a_command_under_way_while_the_journal_is_put_aside_is_answered_to_its_repeat(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(home) as daemon:
+        peer = await daemon.attach()
+        begun, go_on, add = asyncio.Event(), asyncio.Event(), History.add
+
+        async def later(self: History, *words: Any) -> Any:
+            begun.set()
+            await go_on.wait()
+            return await add(self, *words)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(History, "add", later)
+            asked = asyncio.create_task(peer.call("history/add", prompt="Hello.", commandId="once"))
+            await begun.wait()
+            assert daemon.hub is not None
+            await daemon.hub.commands.put_journal_aside()
+            go_on.set()
+            first = await asked
+        assert await peer.call("history/add", prompt="Hello.", commandId="once") == first | {
+            "duplicate": True
+        }
+        assert len((await peer.call("history/recent"))["prompts"]) == 1
+
+
+def test_a_damaged_journal_of_commands_is_found_without_a_daemon(home: Path) -> None:
+    state = home / "state"
+    state.mkdir(parents=True, mode=0o700)
+    (state / "commands.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
+    found = [it.finding.kind for it in examined(home).found if it.finding.kind in DATABASES]
+    assert found == ["damagedCommands"]
+    assert [path.name for path in state.iterdir()] == ["commands.db"]
+
+
+def test_a_damaged_hold_of_a_terminal_is_found_and_one_that_was_put_aside(home: Path) -> None:
+    holds = home / "state/terminal-holds"
+    holds.mkdir(parents=True, mode=0o700)
+    for name in ("one.json", "two.json.damaged", "three.json.damaged.2"):
+        (holds / name).write_bytes(b'{"sessionId": "s", "proc')
+    found = [
+        (Path(it.path).name, it.finding.kind) for it in examined(home).found if it.path.startswith(str(holds))
+    ]
+    assert sorted(found) == [
+        ("one.json", "damagedHold"), ("three.json.damaged.2", "holdPutAside"), ("two.json.damaged", "holdPutAside"),
+    ]  # fmt: skip
+    assert {it.name for it in holds.iterdir()} == {"one.json", "two.json.damaged", "three.json.damaged.2"}
+
+
+async def test_the_hold_of_a_living_terminal_is_no_finding(home: Path) -> None:
+    async with running(home) as daemon:
+        pane = {"id": "one", "kind": "tmux", "cwd": "/home/ada", "pid": os.getpid()}
+        peer = await daemon.attach()
+        await peer.call("session/create", cwd="/home/ada", terminal=pane)
+    [hold] = (home / "state/terminal-holds").iterdir()
+    assert hold.suffix == ".json"
+    assert {it.finding.kind for it in examined(home).found} - MACHINE == set()
 
 
 async def test_a_log_of_the_daemon_that_tells_impossible_times_is_read_all_the_same(home: Path) -> None:

@@ -130,6 +130,10 @@ class Commands:
             except StorageFailed as error:
                 log.warning("the journal of commands cannot be read: %s", error)
 
+    async def put_journal_aside(self) -> str:
+        """Begin a new journal in place of a damaged one; the path under which that is kept."""
+        return await self._do(lambda it: it.put_aside())
+
     async def close(self) -> None:
         """Let go of the journal."""
         if self._thread is not None:
@@ -179,11 +183,10 @@ class Commands:
     async def _keep(self, command_id: str, answer: bytes, *, durable: bool) -> None:
         if durable:
             try:
-                await self._do(lambda it: it.finish(command_id, answer))
+                if await self._do(lambda it: it.finish(command_id, answer)):
+                    return
             except StorageFailed as error:
                 log.warning("the answer to a command was not put into the journal: %s", error)
-            else:
-                return
         self._answers[command_id] = answer
         while len(self._answers) > _MOST_IN_MEMORY:
             oldest = next(iter(self._answers))

@@ -39,8 +39,7 @@ class DatabaseFile:
             raise StorageFailed(f"{self._path}: {error}", path=self._path) from error
         except sqlite3.DatabaseError as error:
             log.warning("%s is damaged: %s", self._name, error)
-            self.close()
-            self._put_aside()
+            self.put_aside()
         try:
             return work(self._open())
         except sqlite3.Error as error:
@@ -66,13 +65,16 @@ class DatabaseFile:
         self._connection = connection
         return connection
 
-    def _put_aside(self) -> None:
+    def put_aside(self) -> str:
+        """Rename the file, which is damaged, so that the next use begins a new one; returns its new path."""
+        self.close()
         free = next(f"{self._path}.damaged-{number}" for number in count(1)
                     if not os.path.lexists(f"{self._path}.damaged-{number}"))  # fmt: skip
         for suffix in _BESIDE:
             with suppress(FileNotFoundError):
                 os.rename(self._path + suffix, free + suffix)  # noqa: PTH104 - a name with something behind it
-        log.warning("it was put aside as %s, and a new one is begun", free)
+        log.warning("%s was put aside as %s, and a new one is begun", self._name, free)
+        return free
 
 
 def in_transaction(connection: sqlite3.Connection, work: Callable[[], T]) -> T:

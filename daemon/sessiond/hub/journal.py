@@ -101,17 +101,22 @@ class Journal:
 
         self._file.use(lambda it: in_transaction(it, lambda: work(it)))
 
-    def finish(self, command_id: str, answer: bytes) -> None:
-        """Record what a command was answered."""
-        self._file.use(
+    def finish(self, command_id: str, answer: bytes) -> bool:
+        """Record what a command was answered; False when there is no record of it, as in a journal begun since."""
+        changed = self._file.use(
             lambda it: it.execute(
                 "UPDATE commands SET answer = ? WHERE id = ?", [answer.decode(), command_id]
             )
         )
+        return changed.rowcount > 0
 
     def drop(self, command_id: str) -> None:
         """Forget a command that was not carried out."""
         self._file.use(lambda it: it.execute("DELETE FROM commands WHERE id = ?", [command_id]))
+
+    def put_aside(self) -> str:
+        """Keep a damaged journal under another name, which is returned; the next command begins a new one."""
+        return self._file.put_aside()
 
     def close(self) -> None:
         self._file.close()

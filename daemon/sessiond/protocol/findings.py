@@ -178,6 +178,13 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The history of prompts is damaged.",
         "The daemon puts it aside and begins a new one. To save what can be read: sqlite3 {path} .recover",
     ),
+    "damagedCommands": Kind(
+        "warning",
+        "The journal of commands is damaged: a request that is repeated may be carried out again, unless a session"
+        " records it.",
+        f"{_FIX} puts it aside and begins a new one; the daemon does so by itself when it cannot read or write it.",
+        "puts it aside, as commands.db.damaged-N, and begins a new one",
+    ),
     "damagedHold": Kind(
         "warning",
         "The file of a hold is damaged, so the session of that terminal may be given to another one.",
@@ -190,7 +197,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "putAside": Kind(
         "note",
-        "A history of prompts that was damaged was put aside.",
+        "A database that was damaged was put aside.",
         "To save what can be read: sqlite3 {path} .recover. When nothing in it is needed, remove it.",
     ),
     # --- the machine -------------------------------------------------------------------------------------------

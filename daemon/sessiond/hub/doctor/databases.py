@@ -1,4 +1,4 @@
-"""The databases: the index, which may be thrown away, and the history of prompts, which may not."""
+"""The databases: the index, which may be thrown away, the history of prompts and the journal of commands."""
 
 import contextlib
 import sqlite3
@@ -13,8 +13,12 @@ INDEX_FILES: Final = ("", "-wal", "-shm", "-journal", "-seal")
 
 
 def look_at_databases(scope: Scope) -> Iterator[None]:
-    """Have SQLite look through both, without changing them."""
-    for kind, path in (("damagedIndex", scope.places.index), ("damagedHistory", scope.places.history)):
+    """Have SQLite look through all, without changing them."""
+    for kind, path in (
+        ("damagedIndex", scope.places.index),
+        ("damagedHistory", scope.places.history),
+        ("damagedCommands", scope.places.commands),
+    ):
         reason = damage_of(path)
         if reason is not None:
             scope.add(kind, reason, path)

@@ -142,6 +142,11 @@ class _Mending:
                 os.rename(path + suffix, f"{path}{suffix}.damaged-{self._stamp}")  # noqa: PTH104 - a text
         return f"{path}.damaged-{self._stamp}"
 
+    async def put_commands_aside(self, found: Found) -> str | None:
+        if await asyncio.to_thread(damage_of, found.path) is None:
+            raise _NotMended(_GONE)
+        return await self._hub.commands.put_journal_aside()
+
 
 def _unless_gone(kept: str | None, reason: str = _GONE) -> str:
     if kept is None:
@@ -159,4 +164,5 @@ _MENDS: Final[Mapping[str, Callable[[_Mending, Found], Awaitable[str | None]]]] 
     "missingBlob": _Mending.bring_blob_back,
     "damagedBlob": _Mending.bring_blob_back,
     "damagedIndex": _Mending.put_index_aside,
+    "damagedCommands": _Mending.put_commands_aside,
 }
