@@ -282,7 +282,7 @@ def damage_an_index_of(database: Path) -> bytes:
     with database.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xff" * size)
-    return b"\xff" * size
+    return bytes([0xFF]) * int(size)
 
 
 async def test_a_damaged_journal_of_commands_is_found_and_put_aside_for_a_new_one(home: Path) -> None:
