@@ -6,12 +6,15 @@ import os
 import random
 import shutil
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sessiond.hub.index import listing
+from sessiond.store.base import Changes
+from sessiond.store.files.census import FileCensus
 from support import logs
 from support.daemons import Peer, Running, assistant, joined, refusal, running, spawn, user
 from support.shared import started
@@ -332,3 +335,25 @@ async def test_an_index_that_a_new_file_does_not_mend_is_trouble_with_the_disk(
         patched.setattr(listing, "page", refuse)
         assert (await refusal(peer.call("session/list"))).kind == "storageFailed"
     assert (await peer.call("session/list"))["sessions"] == []
+
+
+async def test_a_file_that_goes_while_it_is_looked_at_is_not_listed_as_it_was_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _ = filled(tmp_path, 2)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        assert (await peer.call("session/list", all=True))["total"] == 2
+        with path.open("ab") as file:
+            file.write(logs.log(logs.user("more")))
+        census = FileCensus.look
+
+        def look_before_it_goes(self: FileCensus, hints: Iterable[str] = ()) -> Changes:
+            changes = census(self, hints)
+            path.unlink(missing_ok=True)
+            return changes
+
+        monkeypatch.setattr(FileCensus, "look", look_before_it_goes)
+        (left,) = (await peer.call("session/list", all=True))["sessions"]
+        assert left["sessionId"] == "session-0001"
+        assert (await peer.call("session/list", all=True))["total"] == 1

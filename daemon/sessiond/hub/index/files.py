@@ -233,10 +233,13 @@ class Files:
         self._forget_files(numbers)
 
     def _take_in(self, files: Sequence[Stored]) -> None:
-        changed = [it for it in map(self._read, files) if it is not None]
+        read = [(it.ref, self._read(it)) for it in files]
         with self._database.transaction():
-            for it in changed:
-                self._save(it)
+            for _, changed in read:
+                if changed is not None:
+                    self._save(changed)
+        # What is known of a file that went while it was looked at is older than what its session said last.
+        self._drop([ref for ref, changed in read if changed is None])
 
     def _read(self, it: Stored) -> _Changed | None:
         known = self.known(it.ref)
@@ -246,7 +249,7 @@ class Files:
             facts = read_facts(self._store, it, self._kept_tree(it, grown=same))
             return _Changed(facts, _storable(_columns(facts), facts.labels), same)
         except LogNotFound:
-            return None  # it went while we looked; the next census says so
+            return None  # it went while we looked
         except StorageFailed as error:
             log.warning("a session file cannot be read for the index: %s", error)
             return self._failed(it, error.reason)
