@@ -82,6 +82,33 @@ def _time_collections(report: Callable[[Hold], None]) -> None:
     gc.callbacks.append(collected)
 
 
+def _time_steps(report: Callable[[Hold], None]) -> None:
+    """Time each step of long work: the scheduler's callback has no name for what it runs."""
+    from sessiond.hub import slices
+
+    step: Any = slices._step  # noqa: SLF001 - there is no public place where all steps pass
+    wall_clock, cpu_clock = time.perf_counter, time.thread_time
+
+    def timed(job: Any) -> Any:
+        what = _name_of_work(job.work)
+        wall, cpu = wall_clock(), cpu_clock()
+        more = step(job)
+        ended = wall_clock()
+        if ended - wall > REPORTED:
+            report(Hold(ended, ended - wall, cpu_clock() - cpu, f"step of {what}"))
+        return more
+
+    slices._step = timed  # noqa: SLF001 - as above
+
+
+def _name_of_work(work: Any) -> str:
+    names = []
+    while work is not None and hasattr(work, "__qualname__"):
+        names.append(work.__qualname__)
+        work = getattr(work, "gi_yieldfrom", None)
+    return " > ".join(names)
+
+
 def main() -> None:
     path, *arguments = sys.argv[1:]
     file = open(path, "ab", buffering=0)  # noqa: SIM115 - for as long as the process lives
@@ -91,6 +118,7 @@ def main() -> None:
 
     _time_callbacks(report)
     _time_collections(report)
+    _time_steps(report)
     from sessiond.cli.main import main as command
 
     sys.argv = ["sessiond", *arguments]
