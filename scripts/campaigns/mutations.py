@@ -336,9 +336,9 @@ def news_before_the_sync() -> None:
     live = _module("hub.live").LiveSession
     submit = live._submit  # noqa: SLF001
 
-    def early(self: Any, prepared: Any, durability: Any, origin: Any, done: Any) -> None:
+    def early(self: Any, prepared: Any, durability: Any, origin: Any, done: Any, *lines: Any) -> None:
         first = len(self.tree)
-        submit(self, prepared, durability, origin, done)
+        submit(self, prepared, durability, origin, done, *lines)
         rows = prepared.rows
         if rows and len(self.watchers):
             self.watchers.appended([row.line[:-1] for row in rows], range(first, first + len(rows)), origin)

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.hub.errors import InvalidEntry, TooLarge
-from sessiond.session import entries
+from sessiond.session import entries, marks
+from sessiond.session.steps import Steps, run
 
 MAX_ENTRY_BYTES: Final = 48 * 1024 * 1024
 """One entry must fit into a frame again when it is read."""
@@ -34,21 +35,32 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     role: str | None
     target: str | None
     fields: dict[str, Raw]
+    is_silent: bool
+    """Whether it is known to say nothing of its session: see `session.marks`."""
 
 
 def read_draft(index: int, raw: bytes) -> Draft:
     """The draft in a JSON object. Raises `InvalidEntry`, `TooLarge`."""
+    return run(read_in_steps(index, raw))
+
+
+def read_in_steps(index: int, raw: bytes) -> Steps[Draft]:
+    """As `read_draft`, in steps, each of which looks through the whole draft once."""
     refuse_too_large(index, raw)
     role = target = None
+    silent = False
     try:
         if b"\n" in raw:
             raw = msgspec.json.format(raw, indent=-1)
         fields = _fields(raw)
+        yield
         head = _plain_message(fields) or _head(raw)
+        yield
         if head.type == "message":
             role = _message(fields["message"]).role
         elif head.type in _KNOWN:
-            target = _take_known(entries.decode_payload(raw), fields)
+            payload = entries.decode_payload(raw)
+            target, silent = _take_known(payload, fields), marks.is_silent(payload)
     except RecursionError:
         raise InvalidEntry(index, "it is nested too deeply") from None
     except KeyError:
@@ -57,7 +69,7 @@ def read_draft(index: int, raw: bytes) -> Draft:
         raise InvalidEntry(index, str(error)) from None
     entry_id = _entry_id(index, head)
     timestamp = None if head.timestamp is UNSET else head.timestamp
-    return Draft(index, head.type, entry_id, head.parent_id, timestamp, role, target, fields)
+    return Draft(index, head.type, entry_id, head.parent_id, timestamp, role, target, fields, silent)
 
 
 def refuse_too_large(index: int, raw: bytes) -> None:

@@ -23,10 +23,11 @@ from sessiond.hub.placing import Placement, Prepared
 from sessiond.hub.refusing import RESTS_ON_LINES, as_committed, refusal_of
 from sessiond.hub.telling import tell_of_lines, tell_of_meaning
 from sessiond.hub.tended import TendedSession
-from sessiond.hub.watch import Watchers
+from sessiond.hub.watch import LARGE, Watchers
 from sessiond.protocol import types as t
 from sessiond.session import updates
 from sessiond.session.header_title import title_change
+from sessiond.session.steps import Steps
 from sessiond.session.tree import NewRow, Tree
 from sessiond.store.base import Durability, Log, LogReplaced, StorageFailed
 
@@ -78,7 +79,8 @@ class _Waiting:
     done: Done
     size: int
     concerns_blobs: bool  # what it names must be durable first
-    is_large: bool  # it is prepared in slices
+    is_large: bool  # it is looked at and prepared in slices
+    is_looked_at: bool  # its drafts are copies, not parts of a frame, and `concerns_blobs` is known
     prepared: "_PreparedAt | None" = None
 
     @property
@@ -92,6 +94,7 @@ class _PreparedAt:
     """A large batch that is ready to be queued, and the state of the tree for which it is."""
 
     prepared: Prepared
+    lines: bytes
     state: object
 
 
@@ -122,7 +125,12 @@ class LiveSession(TendedSession):
         self.loaded_rows = 0
         """The tree and its committed rows as they were loaded; no tree if other readers see the file differently."""
         self.watchers = Watchers(
-            self.session_id, self._rows, self.page, lambda: self.tree.leaf_id, lambda: self.log.log_id
+            self.session_id,
+            self._rows,
+            self.page_rows,
+            self.read_rows,
+            lambda: self.tree.leaf_id,
+            lambda: self.log.log_id,
         )
         self.used_at = time.monotonic()
         self.changing = asyncio.Lock()  # held from looking at tags or settings to having changed them
@@ -241,7 +249,12 @@ class LiveSession(TendedSession):
         return bool(self._batches or self._waiting)
 
     def append(
-        self, raw: Sequence[bytes], placement: Placement, durability: Durability, origin: t.Origin, done: Done
+        self,
+        raw: Sequence[bytes],
+        placement: Placement,
+        durability: Durability,
+        origin: t.Origin,
+        done: Done,
     ) -> None:
         """Append a batch; `done` is called once, in log order, with its outcome or with why it was refused.
 
@@ -254,21 +267,28 @@ class LiveSession(TendedSession):
             return
         self.used_at = time.monotonic()
         self._diverge()
-        raw = [bytes(draft) for draft in raw]
-        size = sum(map(len, raw))
+        size = sum(memoryview(draft).nbytes for draft in raw)
         if self.unwritten_bytes + size > MOST_UNWRITTEN and self.pending:
             done(Overloaded(f"{self.unwritten_bytes:,} bytes wait to be written to this session"))
             return
-        concerned = self.blobs.concern(raw)
-        is_large = len(raw) > LARGE_BATCH or size > LARGE_BATCH_BYTES
-        must_wait = concerned or is_large or bool(self._waiting)
-        if must_wait or not self._take(raw, placement, durability, origin, done):
-            self.unwritten_bytes += size
-            self._waiting.append(
-                _Waiting(raw, placement, durability, origin, done, size, concerned, is_large)
-            )
-            if self._serving is None:
-                self._serving = asyncio.get_running_loop().create_task(self._serve())
+        if len(raw) > LARGE_BATCH or size > LARGE_BATCH_BYTES:
+            waiting = _Waiting(
+                raw, placement, durability, origin, done, size,
+                concerns_blobs=True, is_large=True, is_looked_at=False,
+            )  # fmt: skip
+        else:
+            drafts = [bytes(draft) for draft in raw]
+            concerned = self.blobs.concern(drafts)
+            if not (concerned or self._waiting) and self._take(drafts, placement, durability, origin, done):
+                return
+            waiting = _Waiting(
+                drafts, placement, durability, origin, done, size,
+                concerns_blobs=concerned, is_large=False, is_looked_at=True,
+            )  # fmt: skip
+        self.unwritten_bytes += size
+        self._waiting.append(waiting)
+        if self._serving is None:
+            self._serving = asyncio.get_running_loop().create_task(self._serve())
 
     def _take(
         self,
@@ -283,8 +303,9 @@ class LiveSession(TendedSession):
         try:
             if not self._ready_to_write():
                 return False
+            lines: bytes | None = None
             if ready is not None and ready.state == self._state_to_place_in():
-                prepared = ready.prepared
+                prepared, lines = ready.prepared, ready.lines
             else:
                 prepared = placing.prepare(self.tree, raw, placement, self.read)
             if self._promotes(prepared):
@@ -292,7 +313,7 @@ class LiveSession(TendedSession):
         except Exception as refusal:  # noqa: BLE001 - the caller answers; nobody behind it may be held up
             self._refuse(refusal, origin, done)
         else:
-            self._submit(prepared, durability, origin, done)
+            self._submit(prepared, durability, origin, done, lines)
         return True
 
     def _refuse(self, refusal: Exception, origin: t.Origin, done: Done) -> None:
@@ -339,6 +360,8 @@ class LiveSession(TendedSession):
         """Do what must be done before this batch can be queued."""
         if not self._ready_to_write():
             await self._make_writable()
+        if not waiting.is_looked_at:
+            await self.drive(self._look_at(waiting))
         if waiting.concerns_blobs:
             # What it names is known before it is kept: whoever collects blobs looks at the drafts, too.
             waiting.raw, new = await self.blobs.take_out(waiting.raw)
@@ -347,6 +370,21 @@ class LiveSession(TendedSession):
         if await self._promotes_when_prepared(waiting):
             await self.log.promote()
             self.just_promoted = True
+
+    def _look_at(self, waiting: _Waiting) -> Steps[None]:
+        """Copy the drafts of a large batch out of the frame that they came in, and see whether they concern blobs."""
+        drafts: list[bytes] = []
+        concerned = False
+        looked_at = 0
+        for raw in waiting.raw:
+            draft = bytes(raw)
+            drafts.append(draft)
+            concerned = concerned or self.blobs.concern([draft])
+            looked_at += len(draft)
+            if looked_at > LARGE_BATCH_BYTES:
+                looked_at = 0
+                yield
+        waiting.raw, waiting.concerns_blobs, waiting.is_looked_at = drafts, concerned, True
 
     async def _promotes_when_prepared(self, waiting: _Waiting) -> bool:
         """Prepare a large batch in slices; whether this batch makes a session of a draft.
@@ -360,7 +398,9 @@ class LiveSession(TendedSession):
         prepared = await self.drive(
             placing.prepare_in_steps(self.tree, waiting.raw, waiting.placement, self.read)
         )
-        waiting.prepared = _PreparedAt(prepared, state)
+        # In a thread: a join of so much lets go of the interpreter lock.
+        lines = await asyncio.to_thread(b"".join, [row.line for row in prepared.rows])
+        waiting.prepared = _PreparedAt(prepared, lines, state)
         return self._promotes(prepared)
 
     def _state_to_place_in(self) -> object:
@@ -371,7 +411,7 @@ class LiveSession(TendedSession):
     def unwritten(self) -> Iterator[bytes]:
         """What is not in the log yet: drafts that wait, and lines that are on their way."""
         for waiting in self._waiting:
-            yield from waiting.raw
+            yield from map(bytes, waiting.raw)
         for batch in self._batches:
             for row in batch.prepared.rows:
                 yield row.line
@@ -385,7 +425,9 @@ class LiveSession(TendedSession):
         return bool(self._batches) or not self.log.foreign_bytes()
 
     def _promotes(self, prepared: Prepared) -> bool:
-        return self.log.draft and any(row.role == "assistant" or _sets_state(row) for row in prepared.rows)
+        return self.log.draft and any(
+            row.role == "assistant" or (not row.is_silent and _sets_state(row)) for row in prepared.rows
+        )
 
     async def _until_idle(self) -> None:
         while self._batches:
@@ -401,10 +443,19 @@ class LiveSession(TendedSession):
         await self._move(cwd)
         self.listener.changed(self, ["path", "cwd"], origin)
 
-    def _submit(self, prepared: Prepared, durability: Durability, origin: t.Origin, done: Done) -> None:
+    def _submit(
+        self,
+        prepared: Prepared,
+        durability: Durability,
+        origin: t.Origin,
+        done: Done,
+        lines: bytes | None = None,
+    ) -> None:
+        """Queue a batch; `lines` are those of its rows, if they have been joined already."""
         size = 0
         if prepared.rows:
-            lines = b"".join(row.line for row in prepared.rows)
+            if lines is None:
+                lines = b"".join([row.line for row in prepared.rows])
             size = len(lines)
             self.unwritten_bytes += size
             future = self.log.append(lines, durability)
@@ -465,7 +516,9 @@ class LiveSession(TendedSession):
         batch.done(
             Outcome(prepared, [first], prepared.leaf, first) if prepared.is_turn else self._outcome(prepared)
         )
-        if rows and len(self.watchers):
+        if rows and batch.size > LARGE:
+            self.watchers.catch_up()
+        elif rows and len(self.watchers):
             self.watchers.appended(
                 [row.line[:-1] for row in rows], range(first, first + len(rows)), batch.origin
             )

@@ -14,7 +14,7 @@ from sessiond.session.batches import first_cut_off, told_of_cut_off
 from sessiond.session.context import Context, build_context, extend_context, total_bytes
 from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.lines import NotAnEntry, skim
-from sessiond.session.steps import Steps
+from sessiond.session.steps import Steps, batches
 from sessiond.session.tree import Tree
 from sessiond.session.views import Outline
 from sessiond.store.base import Log
@@ -152,17 +152,29 @@ class LoadedSession:
             return False
         return self.tree.version < 2 or found.id == self.tree.id(row)
 
-    def page(self, row: int, size: int, count: int = 10_000) -> tuple[list[bytes], list[int]]:
-        """Entries and seqs from a row on: at most about `size` bytes and `count` entries, at least one."""
+    def read_in_steps(self, rows: Sequence[int]) -> Steps[list[bytes]]:
+        """As `read_rows`, in steps."""
+        found: list[bytes] = []
+        for some in batches(self.tree, rows):
+            found += self.read_rows(some)
+            yield
+        return found
+
+    def page_rows(self, row: int, size: int, count: int = 10_000) -> tuple[list[int], int]:
+        """The rows of the entries from a row on, and their bytes.
+
+        They are at most about `size` bytes and `count` entries, and at least one entry if there is any.
+        """
         tree = self.tree
-        seqs: list[int] = []
-        while row < tree.committed and len(seqs) < count and size > 0:
+        rows: list[int] = []
+        taken = 0
+        while row < tree.committed and len(rows) < count and taken < size:
             if tree.kind(row) not in (trees.BAD, trees.HEADER):
                 start, end = tree.span(row)
-                size -= end - start
-                seqs.append(row)
+                taken += end - start
+                rows.append(row)
             row += 1
-        return self.read_rows(seqs), seqs
+        return rows, taken
 
     async def context(self, leaf_row: int) -> Context:
         """What a model would see at a row. The last answer is kept: the next is mostly a few rows longer."""

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from sessiond.hub import clock, values
-from sessiond.hub.drafts import Draft, read_draft
+from sessiond.hub.drafts import Draft, read_draft, read_in_steps
 from sessiond.hub.errors import (
     CommandReused,
     EntryNotFound,
@@ -29,6 +29,8 @@ from sessiond.session.tree import NONE, NewRow, Tree
 _encode = msgspec.json.Encoder().encode
 _POINTERS = frozenset(("leaf", "label"))
 _DRAFTS_A_STEP: Final = 50
+_LARGE: Final = 256 * 1024
+"""Bytes of a draft above which it has steps of its own."""
 _OURS = frozenset(("type", "id", "parentId", "timestamp", entries.COMMAND_FIELD))
 
 
@@ -77,7 +79,7 @@ def prepare(
 ) -> Prepared:
     """Turn drafts into rows for `tree`, without changing it. Raises a `HubError` if one cannot be stored."""
     if len(drafts) == 1 and placement is AT_THE_LEAF:
-        draft = read_draft(0, bytes(drafts[0]))
+        draft = read_draft(0, drafts[0])
         if draft.type == "message" and draft.id is None and draft.parent_id is UNSET:
             entry_id = free_id(tree)
             leaf = tree.pending_leaf_id
@@ -115,7 +117,7 @@ def prepare_in_steps(
             created.add(entry_id)
         ids.append(entry_id)
         parent = draft.target if draft.type == "leaf" else entry_id
-        if len(ids) % _DRAFTS_A_STEP == 0:
+        if len(ids) % _DRAFTS_A_STEP == 0 or (rows and len(rows[-1].line) > _LARGE):
             yield
     if rows and placement.advance:
         leaf = parent
@@ -131,10 +133,14 @@ def _checked(
     checked: list[Draft] = []
     stored: set[int] = set()
     for index, raw in enumerate(drafts):
-        checked.append(draft := read_draft(index, bytes(raw)))
+        if len(raw) > _LARGE:
+            draft = yield from read_in_steps(index, raw)
+        else:
+            draft = read_draft(index, raw)
+        checked.append(draft)
         if draft.id is not None and _is_retry(tree, draft, read):
             stored.add(index)
-        if index % _DRAFTS_A_STEP == _DRAFTS_A_STEP - 1:
+        if index % _DRAFTS_A_STEP == _DRAFTS_A_STEP - 1 or len(raw) > _LARGE:
             yield
     return checked, stored
 
@@ -161,7 +167,7 @@ def _as_one(rows: list[NewRow]) -> Steps[list[NewRow]]:
     """Mark the lines of a batch, so that after a crash it is there as a whole or not at all."""
     for place, row in enumerate(rows[:-1]):
         rows[place] = msgspec.structs.replace(row, line=row.line[:-2] + MORE_FOLLOWS + b"\n")
-        if place % _DRAFTS_A_STEP == _DRAFTS_A_STEP - 1:
+        if place % _DRAFTS_A_STEP == _DRAFTS_A_STEP - 1 or len(row.line) > _LARGE:
             yield
     return rows
 
@@ -247,7 +253,7 @@ def _row(draft: Draft, entry_id: str, parent_id: str | None, mark: CommandMark |
     if mark is not None:
         parts += (b",", _encode(entries.COMMAND_FIELD), b":", _encode(mark))
     parts.append(b"}\n")
-    return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role)
+    return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role, draft.is_silent)
 
 
 def _leaf_row(tree: Tree, target: str | None, created: set[str]) -> NewRow:

@@ -70,8 +70,9 @@ class Watchers:
     session_id: str
     rows: Callable[[], int]
     """How many rows are committed."""
-    page: Callable[[int, int], tuple[list[bytes], list[int]]]
-    """Entries and seqs from a row on, up to a number of bytes; see `LiveSession.page`."""
+    page_rows: Callable[[int, int], tuple[list[int], int]]
+    """The rows from one on, up to a number of bytes, and how many these are; see `LiveSession.page_rows`."""
+    read_rows: Callable[[Sequence[int]], list[bytes]]
     leaf_id: Callable[[], str | None]
     log_id: Callable[[], str]
     _all: dict[str, _Subscription] = field(default_factory=dict)
@@ -182,12 +183,11 @@ class Watchers:
         watcher = subscription.watcher
         try:
             while subscription.next_row < self.rows():
-                entries, seqs = self.page(subscription.next_row, REPLAY_SLICE)
-                if (size := sum(map(len, entries))) > LARGE:
-                    del entries  # hundreds may wait for the same large line
-                    await self._send_large(subscription, size)
+                seqs, size = self.page_rows(subscription.next_row, REPLAY_SLICE)
+                if size > LARGE:
+                    await self._send_large(subscription, seqs, size)
                 else:
-                    self._send_page(subscription, entries, seqs)
+                    self._send_page(subscription, self.read_rows(seqs), seqs)
                 await watcher.drained()
         except (StorageFailed, LogReplaced) as error:
             log.warning("a replay to client %s ended: %s", watcher.client_id, error)
@@ -196,10 +196,13 @@ class Watchers:
         else:
             subscription.pump = None
 
-    async def _send_large(self, subscription: _Subscription, size: int) -> None:
-        """Send a page that is a single large line. Who does not read it soon makes room for the next, all the same."""
-        async with subscription.watcher.place(size):
-            self._send_page(subscription, *self.page(subscription.next_row, REPLAY_SLICE))
+    async def _send_large(self, subscription: _Subscription, seqs: Sequence[int], size: int) -> None:
+        """Send a page with a large line. Who does not read it soon makes room for the next, all the same."""
+        async with subscription.watcher.place(size):  # hundreds may wait for the same large line
+            entries = self.read_rows(seqs)
+            await asyncio.sleep(0)  # each copy of it takes as long as a turn of the loop may take
+            self._send_page(subscription, entries, seqs)
+            del entries
             with suppress(TimeoutError):
                 async with asyncio.timeout(PLACE_SECONDS):
                     await subscription.watcher.drained()

@@ -212,7 +212,7 @@ class Connection(asyncio.Protocol):
 
     def reply_body(self, id: RequestId, body: bytes) -> None:
         """Answers a request with a response that is already encoded."""
-        self._reply(id, [encode_frame(body, self.mode)])
+        self._reply(id, self._framed(body))
 
     def _reply(self, id: RequestId, frame: list[bytes]) -> None:
         if self.closing:
@@ -227,7 +227,13 @@ class Connection(asyncio.Protocol):
     def send_body(self, body: bytes) -> None:
         """Sends a message that is already encoded: encode once, send to many."""
         if not self.closing:
-            self._send([encode_frame(body, self.mode)])
+            self._send(self._framed(body))
+
+    def _framed(self, body: bytes) -> list[bytes]:
+        """The bytes that carry a body; one that is large is not copied."""
+        if len(body) > _WRITTEN_AT_ONCE:
+            return encode_frame_of_parts([body], self.mode)
+        return [encode_frame(body, self.mode)]
 
     def _send(self, frame: list[bytes]) -> None:
         self._unsent += frame

@@ -10,6 +10,8 @@ from sessiond.session.codes import KIND
 SAYING: Final = frozenset(KIND[name] for name in ("label", "session_info", "title_change", "custom"))
 """The kinds of entries that may say something."""
 
+_CUSTOM_TYPES: Final = frozenset((entries.TAGS_TYPE, entries.STATE_TYPE, entries.SETTINGS_TYPE))
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -22,6 +24,11 @@ class Label:
 def tidy(words: Iterable[str]) -> list[str]:
     """Tags as they are kept: without space around them, each once, none empty."""
     return list(dict.fromkeys(word.strip() for word in words if word.strip()))
+
+
+def is_silent(payload: entries.AnyPayload) -> bool:
+    """Whether an entry is of a kind that may say something, and is known to say nothing."""
+    return isinstance(payload, entries.CustomEntry) and payload.custom_type not in _CUSTOM_TYPES
 
 
 @dataclass(slots=True)

@@ -40,6 +40,8 @@ class NewRow(msgspec.Struct, frozen=True, gc=False):
     id: str
     parent_id: str | None
     role: str | None = None
+    is_silent: bool = False
+    """Whether it is known to say nothing of the session as a whole: see `marks`."""
 
 
 class Tree(ReadRows):
@@ -75,7 +77,7 @@ class Tree(ReadRows):
     def commit(self, count: int, *, leaf: str | None) -> None:
         """Make the oldest `count` pending rows visible, with `leaf` as the leaf after them."""
         for new in self._pending[:count]:
-            if self._kinds[self.committed] in SAYING:
+            if not new.is_silent and self._kinds[self.committed] in SAYING:
                 self._marks.take(self.committed, new.line)
             self.committed += 1
         del self._pending[:count]

@@ -32,7 +32,8 @@ class Fed:
 def fed_from(live: LoadedSession, first: int) -> Fed:
     """The next committed entries of an open session, at most about 256 KiB of them."""
     tree = live.tree
-    entries, seqs = live.page(max(first, 1), _BYTES)
+    seqs, _ = live.page_rows(max(first, 1), _BYTES)
+    entries = live.read_rows(seqs)
     rows = seqs[-1] + 1 if seqs else tree.committed
     end = tree.span(rows - 1)[1]
     header = tree.header

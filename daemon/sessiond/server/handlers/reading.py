@@ -10,7 +10,7 @@ from sessiond.hub.errors import CursorExpired
 from sessiond.hub.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.client import MOST_IN_A_REPLY, Client
-from sessiond.server.encoding import converted
+from sessiond.server.encoding import MANY_PARTS, converted
 from sessiond.session import steps, views
 from sessiond.session.tree import NONE
 
@@ -32,12 +32,12 @@ def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> _An
         first = max(1, live.row(params.around) - params.limit // 2)
     else:
         first = _behind(live, params.after)
-    found, seqs = live.page(first, PAGE_BYTES, params.limit)
+    seqs, _ = live.page_rows(first, PAGE_BYTES, params.limit)
 
     def behind(count: int) -> str | None:
         return str(seqs[count - 1] + 1) if seqs and seqs[count - 1] + 1 < live.tree.committed else None
 
-    return _answered(live, found, seqs, behind, resolve=params.resolve_blobs)
+    return _read(live, seqs, behind, params)
 
 
 def _behind(live: LiveSession, after: t.After | None) -> int:
@@ -54,7 +54,7 @@ def _listed(live: LiveSession, ids: Sequence[str], params: t.EntriesParams) -> _
     def behind(count: int) -> str | None:
         return str(start + count) if start + count < len(ids) else None
 
-    return _answered(live, live.read_rows(rows), rows, behind, resolve=params.resolve_blobs)
+    return _read(live, rows, behind, params)
 
 
 def path(_client: Client, live: LiveSession, params: t.PathParams) -> Coroutine[Any, Any, t.EntriesResult]:
@@ -73,7 +73,7 @@ async def _path(live: LiveSession, start: int, tip: int, params: t.PathParams) -
     def behind(count: int) -> str | None:
         return f"{start + count}.{tip}" if start + count < len(walk) else None
 
-    answer = _answered(live, live.read_rows(rows), rows, behind, resolve=params.resolve_blobs)
+    answer = _read(live, rows, behind, params)
     return await answer if isinstance(answer, Coroutine) else answer
 
 
@@ -98,6 +98,23 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
         bars=list(page.bars),
         above=await live.drive(converted(page.above, t.TreeNode)),
     )
+
+
+def _read(
+    live: LiveSession, rows: list[int], after: _After, params: t.EntriesParams | t.PathParams
+) -> _Answer:
+    """The page of some rows: at once if they are few, else in steps."""
+    if len(rows) >= MANY_PARTS:
+        return _read_many(live, rows, after, params)
+    return _answered(live, live.read_rows(rows), rows, after, resolve=params.resolve_blobs)
+
+
+async def _read_many(
+    live: LiveSession, rows: list[int], after: _After, params: t.EntriesParams | t.PathParams
+) -> t.EntriesResult:
+    entries = await live.drive(live.read_in_steps(rows))
+    answer = _answered(live, entries, rows, after, resolve=params.resolve_blobs)
+    return await answer if isinstance(answer, Coroutine) else answer
 
 
 def _answered(

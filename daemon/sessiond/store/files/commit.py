@@ -150,14 +150,15 @@ class Commits:
 
     def _write(self) -> None:
         batches = self._take_queue()
-        data = b"".join([batch.data for batch in batches])
-        if not data:
+        parts = [batch.data for batch in batches]
+        size = sum(map(len, parts))
+        if not size:
             self._place(batches, Placed(self._file.size, b"", drifted=False))
-        elif len(data) > INLINE:
-            self._run(_Work.WRITE, partial(self._file.put, data), partial(self._put_done, batches))
+        elif size > INLINE:
+            self._run(_Work.WRITE, lambda: self._file.put(b"".join(parts)), partial(self._put_done, batches))
         else:
             try:
-                placed = self._file.put(data)
+                placed = self._file.put(b"".join(parts))
             except ForeignHalfLine as half:
                 self._wait_for_half_line(batches, half.size)
             except (OSError, StorageFailed, LogReplaced) as error:
