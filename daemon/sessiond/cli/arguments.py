@@ -36,15 +36,19 @@ class Option:
         self.short = short
 
 
+COMMAND_ID = Option("command-id", "ID", "run again with the same id, it only prints the result again")
+"""Every command that writes takes it, so that a script which was interrupted can run it again."""
+
+
 class Verb:
     """A command: where it is implemented (`module:function` in `sessiond.cli`), and what it takes.
 
     `places` are positional arguments, `[ID]` with brackets where one may be left out; those in brackets are
     filled from the left once every other has its value. `examples` are command lines. What is `paged` may be long,
-    and goes through a pager on a terminal.
+    and goes through a pager on a terminal. `writes` are the methods that take the id of --command-id.
     """
 
-    __slots__ = ("about", "details", "examples", "options", "paged", "places", "run")
+    __slots__ = ("about", "details", "examples", "options", "paged", "places", "run", "writes")
 
     def __init__(
         self,
@@ -56,11 +60,13 @@ class Verb:
         examples: tuple[str, ...] = (),
         *,
         paged: bool = False,
+        writes: tuple[str, ...] = (),
     ) -> None:
         self.about = about
         self.run = run
         self.places = places
-        self.options = options
+        self.options = (*options, COMMAND_ID) if writes else options
+        self.writes = writes
         self.details = details
         self.examples = examples
         self.paged = paged
@@ -73,8 +79,9 @@ NO_PAGER = Option("no-pager", "", "write straight to the terminal, however much 
 class Given:
     """The arguments of one command, by name."""
 
-    def __init__(self, verb: str) -> None:
+    def __init__(self, verb: str, writes: Sequence[str] = ()) -> None:
         self.verb = verb
+        self.writes = writes
         self.options: list[
             tuple[str, str]
         ] = []  # in the order of the command line; a flag has an empty value
@@ -114,7 +121,7 @@ class Given:
 
 def parse(name: str, verb: Verb, words: Sequence[str]) -> Given:
     """Sort the words behind the verb into options and places. Raises `Usage` and `HelpAsked`."""
-    given = Given(name)
+    given = Given(name, verb.writes)
     known = {f"--{option.name}": option for option in verb.options}
     known.update({f"-{option.short}": option for option in verb.options if option.short})
     loose: list[str] = []

@@ -7,7 +7,7 @@ import sys
 from sessiond import human
 from sessiond.cli import progress
 from sessiond.cli.arguments import Usage
-from sessiond.client.blocking import connect
+from sessiond.cli.naming import connect
 from sessiond.text import one_line
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ def blobs(given: Given) -> int:
     params: dict[str, Any] = {"dryRun": not given.flag("really")}
     if (days := given.number("days")) is not None:
         params["graceSeconds"] = days * _DAY
-    with connect() as daemon:
+    with connect(given) as daemon:
         if given.flag("json"):
             print(daemon.call_text("blob/collect", params))
             return 0

@@ -39,7 +39,7 @@ def branch(given: Given) -> int:
         params["summarize"] = True
     if (expected := given.text("expect")) is not None:
         params["expectedLeaf"] = expected
-    with connect() as daemon:
+    with connect(given) as daemon:
         params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/branch", params))

@@ -51,7 +51,7 @@ def compact(given: Given) -> int:
         return _preview(given, params)
     if (summary := stdin.text(given, "summary")) is not None:
         params["summary"] = summary
-    with connect() as daemon:
+    with connect(given) as daemon:
         name = params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/compact", params))

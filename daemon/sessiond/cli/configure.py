@@ -9,8 +9,8 @@ from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id_to_write
 from sessiond.cli.columns import aligned
 from sessiond.cli.compact import chosen_settings
+from sessiond.cli.naming import connect
 from sessiond.cli.style import style_for
-from sessiond.client.blocking import connect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def configure(given: Given) -> int:
         choice["enabled"] = _ENABLED[when]
     if choice:
         params["autoCompact"] = choice
-    with connect() as daemon:
+    with connect(given) as daemon:
         params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/configure", params))

@@ -13,9 +13,9 @@ from sessiond.cli import stdin
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import whole_id, whole_id_in_trash
 from sessiond.cli.columns import aligned
+from sessiond.cli.naming import connect
 from sessiond.cli.sessions import short_ids
 from sessiond.cli.style import style_for
-from sessiond.client.blocking import connect
 from sessiond.text import one_line
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ _SPARED = {"open": "it is open", "labelled": "it has labels", "readOnly": "it is
 def delete(given: Given) -> int:
     """Send `session/delete` for each session, until one is refused."""
     names = stdin.ids(given)
-    with connect() as daemon:
+    with connect(given) as daemon:
         for name in names:
             params = {"path": _as_path(name)} if _is_path(name) else {"sessionId": whole_id(daemon, name)}
             if (reason := given.text("reason")) is not None:
@@ -48,7 +48,7 @@ def delete(given: Given) -> int:
 def restore(given: Given) -> int:
     """Send `session/restore` for each session, until one is refused."""
     names = stdin.ids(given)
-    with connect() as daemon:
+    with connect(given) as daemon:
         for name in names:
             params = _in_trash(daemon, name)
             if given.flag("json"):
@@ -97,7 +97,7 @@ def cleanup(given: Given) -> int:
         params["tags"] = tags
     if days is None and count is None:
         raise Usage("cleanup needs --days, --keep or both", "sessiond cleanup --help")
-    with connect() as daemon:
+    with connect(given) as daemon:
         if given.flag("json"):
             print(daemon.call_text("session/cleanup", params))
             return 0
@@ -142,7 +142,7 @@ def purge(given: Given) -> int:
         raise Usage("purge takes either IDs or --days N", "sessiond purge --help")
     names = [] if days is not None else stdin.ids(given)
     really = given.flag("really")
-    with connect() as daemon:
+    with connect(given) as daemon:
         asked: list[dict[str, Any]] = [_in_trash(daemon, name) for name in names]
         if days is not None:
             asked = [{"olderThanSeconds": days * human.DAY}]

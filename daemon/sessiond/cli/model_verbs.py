@@ -37,6 +37,7 @@ MODEL_VERBS: dict[str, Verb] = {
             "sessiond compact atlas --instructions 'Keep the names of the failing tests.'",
             "sessiond compact --dry-run --json | jq -r .prompt | llm | sessiond compact --summary -",
         ),
+        writes=("session/compact",),
     ),
     "configure": Verb(
         "Show or choose when a session is compacted by itself",
@@ -51,6 +52,7 @@ MODEL_VERBS: dict[str, Verb] = {
         ),
         "Without options it shows the settings in force.",
         ("sessiond configure atlas --auto-compact on --context-window 128000",),
+        writes=("session/configure",),
     ),
     "stats": Verb(
         "Show what a session is made of, how full its context is and what it has cost",
@@ -78,5 +80,6 @@ MODEL_VERBS: dict[str, Verb] = {
         ),
         "All options of one command but --begin-task are one line of the log. A branch has the state of its point.",
         paged=True,
+        writes=("session/updateState", "session/beginTask"),
     ),
 }

@@ -1,10 +1,12 @@
-"""Entries by other names than their ids: the first characters of one, a label, or @ for the leaf.
+"""Entries by other names than their ids: the first characters of one, a label, or @ for the leaf. And --command-id.
 
 Who gives an id pays nothing for it: the daemon is asked as it stands, and only when it knows no such entry, which
 changes nothing, the tree is looked through and the daemon asked again.
 """
 
 from __future__ import annotations
+
+import itertools
 
 from sessiond.cli.arguments import Usage
 from sessiond.client.blocking import Daemon
@@ -13,9 +15,10 @@ from sessiond.client.wire import RpcError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeVar
 
+    from sessiond.cli.arguments import Given
     from sessiond.client.blocking import Told
 
     T = TypeVar("T")
@@ -38,21 +41,43 @@ class Ambiguous(Usage):
         super().__init__(f"{name!r} may be one of several entries", "\n".join(candidates))
 
 
+class _Commands:
+    """Which methods take the id that a person chose, and what it is for each of several requests."""
+
+    def __init__(self, methods: Sequence[str], chosen: str) -> None:
+        self.methods = methods
+        self.ids = itertools.chain([chosen], (f"{chosen}-{number}" for number in itertools.count(2)))
+
+
+def _commands(given: Given) -> _Commands | None:
+    chosen = given.text("command-id")
+    return None if chosen is None else _Commands(given.writes, chosen)
+
+
 class ByName(Daemon):
     """A daemon that may be told names of entries wherever a method takes their ids. Calls raise `Ambiguous`, too."""
 
-    def __init__(self, dial: Callable[[], socket.socket]) -> None:
+    def __init__(self, dial: Callable[[], socket.socket], given: Given | None = None) -> None:
         super().__init__(dial)
+        self._commands = None if given is None else _commands(given)
         self.meant: dict[str, str] = {}
         """The ids behind the names that were looked up."""
 
     def call(self, method: str, params: dict[str, Any] | None = None, *, told: Told | None = None) -> Any:
         ask = super().call
-        return self._asked(lambda named: ask(method, named, told=told), params or {})
+        return self._asked(
+            lambda named: ask(method, named, told=told), self._as_command(method, params or {})
+        )
 
     def call_text(self, method: str, params: dict[str, Any] | None = None) -> str:
         ask = super().call_text
-        return self._asked(lambda named: ask(method, named), params or {})
+        return self._asked(lambda named: ask(method, named), self._as_command(method, params or {}))
+
+    def _as_command(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The params with the id that a person chose, if the method is what the command is for."""
+        if self._commands is None or method not in self._commands.methods:
+            return params
+        return {**params, "commandId": next(self._commands.ids)}
 
     def _asked(self, ask: Callable[[dict[str, Any]], T], params: dict[str, Any]) -> T:
         for name in [name for name in _names(params) if name == LEAF or len(name) > _LONGEST]:
@@ -92,13 +117,13 @@ class ByName(Daemon):
             asked["cursor"] = page["nextCursor"]
 
 
-def connect(*, autostart: bool = True) -> ByName:
-    """As `client.blocking.connect`. Raises `CannotConnect`."""
+def connect(given: Given | None = None, *, autostart: bool = True) -> ByName:
+    """As `client.blocking.connect`; with `given`, requests bring the id of its --command-id. Raises `CannotConnect`."""
     from sessiond.client.dial import connect as dial
     from sessiond.paths import places
 
     where = places()
-    return ByName(lambda: dial(where, autostart=autostart))
+    return ByName(lambda: dial(where, autostart=autostart), given)
 
 
 def chosen(name: str, rows: list[dict[str, Any]]) -> str | None:

@@ -26,14 +26,14 @@ def resume(given: Given) -> int:
         return _prompt(given)
     from sessiond import human
     from sessiond.cli.chosen import with_terminal
+    from sessiond.cli.naming import connect
     from sessiond.cli.sessions import warn_of
-    from sessiond.client.blocking import connect
     from sessiond.text import one_line
 
     params: dict[str, Any] = {"cwd": _where(given)}
     if given.flag("no-create"):
         params["create"] = False
-    with connect() as daemon:
+    with connect(given) as daemon:
         if given.flag("json"):
             print(daemon.call_text("session/continue", with_terminal(params)))
             return DONE
@@ -53,7 +53,7 @@ def resume(given: Given) -> int:
 
 
 def _prompt(given: Given) -> int:
-    if others := [it for it in ("no-create", "json") if given.flag(it)]:
+    if others := [it for it in ("no-create", "command-id", "json") if given.flag(it)]:
         raise Usage(f"--prompt is for a shell's prompt, so it takes no --{others[0]}")
     from sessiond.cli import prompt
 

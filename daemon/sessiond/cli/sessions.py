@@ -37,7 +37,7 @@ def new(given: Given) -> int:
             params[field] = value
     if given.flag("ephemeral"):
         params["ephemeral"] = True
-    with connect() as daemon:
+    with connect(given) as daemon:
         if given.flag("json"):
             print(daemon.call_text("session/create", with_terminal(params)))
             return 0
@@ -122,7 +122,7 @@ def fork(given: Given) -> int:
         params["cwd"] = home_of_session(given)
     if (title := given.text("title")) is not None:
         params["title"] = title
-    with connect() as daemon:
+    with connect(given) as daemon:
         params["sessionId"] = session_id(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/fork", params))
@@ -136,7 +136,7 @@ def fork(given: Given) -> int:
 
 def move(given: Given) -> int:
     """Send `session/move`."""
-    with connect() as daemon:
+    with connect(given) as daemon:
         params = {"sessionId": session_id(daemon, given), "cwd": home_of_session(given)}
         if given.flag("json"):
             print(daemon.call_text("session/move", params))
@@ -163,7 +163,7 @@ def tag(given: Given) -> int:
 
 
 def _change(given: Given, method: str, params: dict[str, Any]) -> int:
-    with connect() as daemon:
+    with connect(given) as daemon:
         params = {"sessionId": session_id_to_write(daemon, given)} | params
         if given.flag("json"):
             print(daemon.call_text(method, params))

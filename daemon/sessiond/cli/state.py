@@ -40,13 +40,15 @@ def state(given: Given) -> int:
         return _begin_task(given)
     if changes:
         return _show(given, "session/updateState", _change(given), session_id_to_write)
+    if given.text("command-id") is not None:
+        raise Usage("--command-id goes with what is recorded", "sessiond state --help")
     return _show(given, "session/state", {} if leaf is None else {"leafId": leaf}, session_id)
 
 
 def _begin_task(given: Given) -> int:
     """Print the lines for a system prompt, for scripts, and the rest on standard error."""
     params = _decision(given)
-    with connect() as daemon:
+    with connect(given) as daemon:
         params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/beginTask", params))
@@ -60,7 +62,7 @@ def _begin_task(given: Given) -> int:
 
 
 def _show(given: Given, method: str, params: dict[str, Any], session: Callable[[Daemon, Given], str]) -> int:
-    with connect() as daemon:
+    with connect(given) as daemon:
         params["sessionId"] = session(daemon, given)
         if given.flag("json"):
             print(daemon.call_text(method, params))

@@ -85,7 +85,7 @@ def label(given: Given) -> int:
     """Send `session/label`."""
     text = given.needed("TEXT")
     params: dict[str, Any] = {"targetId": given.needed("ENTRY"), "label": text or None}
-    with connect() as daemon:
+    with connect(given) as daemon:
         params["sessionId"] = session_id_to_write(daemon, given)
         if given.flag("json"):
             print(daemon.call_text("session/label", params))

@@ -19,6 +19,7 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
         "Until its first assistant message a session is a draft: as durable as any other, hidden from lists.",
+        writes=("session/create",),
     ),
     "continue": Verb(
         "Find this terminal's session, say why that one, and print its id",
@@ -31,6 +32,7 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
         "--prompt starts no daemon, waits for none and changes nothing.",
+        writes=("session/continue",),
     ),
     "list": Verb(
         "List the sessions of this folder, newest first",
@@ -140,6 +142,7 @@ VERBS: dict[str, Verb] = {
         ),
         "ENTRY may be the word root: before the first entry. --summarize asks whom sessiond compact asks.",
         ("sessiond branch 4f0c21aa --dry-run", "sessiond branch 4f0c21aa --summarize"),
+        writes=("session/branch",),
     ),
     "fork": Verb(
         "Copy a path, or the whole tree, into a new session and print its id",
@@ -153,6 +156,7 @@ VERBS: dict[str, Verb] = {
             Option("title", "TEXT", "what lists call it"),
             JSON,
         ),
+        writes=("session/fork",),
     ),
     "import": Verb(
         "Read session files of other programs",
@@ -225,6 +229,7 @@ VERBS: dict[str, Verb] = {
         ("[ID]",),
         (Option("cwd", "DIR", "the folder it belongs to from now on (default: this one)"), JSON),
         "The file as it was is kept beside it.",
+        writes=("session/move",),
     ),
     "delete": Verb(
         "Move sessions to the trash, whoever has them open",
@@ -236,6 +241,7 @@ VERBS: dict[str, Verb] = {
             "sessiond delete 4f0c21aa --reason 'an experiment'",
             "sessiond list --all --tag scratch --json | jq -r '.sessions[].sessionId' | sessiond delete -",
         ),
+        writes=("session/delete",),
     ),
     "restore": Verb(
         "Put sessions of the trash back to where they were",
@@ -243,6 +249,7 @@ VERBS: dict[str, Verb] = {
         ("ID…",),
         (JSON,),
         "ID is the last session that was deleted under this id, or the path of a file in the trash.",
+        writes=("session/restore",),
     ),
     "trash": Verb(
         "List what is in the trash, the last first",
@@ -265,6 +272,7 @@ VERBS: dict[str, Verb] = {
         "Spared: what is open, labelled or read-only. Not looked at: drafts, and folders of other programs.",
         ("sessiond cleanup --days 90 --tag scratch",),
         paged=True,
+        writes=("session/cleanup",),
     ),
     "purge": Verb(
         "Take sessions out of the trash for good; without --really, only say which",
@@ -277,6 +285,7 @@ VERBS: dict[str, Verb] = {
         ),
         "What nobody names any more of their blobs is collected by sessiond blobs collect.",
         ("sessiond purge --days 30 --really",),
+        writes=("session/purge",),
     ),
     "label": Verb(
         "Bookmark an entry",
@@ -284,6 +293,7 @@ VERBS: dict[str, Verb] = {
         ("[ID]", "ENTRY", "TEXT"),
         (JSON,),
         "An empty TEXT ('') takes the bookmark away.",
+        writes=("session/label",),
     ),
     "rename": Verb(
         "Give a session a title",
@@ -291,6 +301,7 @@ VERBS: dict[str, Verb] = {
         ("[ID]", "TITLE"),
         (JSON,),
         "An empty TITLE ('') takes it away.",
+        writes=("session/rename",),
     ),
     "tag": Verb(
         "Change the words a session can be filtered by",
@@ -302,6 +313,7 @@ VERBS: dict[str, Verb] = {
             Option("set", "WORD", "have only these; may be repeated"),
             JSON,
         ),
+        writes=("session/tag",),
     ),
     "watch": Verb(
         "Follow a session: print entries as they arrive",
@@ -324,6 +336,7 @@ VERBS: dict[str, Verb] = {
             JSON,
         ),
         "Images and long texts of sessions lie in blobs. What is collected goes to the trash, with a note.",
+        writes=("blob/collect",),
     ),
     "history": Verb(
         "List the last prompts, of all sessions",

@@ -1,0 +1,179 @@
+"""A command whose answer was lost, or that a script runs again with its --command-id, is carried out once."""
+
+import contextlib
+import json  # noqa: TID251 - files are read as another program reads them
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessiond.cli.verbs import VERBS
+from sessiond.client.commands import METHODS
+from sessiond.client.wire import Disconnected, Reader, frame
+from sessiond.paths import Places
+from support.commands import Shell, a_shell
+from support.shared import lines_of
+
+SESSION = "the-session"
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with a_shell(tmp_path) as shell:
+        shell("new", "--id", SESSION)
+        entries = [("--json-entry", json.dumps(said(*it))) for it in (("u1", "user"), ("a1", "assistant"))]
+        shell("append", SESSION, *entries[0], *entries[1])
+        yield shell
+
+
+def said(name: str, role: str) -> dict[str, Any]:
+    content = [{"type": "text", "text": "hello " * 40}]
+    return {"id": name, "type": "message", "message": {"role": role, "content": content}}
+
+
+COMMANDS = {
+    "session/create": ("new", "--title", "Mine"),
+    "session/continue": ("continue",),
+    "session/fork": ("fork", SESSION),
+    "session/rename": ("rename", SESSION, "Mine"),
+    "session/tag": ("tag", SESSION, "--add", "mine"),
+    "session/label": ("label", SESSION, "u1", "mine"),
+    "session/branch": ("branch", SESSION, "u1"),
+    "session/configure": ("configure", SESSION, "--auto-compact", "on"),
+    "session/updateState": ("state", SESSION, "--tokens", "10"),
+    "session/beginTask": ("state", SESSION, "--begin-task"),
+    "session/move": ("move", SESSION, "--cwd", "/work/elsewhere"),
+    "session/delete": ("delete", SESSION),
+    "session/restore": ("restore", SESSION),
+    "session/purge": ("purge", SESSION, "--really"),
+    "session/cleanup": ("cleanup", "--keep", "0", "--really"),
+    "blob/collect": ("blobs", "collect", "--really"),
+    "session/compact": ("compact", SESSION, "--summary", "So far.", "--keep-recent", "1"),
+}
+"""A command line for each method that a command of the shell may send with a `commandId`."""
+every_command = pytest.mark.parametrize("method", COMMANDS)
+
+
+def prepare(shell: Shell, method: str) -> None:
+    if method in ("session/restore", "session/purge"):
+        shell("delete", SESSION)
+
+
+def effects(shell: Shell) -> list[str]:
+    """Each line of each log, and where it lies: a command that is carried out twice makes more of them."""
+    data = Path(str(shell.where.home)) / "data"
+    found = [f"{path.parent.name}/{path.name}" for path in data.rglob("*.jsonl")]
+    return sorted(found + [str(line.get("id")) for path in data.rglob("*.jsonl") for line in lines_of(path)])
+
+
+def test_every_command_that_writes_takes_the_option() -> None:
+    taking = {method for verb in VERBS.values() for method in verb.writes}
+    assert taking == METHODS - {"history/add"} == COMMANDS.keys()
+    for verb in VERBS.values():
+        assert any(it.name == "command-id" for it in verb.options) is bool(verb.writes)
+
+
+@every_command
+def test_a_command_that_is_run_again_with_its_id_prints_the_same_and_changes_nothing(
+    shell: Shell, method: str
+) -> None:
+    prepare(shell, method)
+    first = shell(*COMMANDS[method], "--command-id", "once", "--json")
+    after = effects(shell)
+    again = shell(*COMMANDS[method], "--command-id", "once", "--json")
+    assert again.json["duplicate"] is True
+    assert "duplicate" not in first.json
+    assert effects(shell) == after
+
+
+def test_two_runs_of_fork_with_one_id_make_one_fork(shell: Shell) -> None:
+    first = shell("fork", SESSION, "--command-id", "nightly")
+    assert shell("fork", SESSION, "--command-id", "nightly").out == first.out
+    assert shell("fork", SESSION, "--command-id", "weekly").out != first.out
+    assert len(shell("list", "--json").json["sessions"]) == 3
+
+
+def test_other_words_under_an_id_are_refused(shell: Shell) -> None:
+    shell("rename", SESSION, "One", "--command-id", "nightly")
+    refused = shell.run("rename", SESSION, "Two", "--command-id", "nightly")
+    assert refused.code != 0
+    assert "nightly" in refused.err
+    assert shell("show", SESSION, "--json").json["session"]["title"] == "One"
+
+
+def test_each_of_several_sessions_has_an_id_of_its_own(shell: Shell) -> None:
+    names = [shell("fork", SESSION).lines[0] for _ in range(2)]
+    first = shell("delete", *names, "--command-id", "nightly")
+    again = shell("delete", *names, "--command-id", "nightly")
+    assert again.lines == first.lines == names
+    assert shell("trash", "--json").json["total"] == 2
+
+
+def test_an_id_where_nothing_is_recorded_is_refused(shell: Shell) -> None:
+    assert "--command-id" in shell.run("state", SESSION, "--command-id", "x").err
+    assert "--command-id" in shell.run("continue", "--prompt", "--command-id", "x").err
+    assert "--command-id" in shell.run("append", SESSION, "--user", "x", "--command-id", "x").err
+
+
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [
+        ("session/create", 3), ("session/fork", 4), ("session/rename", 1), ("session/label", 1), ("session/branch", 1),
+        ("session/move", 0), ("session/delete", 0),
+    ],
+)  # fmt: skip
+def test_a_command_whose_daemon_was_killed_before_it_could_answer_is_carried_out_once(
+    shell: Shell, method: str, more: int
+) -> None:
+    before = effects(shell)
+    with losing_the_answer_to(method, shell.where) as lost:
+        ran = shell(*COMMANDS[method], "--json")
+    assert [it["method"] for it in lost] == [method]
+    assert ran.json["duplicate"] is True
+    after = effects(shell)
+    assert after != before
+    assert len(after) == len(before) + more
+
+
+@contextlib.contextmanager
+def losing_the_answer_to(method: str, where: Places) -> Iterator[list[dict[str, Any]]]:
+    """Stand before the daemon; once it has answered a request of this method, kill it and pass nothing on.
+
+    Yields the requests whose answers were lost.
+    """
+    told = json.loads(Path(where.endpoint).read_bytes())
+    lost: list[dict[str, Any]] = []
+    path = f"{where.home}/relay.sock"
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(path)
+        door.listen()
+        Path(where.endpoint).write_text(json.dumps({**told, "socket": path}), encoding="utf-8")
+
+        def relay() -> None:
+            while not lost:
+                client, _ = door.accept()
+                with client, socket.socket(socket.AF_UNIX) as daemon, contextlib.suppress(Disconnected):
+                    daemon.connect(where.socket)
+                    asking, answering = Reader(client), Reader(daemon)
+                    while True:
+                        request = json.loads(asking.read())
+                        daemon.sendall(frame(request))
+                        while (answer := json.loads(answering.read())).get("id") != request["id"]:
+                            client.sendall(frame(answer))
+                        if request["method"] == method:
+                            lost.append(request)
+                            Path(path).unlink()
+                            door.close()
+                            os.kill(told["pid"], signal.SIGKILL)
+                            break
+                        client.sendall(frame(answer))
+
+        thread = threading.Thread(target=relay, daemon=True)
+        thread.start()
+        yield lost
+        thread.join(60)
