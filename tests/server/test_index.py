@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import sqlite3
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,13 @@ from typing import Any
 import pytest
 
 from sessiond.hub.index import listing
+from sessiond.hub.index.worker import Worker
 from sessiond.store.base import Changes
+from sessiond.store.files import census
 from sessiond.store.files.census import FileCensus
 from support import logs
 from support.daemons import Peer, Running, assistant, joined, refusal, running, spawn, user
+from support.patience import BOUND
 from support.shared import started
 
 Answers = dict[str, Any]
@@ -346,10 +350,10 @@ async def test_a_file_that_goes_while_it_is_looked_at_is_not_listed_as_it_was_be
         assert (await peer.call("session/list", all=True))["total"] == 2
         with path.open("ab") as file:
             file.write(logs.log(logs.user("more")))
-        census = FileCensus.look
+        look = FileCensus.look
 
         def look_before_it_goes(self: FileCensus, hints: Iterable[str] = ()) -> Changes:
-            changes = census(self, hints)
+            changes = look(self, hints)
             path.unlink(missing_ok=True)
             return changes
 
@@ -357,3 +361,52 @@ async def test_a_file_that_goes_while_it_is_looked_at_is_not_listed_as_it_was_be
         (left,) = (await peer.call("session/list", all=True))["sessions"]
         assert left["sessionId"] == "session-0001"
         assert (await peer.call("session/list", all=True))["total"] == 1
+
+
+async def test_what_changed_is_listed_though_the_request_that_noticed_it_was_cancelled(
+    memory: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer, session_id = await started(memory, "/w")
+    await peer.append(session_id, user("first"), assistant("ok"))
+    busy, go_on, page = threading.Event(), threading.Event(), listing.page
+
+    def held(*asked: Any) -> Any:
+        busy.set()
+        assert go_on.wait(BOUND)
+        return page(*asked)
+
+    monkeypatch.setattr(listing, "page", held)
+    before = asyncio.create_task((await memory.attach()).call("session/list"))
+    assert await asyncio.to_thread(busy.wait, BOUND)
+    await peer.append(session_id, user("second"))
+    behind = asyncio.create_task(refusal(peer.call("session/list")))
+    await (await memory.attach()).call("server/status")  # by now it waits for the index
+    peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
+    assert (await behind).kind == "cancelled"
+    go_on.set()
+    await before
+    assert [it["entryCount"] for it in (await peer.call("session/list"))["sessions"]] == [3]
+
+
+async def test_a_file_that_changes_while_texts_are_taken_in_is_looked_at_by_the_next_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = filled(tmp_path, 2)
+    os.utime(paths[0].parent, (0, 0))  # a folder that has settled tells nothing of its files
+    monkeypatch.setattr(census, "_NEWEST", 0)
+    monkeypatch.setattr(census, "FULL_SECONDS", float("inf"))
+    async with running(tmp_path) as daemon:
+        peer, index, look = await daemon.attach(), daemon.inside.hub.index, Worker.look
+        await peer.call("session/list", all=True)
+
+        def look_and_grow(*asked: Any) -> int:
+            made = look(*asked)
+            paths[1].write_bytes(logs.log(logs.header(id="session-0001"), logs.user("alone")))
+            loop.call_soon_threadsafe(index.changed, [str(paths[1])])
+            return made
+
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(Worker, "look", look_and_grow)
+        await peer.call("session/search", query="garnet")
+        listed = (await peer.call("session/list", all=True, drafts=True))["sessions"]
+    assert {it["sessionId"]: it["entryCount"] for it in listed} == {"session-0000": 3, "session-0001": 1}

@@ -75,6 +75,7 @@ class Files:
         """What the open sessions that speak for themselves say, by their refs."""
         self._unwritten: set[str] = set()  # of these, whose rows do not say it yet
         self._returned: set[str] = set()  # whose files speak for them again, and are to be read
+        self._hinted: set[str] = set()  # files and folders that somebody saw change
         self._trees: dict[str, tuple[str, Tree]] = {}
         self.failures: dict[str, str] = {}
         """Why a file is not in the index, by its ref."""
@@ -108,17 +109,19 @@ class Files:
     def known(self, ref: str) -> Known | None:
         return self._known.get(as_key(ref))
 
-    def tell(self, changes: OpenChanges) -> None:
-        """Take in what open sessions say of themselves; the next `refresh` writes it down."""
+    def tell(self, changes: OpenChanges, hints: Collection[str]) -> None:
+        """Take in what open sessions say of themselves, and what to look at; the next `refresh` acts upon it."""
+        self._hinted.update(hints)
         for ref in changes.returned:
             self.open_facts.pop(ref, None)
         self.open_facts.update(changes.changed)
         self._unwritten = (self._unwritten | changes.changed.keys()) - changes.returned
         self._returned = (self._returned | changes.returned) - changes.changed.keys()
 
-    def refresh(self, hints: Collection[str]) -> bool:
+    def refresh(self) -> bool:
         """Read what is new or has changed on disk, and write down what open sessions say; whether a file was read."""
-        changes = self._census.look({*hints, *self._returned})
+        changes = self._census.look({*self._hinted, *self._returned})
+        self._hinted = set()
         self._stored.update((it.ref, it) for it in changes.found)
         found = {it.ref: it for it in changes.found}
         for ref in self._returned:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -66,6 +67,8 @@ class Index:
         self._path = path
         self._tracker = OpenTracker(open_sessions, describe, store.lists)
         self._telling = asyncio.Lock()  # what has changed is told in the order in which it was noted
+        self._news: deque[tuple[OpenChanges, set[str]]] = deque()
+        """What the thread is to be told before the next question: changes of open sessions, and hints."""
         self._fed: dict[LiveSession, tuple[Tree, int]] = {}
         self._fed_made = 0
         self._worker: Worker | None = None
@@ -76,21 +79,19 @@ class Index:
 
     async def page(self, params: t.ListParams) -> t.ListResult:
         """A page of the list. Raises `CursorExpired`, `StorageFailed`."""
-        return await self._fresh(lambda it, hints, changes: it.page(params, hints, changes))
+        return await self._fresh(lambda it: it.page(params))
 
     async def everything(self, *, cwd: str | None = None) -> list[t.ListedSession]:
         """All sessions on disk, drafts included, or those of one folder. Raises `StorageFailed`."""
-        return await self._fresh(lambda it, hints, changes: it.everything(cwd, hints, changes))
+        return await self._fresh(lambda it: it.everything(cwd))
 
     async def near(self, beginning: str, *, shortest: int) -> "Near":
         """Which sessions on disk an id may mean. Raises `StorageFailed`."""
-        return await self._fresh(lambda it, hints, changes: it.near(beginning, shortest, hints, changes))
+        return await self._fresh(lambda it: it.near(beginning, shortest))
 
     async def beginning(self, query: str, *, shortest: int, most: int) -> list[t.ListedSession]:
         """Up to `most` sessions on disk whose id begins so. Raises `StorageFailed`."""
-        return await self._fresh(
-            lambda it, hints, changes: it.beginning(query, shortest, most, hints, changes)
-        )
+        return await self._fresh(lambda it: it.beginning(query, shortest, most))
 
     async def search(self, params: t.SearchParams, ref: str | None) -> t.SearchResult:
         """A page of hits; `ref` is where the session lies that `sessionId` names.
@@ -146,7 +147,7 @@ class Index:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._worker.close)
             self._thread.shutdown(wait=False)
 
-    async def _fresh(self, ask: "Callable[[Worker, Collection[str], OpenChanges], T]") -> T:
+    async def _fresh(self, ask: "Callable[[Worker], T]") -> T:
         """Ask what looks at the files first, and have it told what has changed in open sessions."""
         for _ in range(_TRIES):
             answer = await self._told(ask)
@@ -156,11 +157,23 @@ class Index:
                 break
         return answer
 
-    async def _told(self, ask: "Callable[[Worker, Collection[str], OpenChanges], T]") -> T:
+    async def _told(self, ask: "Callable[[Worker], T]") -> T:
+        """Ask behind all that is new.
+
+        The news wait for the thread apart from the question: if the question is given up before the thread comes
+        to it, the thread hears the news with the next one.
+        """
+
+        def listen_and_answer(worker: "Worker") -> T:
+            while self._news:
+                worker.tell(*self._news.popleft())
+            return ask(worker)
+
         async with self._telling:
             changes = await self._tracker.changes()
-            hints, self._hints = self._hints, set()
-            answer = self._begin(lambda it: ask(it, hints, changes))
+            self._news.append((changes, self._hints))
+            self._hints = set()
+            answer = self._begin(listen_and_answer)
         return await answer
 
     async def _bring_up(self) -> None:
@@ -180,10 +193,10 @@ class Index:
         return made
 
     async def _look(self) -> int:
-        return await self._told(lambda it, hints, changes: it.look(hints, changes))
+        return await self._told(lambda it: it.look())
 
     async def _step(self) -> bool:
-        return await self._told(lambda it, _hints, changes: it.step(changes))
+        return await self._told(lambda it: it.step())
 
     async def _feed(self, made: int, until: float | None) -> None:
         """Hand in what was committed to open sessions since the last time."""

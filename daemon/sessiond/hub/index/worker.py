@@ -39,33 +39,30 @@ class Worker:
         self._files = Files(store, self._database)
         self._filler = Filler(store, self._database, self._files)
 
-    def page(self, params: t.ListParams, hints: Collection[str], changes: OpenChanges) -> t.ListResult:
+    def tell(self, changes: OpenChanges, hints: Collection[str]) -> None:
+        """Take in what open sessions say of themselves, and which files somebody saw change."""
+        self._files.tell(changes, hints)
+
+    def page(self, params: t.ListParams) -> t.ListResult:
         """A page of the list, after a look at the files."""
-        page = self._after_a_look(hints, changes, lambda it: listing.page(it, params))
+        page = self._after_a_look(lambda it: listing.page(it, params))
         return msgspec.structs.replace(page, problems=self._problems())
 
-    def everything(
-        self, cwd: str | None, hints: Collection[str], changes: OpenChanges
-    ) -> list[t.ListedSession]:
+    def everything(self, cwd: str | None) -> list[t.ListedSession]:
         """All sessions, or those of a folder, after a look at the files."""
-        return self._after_a_look(hints, changes, lambda it: listing.everything(it, cwd=cwd))
+        return self._after_a_look(lambda it: listing.everything(it, cwd=cwd))
 
-    def near(
-        self, beginning: str, shortest: int, hints: Collection[str], changes: OpenChanges
-    ) -> listing.Near:
+    def near(self, beginning: str, shortest: int) -> listing.Near:
         """What an id may mean, after a look at the files."""
-        return self._after_a_look(hints, changes, lambda it: listing.near(it, beginning, shortest=shortest))
+        return self._after_a_look(lambda it: listing.near(it, beginning, shortest=shortest))
 
-    def beginning(
-        self, query: str, shortest: int, most: int, hints: Collection[str], changes: OpenChanges
-    ) -> list[t.ListedSession]:
+    def beginning(self, query: str, shortest: int, most: int) -> list[t.ListedSession]:
         """The sessions whose id begins so, after a look at the files."""
-        ask = partial(listing.beginning, query=query, shortest=shortest, most=most)
-        return self._after_a_look(hints, changes, ask)
+        return self._after_a_look(partial(listing.beginning, query=query, shortest=shortest, most=most))
 
-    def look(self, hints: Collection[str], changes: OpenChanges) -> int:
+    def look(self) -> int:
         """Look at the files; answers how often the index was made."""
-        return self._after_a_look(hints, changes, lambda _: self.made)
+        return self._after_a_look(lambda _: self.made)
 
     def search(self, params: t.SearchParams, ref: str | None) -> tuple[searching.Hits, int]:
         """A page of hits in what was taken in, and how many sessions were not to their end."""
@@ -76,9 +73,8 @@ class Worker:
 
         return self._do(find)
 
-    def step(self, changes: OpenChanges) -> bool:
+    def step(self) -> bool:
         """Take in some texts of logs that speak for their sessions; whether there are more."""
-        self._files.tell(changes)
         return self._do(self._filler.step)
 
     def rows(self, refs: Collection[str]) -> dict[str, int | None]:
@@ -100,13 +96,9 @@ class Worker:
         failures = sorted(self._files.failures.items())[:_PROBLEMS]
         return [t.ListProblem(path=valid_unicode(ref), message=reason) for ref, reason in failures]
 
-    def _after_a_look(
-        self, hints: Collection[str], changes: OpenChanges, ask: Callable[[sqlite3.Connection], T]
-    ) -> T:
-        self._files.tell(changes)  # once, even if the index is made anew meanwhile
-
+    def _after_a_look(self, ask: Callable[[sqlite3.Connection], T]) -> T:
         def look_and_ask() -> T:
-            if self._files.refresh(hints):
+            if self._files.refresh():
                 self._filler.stop()
             return ask(self._database.connection)
 
