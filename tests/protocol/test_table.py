@@ -1,7 +1,10 @@
 """The laws of the method table: names, documentation, errors."""
 
 import re
+from collections.abc import Iterator
+from typing import Any, get_args, get_type_hints
 
+import msgspec
 import pytest
 
 from sessiond.protocol import types as t
@@ -40,6 +43,28 @@ def test_params_and_result_are_named_for_what_they_are_and_documented(name: str)
 def test_a_notification_is_named_for_what_it_is_and_documented(name: str) -> None:
     assert NOTIFICATIONS[name].params.__name__.endswith("Note")
     assert NOTIFICATIONS[name].params.__doc__
+
+
+OF_MANY_SESSIONS = (t.ListedSession, t.Hit)
+
+
+@pytest.mark.parametrize("name", [*METHODS, *NOTIFICATIONS])
+def test_whatever_tells_a_seq_names_its_log(name: str) -> None:
+    told = METHODS[name].result if name in METHODS else NOTIFICATIONS[name].params
+    assert [it.__name__ for it in without_log(told)] == []
+
+
+def without_log(kind: Any) -> Iterator[type[msgspec.Struct]]:
+    """The shapes in a message that tell a seq of one session, with no log beside it or around it."""
+    for each in get_args(kind):
+        yield from without_log(each)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind not in OF_MANY_SESSIONS:
+        fields = get_type_hints(kind)
+        if "log_id" not in fields:
+            if fields.keys() & {"seq", "seqs", "from_seq", "to_seq", "last_seq"}:
+                yield kind
+            for each in fields.values():
+                yield from without_log(each)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.client import connect
+from sessiond.client import AgentSession, connect
 from sessiond.paths import places
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, running, user
@@ -49,6 +49,68 @@ async def test_every_message_that_tells_a_seq_names_the_same_log(daemon: Running
     assert {it["logId"] for it in told} == {log_id}
     forked = (await peer.call("session/fork", sessionId=session_id))["session"]
     assert forked["logId"] != log_id
+
+
+ON_A_SESSION: list[tuple[str, dict[str, Any]]] = [
+    ("session/label", {"targetId": "a1", "label": "here"}),
+    ("session/rename", {"title": "Positions"}),
+    ("session/tag", {"add": ["one"]}),
+    ("session/updateState", {"tokens": 1}),
+    ("session/updateState", {"tags": ["two"]}),
+    ("session/beginTask", {}),
+    ("session/configure", {}),
+    ("session/configure", {"autoCompact": {"contextWindow": 64_000}}),
+    ("session/compact", {"summary": "s", "firstKeptEntryId": "a2"}),
+    ("session/branch", {"targetId": "a1"}),
+    ("session/branch", {"targetId": "a2", "summary": "s"}),
+    ("session/tree", {}),
+]
+
+
+async def test_what_adds_a_line_tells_its_position(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    created = (await peer.call("session/create", cwd=cwd, id=SESSION))["session"]
+    await peer.append(SESSION, user("1", id="a1"), assistant("2"), user("3", id="a2"), assistant("4"))
+    for method, params in ON_A_SESSION:
+        done = await peer.call(method, sessionId=SESSION, **params)
+        assert done["logId"] == created["logId"], method
+        if "seq" in done:
+            position = {"logId": done["logId"], "seq": done["seq"] - 1}
+            read = await peer.call("session/entries", sessionId=SESSION, after=position)
+            assert read["entries"][0]["id"] == done.get("entryId") or done.get("entryId") is None, method
+
+
+async def test_a_command_that_is_sent_again_tells_the_position_of_its_line(memory: Running, cwd: str) -> None:
+    peer = await memory.attach()
+    await peer.call("session/create", cwd=cwd, id=SESSION)
+    await peer.append(SESSION, user("1", id="a1"), assistant("2"), user("3", id="a2"), assistant("4"))
+    for number, (method, params) in enumerate(ON_A_SESSION):
+        if params and method != "session/tree":
+            named = {**params, "sessionId": SESSION, "commandId": f"command-{number}"}
+            first, again = await peer.call(method, **named), await peer.call(method, **named)
+            assert again["duplicate"], method
+            assert (again["logId"], again["seq"]) == (first["logId"], first["seq"]), method
+
+
+async def test_a_conflict_names_the_log_in_which_the_missing_lines_are(daemon: Running, cwd: str) -> None:
+    peer = await daemon.attach()
+    log_id = (await peer.call("session/create", cwd=cwd, id=SESSION))["session"]["logId"]
+    await peer.append(SESSION, user("1", id="a1"), assistant("2", id="a2"), user("3", id="a3"))
+    refused = [
+        await refusal(peer.append(SESSION, user("late"), expectedLeaf="a1")),
+        await refusal(peer.call("session/branch", sessionId=SESSION, targetId="a2", expectedLeaf="a1")),
+        await refusal(
+            peer.call("session/branch", sessionId=SESSION, targetId="a2", expectedLeaf="a1", summarize=True)
+        ),
+        await refusal(peer.call("session/compact", sessionId=SESSION, expectedLeaf="a1")),
+    ]
+    for it in refused:
+        assert (it.kind, it.data["logId"], it.data["missing"]) == ("leafConflict", log_id, 2)
+        after = {"logId": log_id, "seq": it.data["seq"] - it.data["missing"]}
+        missing = await peer.call("session/entries", sessionId=SESSION, after=after)
+        assert [entry["id"] for entry in missing["entries"]] == ["a2", "a3"]
+    reused = await refusal(peer.append(SESSION, user("other", id="a2")))
+    assert (reused.kind, reused.data["logId"], reused.data["seq"]) == ("idReused", log_id, 2)
 
 
 async def test_a_restart_and_growth_by_another_program_are_replayed(tmp_path: Path) -> None:
@@ -137,3 +199,20 @@ async def test_a_subscription_of_the_client_library_goes_on_with_the_new_log(tmp
         entries = client.subscribe(SESSION, after=known)
         assert [(await anext(entries))["id"] for _ in range(6)] == [f"f{number}" for number in range(1, 7)]
         assert entries.log_id != position["logId"]
+
+
+async def test_an_agent_that_branched_in_a_replaced_log_follows_what_was_added_there(tmp_path: Path) -> None:
+    _, path = await told(tmp_path)
+    where = places({"SESSIOND_HOME": str(tmp_path)})
+    async with running(tmp_path, "socket") as daemon, connect(where=where) as client:
+        agent, peer = await AgentSession.open(client, SESSION), await daemon.attach()
+        made = path.with_suffix(".made")
+        made.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
+        made.rename(path)
+        await peer.call("session/open", sessionId=SESSION)
+        await agent.branch("e2")
+        label = (await peer.call("session/label", sessionId=SESSION, targetId="e1", label="seen"))["entryId"]
+        async with agent.turn():
+            said = await agent.append(assistant("on we go")["message"])
+        entries = (await peer.call("session/path", sessionId=SESSION))["entries"]
+        assert [it["id"] for it in entries] == ["e1", "e2", label, said]

@@ -36,7 +36,7 @@ async def test_a_branch_moves_the_leaf_and_the_move_outlives_the_daemon(tmp_path
         peer, session_id = await talk(daemon, cwd)
         moved = await peer.call("session/branch", sessionId=session_id, targetId="a2")
         assert moved == {
-            "leafId": "a2", "seq": 7, "entryId": None, "previousLeafId": "a3", "summary": None,
+            "leafId": "a2", "logId": moved["logId"], "seq": 7, "entryId": None, "previousLeafId": "a3", "summary": None,
             "summarizedBy": None,
         }  # fmt: skip
         assert await path(peer, session_id) == ["q1", "a1", "q2", "a2"]

@@ -149,7 +149,7 @@ class Scripted(Recorder):
         return {"clients": 0, "trashed": None}
 
     def _session_rename(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"entryId": "x", "seq": 1, "session": _info(1)}
+        return {"entryId": "x", "logId": LOG, "seq": 1, "session": _info(1)}
 
 
 async def taken(entries: Any, count: int) -> list[str]:

@@ -265,7 +265,7 @@ class AgentSession:
             instructions=instructions,
             expected_leaf=expected_leaf,
         )
-        self._chain.stand_at(moved.leaf_id, moved.seq)
+        self._chain.stand_at(moved.leaf_id, t.After(log_id=moved.log_id, seq=moved.seq))
         return moved
 
     @asynccontextmanager

@@ -39,10 +39,11 @@ class Chain:
         """The turn has ended: the next entry goes to the leaf of the session again."""
         self.detached = False
 
-    def stand_at(self, leaf_id: str | None, seq: int | None = None) -> None:
-        """Go on from here; what hangs on it will come behind line `seq`."""
+    def stand_at(self, leaf_id: str | None, position: t.After | None = None) -> None:
+        """Go on from here; what hangs on it will come behind `position`."""
         self.leaf_id = leaf_id
-        self._seq = self._seq if seq is None else seq
+        if position is not None:
+            self._log_id, self._seq = position.log_id, position.seq
 
     async def append_at_the_leaf(self, drafts: Sequence[Mapping[str, Any]], format: t.Format) -> list[str]:
         """Append where the session's leaf is, whoever has put it there. The entries' ids."""
@@ -98,6 +99,6 @@ class Chain:
             page = await self._daemon.entries(self._session_id, after=after, cursor=page.next_cursor)
 
     def _grown(self, done: t.AppendResult) -> list[str]:
-        self._log_id = done.log_id
-        self.stand_at(done.entries[-1].id, done.entries[-1].seq)
+        last = done.entries[-1]
+        self.stand_at(last.id, t.After(log_id=done.log_id, seq=last.seq))
         return [entry.id for entry in done.entries]

@@ -46,7 +46,7 @@ class Branches:
         expected = params.expected_leaf
         if expected is not UNSET and expected != tree.leaf_id:
             missing = tree.seq - max(row_of(live, expected), 0)
-            raise LeafConflict(expected, tree.leaf_id, seq=tree.seq, missing=missing)
+            raise LeafConflict(expected, tree.leaf_id, log_id=live.log.log_id, seq=tree.seq, missing=missing)
         job = self._jobs.begin(live, lambda new: self._with_asked(new, live, params, target, origin, asker))
         return self._repeats.carry(live, command, job).join(waiter)
 
@@ -94,18 +94,20 @@ def moved(
     """What is told of a leaf that was moved to `target_id`, or stands on a summary there."""
     entry_id = None if summary is None else outcome.prepared.ids[0]
     return t.BranchResult(
-        leaf_id=entry_id or target_id, seq=outcome.seqs[0], entry_id=entry_id,
+        leaf_id=entry_id or target_id, log_id=outcome.log_id, seq=outcome.seqs[0], entry_id=entry_id,
         previous_leaf_id=outcome.prepared.former_leaf, summary=summary, summarized_by=by,
         duplicate=outcome.prepared.duplicate,
     )  # fmt: skip
 
 
-def _recorded(target_id: str | None, line: dict[str, Any], row: int, known: Recorded) -> t.BranchResult:
+def _recorded(
+    target_id: str | None, line: dict[str, Any], log_id: str, row: int, known: Recorded
+) -> t.BranchResult:
     """What is told again of a leaf that was moved, with a summary that was asked for or without."""
     answer = known.mark.answer
     entry_id = known.ids[0] if line.get("type") == "branch_summary" else None
     return t.BranchResult(
-        leaf_id=entry_id or target_id, seq=row, entry_id=entry_id,
+        leaf_id=entry_id or target_id, log_id=log_id, seq=row, entry_id=entry_id,
         previous_leaf_id=answer.get("previousLeafId"), summary=line.get("summary"),
         summarized_by=answer.get("summarizedBy"), duplicate=True,
     )  # fmt: skip

@@ -218,20 +218,21 @@ def _compaction(
 
     def result(outcome: Outcome) -> t.CompactResult:
         return t.CompactResult(
-            entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0], leaf_id=outcome.leaf_id,
-            previous_leaf_id=outcome.prepared.former_leaf, summary=said.summary, summarized_by=by,
-            first_kept_entry_id=prepared.first_kept_entry_id or "", tokens_before=tokens_before,
+            entry_id=outcome.prepared.ids[0], log_id=outcome.log_id, seq=outcome.seqs[0],
+            leaf_id=outcome.leaf_id, previous_leaf_id=outcome.prepared.former_leaf, summary=said.summary,
+            summarized_by=by, first_kept_entry_id=prepared.first_kept_entry_id or "", tokens_before=tokens_before,
             tokens_after=tokens_after,
         )  # fmt: skip
 
     return msgspec.json.encode(fields), result
 
 
-def _recorded(line: dict[str, Any], row: int, known: Recorded) -> t.CompactResult:
+def _recorded(line: dict[str, Any], log_id: str, row: int, known: Recorded) -> t.CompactResult:
     """What is told again of a compaction that was stored."""
     answer = known.mark.answer
     return t.CompactResult(
-        entry_id=known.ids[0], seq=row, leaf_id=known.ids[0], previous_leaf_id=answer.get("previousLeafId"),
+        entry_id=known.ids[0], log_id=log_id, seq=row, leaf_id=known.ids[0],
+        previous_leaf_id=answer.get("previousLeafId"),
         summary=line.get("summary", ""), summarized_by=answer.get("summarizedBy", "given"),
         first_kept_entry_id=line.get("firstKeptEntryId", ""), tokens_before=line.get("tokensBefore", 0),
         tokens_after=answer.get("tokensAfter", 0), duplicate=True,
@@ -242,7 +243,7 @@ def _refuse_unless_at_the_leaf(live: LiveSession, expected: str | UnsetType | No
     leaf, last = live.tree.leaf_id, live.tree.seq
     if expected is not UNSET and expected != leaf:
         row = 0 if expected is None else live.row(expected)
-        raise LeafConflict(expected, leaf, seq=last, missing=last - row)
+        raise LeafConflict(expected, leaf, log_id=live.log.log_id, seq=last, missing=last - row)
 
 
 def _refuse_if_idle(prepared: Preparation) -> None:

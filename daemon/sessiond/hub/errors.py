@@ -74,21 +74,31 @@ class EntryNotFound(HubError):
         self.did_you_mean = did_you_mean or None
 
 
-class LeafConflict(HubError):
+class NamesALine:
+    """What a refusal has that rests on a line: its `seq`, and the id of its log."""
+
+    seq: int
+    log_id: str | None = None  # None until somebody says it who knows more than the tree
+
+
+class LeafConflict(NamesALine, HubError):
     """The leaf is {current}, not {expected}: {missing} lines came since. Read them, then append again."""
 
-    def __init__(self, expected: str | None, current: str | None, *, seq: int, missing: int) -> None:
+    def __init__(
+        self, expected: str | None, current: str | None, *, seq: int, missing: int, log_id: str | None = None
+    ) -> None:
         super().__init__(
             f"The leaf is {current}, not {expected!r:.80}: {missing} lines were added since. "
             "Read them, then append again."
         )
         self.expected = expected
         self.current = current
+        self.log_id = log_id
         self.seq = seq
         self.missing = missing
 
 
-class IdReused(HubError):
+class IdReused(NamesALine, HubError):
     """Entry {entry_id} exists with other content. Take a new id, or send the same content again."""
 
     def __init__(self, entry_id: str, seq: int) -> None:

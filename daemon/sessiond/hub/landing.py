@@ -70,7 +70,9 @@ async def land_now(
         leaf_id = live.tree.pending_leaf_id
         try:
             await live.drive(_check(live.tree, prepared_row, leaf_id))
-        except (LeafConflict, NothingToCompact):
+        except (LeafConflict, NothingToCompact) as refused:
+            if isinstance(refused, LeafConflict):
+                refused.log_id = live.log.log_id
             await until_stored(live, origin)  # a refusal names only what can be read
             raise
         refusal = await job.append(live, draft, Placement(expected_leaf=leaf_id), origin, result)

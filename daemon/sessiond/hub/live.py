@@ -17,7 +17,7 @@ import msgspec
 
 from sessiond.hub import clock, meaning, placing
 from sessiond.hub.blobs import NO_BLOBS, SessionBlobs
-from sessiond.hub.errors import Overloaded
+from sessiond.hub.errors import NamesALine, Overloaded
 from sessiond.hub.events import NOBODY, Follower, Listener
 from sessiond.hub.placing import Placement, Prepared
 from sessiond.hub.refusing import RESTS_ON_LINES, as_committed, refusal_of
@@ -58,6 +58,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     prepared: Prepared
     seqs: list[int]
     leaf_id: str | None
+    log_id: str
     seq: int
 
 
@@ -319,6 +320,8 @@ class LiveSession(TendedSession):
     def _refuse(self, refusal: Exception, origin: t.Origin, done: Done) -> None:
         """Answer a refusal: after the lines that it rests on are committed, and if they fail, with their failure."""
         self.note_refusal()
+        if isinstance(refusal, NamesALine):
+            refusal.log_id = self.log.log_id
         if not self._batches or not isinstance(refusal, RESTS_ON_LINES):
             done(refusal)
             return
@@ -513,9 +516,11 @@ class LiveSession(TendedSession):
         tree.commit(len(rows), leaf=prepared.leaf)
         if self.refuses is not None:
             self.note_refusal()
-        batch.done(
-            Outcome(prepared, [first], prepared.leaf, first) if prepared.is_turn else self._outcome(prepared)
-        )
+        if prepared.is_turn:
+            outcome = Outcome(prepared, [first], prepared.leaf, self.log.log_id, first)
+        else:
+            outcome = self._outcome(prepared)
+        batch.done(outcome)
         if rows and batch.size > LARGE:
             self.watchers.catch_up()
         elif rows and len(self.watchers):
@@ -536,7 +541,7 @@ class LiveSession(TendedSession):
 
     def _outcome(self, prepared: Prepared) -> Outcome:
         seqs = [self.tree.row(name) or 0 for name in prepared.ids]
-        return Outcome(prepared, seqs, self.tree.leaf_id, self.tree.seq)
+        return Outcome(prepared, seqs, self.tree.leaf_id, self.log.log_id, self.tree.seq)
 
     def _fail_all(self) -> None:
         """The log has cut a batch away, and with it all that were queued behind: their rows go too."""

@@ -23,7 +23,8 @@ def as_committed(refusal: Exception, tree: Tree) -> Exception:
     row = 0 if refusal.expected is None else tree.row(refusal.expected)
     if row is None or refusal.expected == tree.leaf_id:
         return refusal
-    return LeafConflict(refusal.expected, tree.leaf_id, seq=tree.seq, missing=tree.seq - row)
+    missing = tree.seq - row
+    return LeafConflict(refusal.expected, tree.leaf_id, log_id=refusal.log_id, seq=tree.seq, missing=missing)
 
 
 def refusal_of(live: "LiveSession", since_ns: int) -> t.Refuses | None:

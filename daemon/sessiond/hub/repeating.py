@@ -21,8 +21,9 @@ from sessiond.session.commands import Command, Recorded
 _MOST_BYTES: Final = 48 * 1024 * 1024
 _BY_ITSELF: Final = t.Origin(kind="daemon")
 
-Answer: TypeAlias = Callable[[dict[str, Any], int, Recorded], t.Wire]
-"""Makes the answer to a repeat of a stored line with its texts whole, its seq, and what it says of its command."""
+Answer: TypeAlias = Callable[[dict[str, Any], str, int, Recorded], t.Wire]
+"""Makes the answer to a repeat of a stored line with its texts whole, the id of its log, its seq, and
+what it says of its command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +98,4 @@ async def _recall(job: Job, *, live: LiveSession, command: Command, answer: Answ
     if known is None or row is None:
         raise AssertionError("what was stored is there")
     whole = await put_back([live.read(row)], live.blobs, page_bytes=_MOST_BYTES, most_bytes=_MOST_BYTES)
-    job.finish(answer(msgspec.json.decode(whole.entries[0]), row, known))
+    job.finish(answer(msgspec.json.decode(whole.entries[0]), live.log.log_id, row, known))

@@ -67,6 +67,7 @@ class ErrorData(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True
     did_you_mean: list[str] | None = None
     current_leaf: str | msgspec.UnsetType | None = msgspec.UNSET
     seq: int | None = None
+    log_id: str | None = None
     missing: int | None = None
     path: str | None = None
     line: int | None = None

@@ -142,9 +142,9 @@ _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (
         hub.LeafConflict,
         "leafConflict",
-        lambda e: {"current_leaf": e.current, "seq": e.seq, "missing": e.missing},
+        lambda e: {"current_leaf": e.current, "log_id": e.log_id, "seq": e.seq, "missing": e.missing},
     ),
-    (hub.IdReused, "idReused", lambda e: {"id": e.entry_id, "seq": e.seq}),
+    (hub.IdReused, "idReused", lambda e: {"id": e.entry_id, "log_id": e.log_id, "seq": e.seq}),
     (hub.CommandReused, "idReused", lambda e: {"id": e.command_id}),
     (store.LogExists, "alreadyExists", lambda e: {"id": e.ref}),
     (hub.CursorExpired, "cursorExpired", _nothing),

@@ -625,6 +625,7 @@ export interface TreeParams {
  */
 export interface TreeResult {
   nodes: TreeNode[];
+  logId: string;
   leafId: string | null;
   /** Entries in the session, visible or not. */
   total: number;
@@ -966,6 +967,7 @@ export interface CompactParams {
 /** The compaction that was written, and the leaf before it. */
 export interface CompactResult {
   entryId: string;
+  logId: string;
   seq: number;
   leafId: string | null;
   previousLeafId: string | null;
@@ -998,6 +1000,8 @@ export interface ConfigureParams {
 export interface ConfigureResult {
   autoCompact: CompactionSettings;
   entryId: string | null;
+  logId: string;
+  /** Of that line; of the newest one when nothing was changed. */
   seq: number;
   /** An earlier request with this `commandId` has done it. Default `false`. */
   duplicate?: boolean;
@@ -1071,6 +1075,7 @@ export interface BranchParams {
 /** The leaf after the move; `entryId` is the branch summary when one was written. */
 export interface BranchResult {
   leafId: string | null;
+  logId: string;
   seq: number;
   entryId: string | null;
   previousLeafId: string | null;
@@ -1249,6 +1254,7 @@ export interface LabelParams {
 /** The line that recorded the change, and the session after it. */
 export interface ChangeResult {
   entryId: string;
+  logId: string;
   seq: number;
   session: SessionInfo;
   /** An earlier request with this `commandId` has done it. Default `false`. */
@@ -1412,6 +1418,7 @@ export interface PruneLimits {
 export interface UpdateStateResult {
   state: WorkingState;
   entryId: string;
+  logId: string;
   seq: number;
   shouldPrune: boolean;
   /** An earlier request with this `commandId` has done it. Default `false`. */
@@ -1444,6 +1451,7 @@ export interface BeginTaskResult {
   state: WorkingState;
   model: string | null;
   entryId: string;
+  logId: string;
   seq: number;
   /** By this task. */
   pruned: boolean;
@@ -2188,6 +2196,7 @@ export interface ErrorData {
   didYouMean?: string[] | null;
   currentLeaf?: string | null;
   seq?: number | null;
+  logId?: string | null;
   missing?: number | null;
   path?: string | null;
   line?: number | null;

@@ -66,6 +66,7 @@ class BranchResult(Wire, frozen=True):
     """The leaf after the move; `entryId` is the branch summary when one was written."""
 
     leaf_id: str | None
+    log_id: str
     seq: int
     entry_id: str | None
     previous_leaf_id: str | None

@@ -52,7 +52,8 @@ class ConfigureResult(Wire, frozen=True):
 
     auto_compact: CompactionSettings
     entry_id: str | None
-    seq: int
+    log_id: str
+    seq: int  # of that line; of the newest one when nothing was changed
     duplicate: bool = False  # an earlier request with this `commandId` has done it
 
 
@@ -123,6 +124,7 @@ class CompactResult(Wire, frozen=True):
     """The compaction that was written, and the leaf before it."""
 
     entry_id: str
+    log_id: str
     seq: int
     leaf_id: str | None
     previous_leaf_id: str | None

@@ -108,6 +108,7 @@ class UpdateStateResult(Wire, frozen=True):
 
     state: WorkingState
     entry_id: str
+    log_id: str
     seq: int
     should_prune: bool
     duplicate: bool = False  # an earlier request with this `commandId` has done it
@@ -135,6 +136,7 @@ class BeginTaskResult(Wire, frozen=True):
     state: WorkingState
     model: str | None
     entry_id: str
+    log_id: str
     seq: int
     pruned: bool  # by this task
     duplicate: bool = False  # an earlier request with this `commandId` has done it

@@ -166,6 +166,7 @@ class TreeResult(Wire, frozen=True):
     """
 
     nodes: list[TreeNode]
+    log_id: str
     leaf_id: str | None
     total: int  # entries in the session, visible or not
     next_cursor: str | None
@@ -209,6 +210,7 @@ class ChangeResult(Wire, frozen=True):
     """The line that recorded the change, and the session after it."""
 
     entry_id: str
+    log_id: str
     seq: int
     session: SessionInfo
     duplicate: bool = False  # an earlier request with this `commandId` has done it

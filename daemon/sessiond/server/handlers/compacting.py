@@ -59,7 +59,9 @@ async def configure(
     configured = client.server.chosen.compaction
     if params.auto_compact is UNSET:
         settings = limits.in_force(configured, live.tree)
-        return t.ConfigureResult(auto_compact=settings, entry_id=None, seq=live.tree.seq)
+        return t.ConfigureResult(
+            auto_compact=settings, entry_id=None, log_id=live.log.log_id, seq=live.tree.seq
+        )
     # One after the other: each goes out from what the one before it has left.
     await live.changing.acquire()
     try:
@@ -71,8 +73,8 @@ async def configure(
         def result(outcome: Outcome) -> t.ConfigureResult:
             settings = limits.in_force(configured, live.tree)
             return t.ConfigureResult(
-                auto_compact=settings, entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0],
-                duplicate=outcome.prepared.duplicate,
+                auto_compact=settings, entry_id=outcome.prepared.ids[0], log_id=outcome.log_id,
+                seq=outcome.seqs[0], duplicate=outcome.prepared.duplicate,
             )  # fmt: skip
 
         command = client.hub.commands.of(m.CONFIGURE, params, live.session_id)

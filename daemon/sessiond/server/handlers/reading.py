@@ -87,9 +87,10 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
             root_row=root, after_row=after, around_row=around, limit=params.limit,
         )
     )  # fmt: skip
-    leaf_id = live.tree.leaf_id
+    log_id, leaf_id = live.log.log_id, live.tree.leaf_id
     return t.TreeResult(
         nodes=await live.drive(converted(page.nodes, t.TreeNode)),
+        log_id=log_id,
         leaf_id=leaf_id,
         total=page.total,
         next_cursor=None if page.resume == NONE else str(page.resume),

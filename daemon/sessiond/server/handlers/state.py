@@ -80,8 +80,9 @@ async def _updated(
     entry_id, row = _last(outcome)
     point = await kept.state_at(live, row)
     return t.UpdateStateResult(
-        state=await working.working_state(client.hub, live, point), entry_id=entry_id, seq=row,
-        should_prune=point.state.should_prune(limits), duplicate=outcome.prepared.duplicate,
+        state=await working.working_state(client.hub, live, point), entry_id=entry_id,
+        log_id=outcome.log_id, seq=row, should_prune=point.state.should_prune(limits),
+        duplicate=outcome.prepared.duplicate,
     )  # fmt: skip
 
 
@@ -94,7 +95,7 @@ async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]
         session_id=live.session_id, resume_from_session=live.session_id,
         context="\n".join(context_lines(live.session_id, point.state, point.model)),
         state=await working.working_state(client.hub, live, point), model=point.model, entry_id=entry_id,
-        seq=row, pruned=point.state.pruned and not before.state.pruned,
+        log_id=outcome.log_id, seq=row, pruned=point.state.pruned and not before.state.pruned,
         duplicate=outcome.prepared.duplicate,
     )  # fmt: skip
 

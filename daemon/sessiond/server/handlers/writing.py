@@ -51,7 +51,7 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
         if isinstance(outcome, Exception):
             pending.resolve(outcome)
             return
-        pending.resolve(_appended(live, outcome))
+        pending.resolve(_appended(outcome))
         if not live.ephemeral and live.tree.header is not None:
             client.hub.history.remember(outcome.prepared.rows, live.tree.header.cwd)
 
@@ -65,11 +65,11 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
         client.hold()
 
 
-def _appended(live: LiveSession, outcome: Outcome) -> t.AppendResult:
+def _appended(outcome: Outcome) -> t.AppendResult:
     created = outcome.prepared.created
     return t.AppendResult(
         leaf_id=outcome.leaf_id,
-        log_id=live.log.log_id,
+        log_id=outcome.log_id,
         seq=outcome.seq,
         entries=[
             t.Appended(id=name, seq=seq, status="created" if name in created else "duplicate")
@@ -115,8 +115,8 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
 def _change(client: Client, live: LiveSession, draft: dict[str, object], command: Command | None) -> Pending:
     def result(outcome: Outcome) -> t.ChangeResult:
         return t.ChangeResult(
-            entry_id=outcome.prepared.ids[0], seq=outcome.seqs[0], session=client.hub.info(live),
-            duplicate=outcome.prepared.duplicate,
+            entry_id=outcome.prepared.ids[0], log_id=outcome.log_id, seq=outcome.seqs[0],
+            session=client.hub.info(live), duplicate=outcome.prepared.duplicate,
         )  # fmt: skip
 
     return write(client, live, draft, result, at_the_leaf(command))

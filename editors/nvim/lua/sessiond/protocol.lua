@@ -426,6 +426,7 @@
 ---are the rows above the first one that are forks or begin a branch: where the page hangs.
 ---@class (exact) sessiond.TreeResult
 ---@field nodes sessiond.TreeNode[]
+---@field logId string
 ---@field leafId? string
 ---@field total integer Entries in the session, visible or not.
 ---@field nextCursor? string
@@ -654,6 +655,7 @@
 ---The compaction that was written, and the leaf before it.
 ---@class (exact) sessiond.CompactResult
 ---@field entryId string
+---@field logId string
 ---@field seq integer
 ---@field leafId? string
 ---@field previousLeafId? string
@@ -676,7 +678,8 @@
 ---@class (exact) sessiond.ConfigureResult
 ---@field autoCompact sessiond.CompactionSettings
 ---@field entryId? string
----@field seq integer
+---@field logId string
+---@field seq integer Of that line; of the newest one when nothing was changed.
 ---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
 
 ---What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
@@ -721,6 +724,7 @@
 ---The leaf after the move; `entryId` is the branch summary when one was written.
 ---@class (exact) sessiond.BranchResult
 ---@field leafId? string
+---@field logId string
 ---@field seq integer
 ---@field entryId? string
 ---@field previousLeafId? string
@@ -843,6 +847,7 @@
 ---The line that recorded the change, and the session after it.
 ---@class (exact) sessiond.ChangeResult
 ---@field entryId string
+---@field logId string
 ---@field seq integer
 ---@field session sessiond.SessionInfo
 ---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
@@ -944,6 +949,7 @@
 ---@class (exact) sessiond.UpdateStateResult
 ---@field state sessiond.WorkingState
 ---@field entryId string
+---@field logId string
 ---@field seq integer
 ---@field shouldPrune boolean
 ---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
@@ -966,6 +972,7 @@
 ---@field state sessiond.WorkingState
 ---@field model? string
 ---@field entryId string
+---@field logId string
 ---@field seq integer
 ---@field pruned boolean By this task.
 ---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
@@ -1480,6 +1487,7 @@
 ---@field didYouMean? string[]
 ---@field currentLeaf? string
 ---@field seq? integer
+---@field logId? string
 ---@field missing? integer
 ---@field path? string
 ---@field line? integer

@@ -140,6 +140,7 @@ export class FakeTree {
     }
     return {
       nodes: nodes.slice(start, end),
+      logId: "log-1",
       leafId: this.leafId,
       total: this.entries.length,
       nextCursor: end < nodes.length ? String(end) : null,
