@@ -78,6 +78,13 @@ def frames(*bodies: bytes, mode: Mode = "content-length") -> bytes:
     return b"".join(encode_frame(body, mode) for body in bodies)
 
 
+async def feed(connection: Connection, wire: Wire, stream: bytes) -> None:
+    """Have bytes arrive in pieces, as a socket does: only while the connection reads."""
+    for at in range(0, len(stream), 65_536):
+        connection.data_received(stream[at : at + 65_536])
+        await until(lambda: wire.reads)
+
+
 async def one_tick() -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -685,12 +692,11 @@ class Announced(Recorder):
 
 async def test_a_large_frame_is_announced_when_it_begins_and_arrives_once() -> None:
     mine = Announced()
-    connection, _ = wired(mine, max_frame=MAX_FRAME)
+    connection, wire = wired(mine, max_frame=MAX_FRAME)
     small = frames(encode_notification("small"))
     large = encode_notification("large", "x" * LARGE_FRAME)
     stream = small + frames(large) + small + frames(large) + small
-    for at in range(0, len(stream), 65_536):
-        connection.data_received(stream[at : at + 65_536])
+    await feed(connection, wire, stream)
     assert mine.notifications == ["small", "large", "small", "large", "small"]
     assert [it for it in mine.large if isinstance(it, int)] == [len(large)] * 2
     assert len(mine.large) == 4
@@ -698,10 +704,9 @@ async def test_a_large_frame_is_announced_when_it_begins_and_arrives_once() -> N
 
 async def test_a_long_line_is_announced_as_what_it_may_become() -> None:
     mine = Announced()
-    connection, _ = wired(mine, max_frame=MAX_FRAME)
+    connection, wire = wired(mine, max_frame=MAX_FRAME)
     line = encode_notification("large", "x" * 2 * LARGE_FRAME) + b"\n"
-    for at in range(0, len(line), 65_536):
-        connection.data_received(line[at : at + 65_536])
+    await feed(connection, wire, line)
     assert mine.large == [MAX_FRAME, "behind 1 messages"]
 
 
@@ -724,6 +729,39 @@ async def test_messages_that_are_much_work_do_not_keep_the_others_waiting(
     flooding.data_received(frames(*[encode_notification("n")] * 200))
     await until(lambda: len(order) == 201)
     assert order.index("modest") < 50
+
+
+async def test_others_are_heard_between_the_arrival_of_a_large_message_and_its_delivery() -> None:
+    order: list[str] = []
+
+    class Noted(Recorder):
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+        def received(self, connection: Connection, head: Head, body: bytes) -> None:
+            order.append(self.name)
+
+    sending, _ = wired(Noted("large"), max_frame=MAX_FRAME)
+    modest = wired(Noted("modest"))[0]
+    sending.data_received(frames(encode_notification("large", "x" * LARGE_FRAME)))
+    for _ in range(2):  # when it has been cut out, and when it has been decoded
+        modest.data_received(frames(encode_notification("n")))
+        await asyncio.sleep(0)
+    await until(lambda: "large" in order)
+    assert order == ["modest", "modest", "large"]
+
+
+async def test_what_follows_a_large_message_is_delivered_behind_it() -> None:
+    mine = Recorder()
+    connection, wire = wired(mine, max_frame=MAX_FRAME)
+    small, broken = encode_notification("small"), b'"' + b"x" * LARGE_FRAME
+    large = encode_notification("large", "x" * LARGE_FRAME)
+    connection.data_received(frames(small, large, small, broken, small, large))
+    connection.eof_received()
+    await until(lambda: wire.closed)
+    assert mine.notifications == ["small", "large", "small", "small", "large"]
+    assert [error.code for error in mine.complaints] == [PARSE]
 
 
 async def test_a_large_message_is_handed_over_in_parts_as_the_transport_takes_them() -> None:

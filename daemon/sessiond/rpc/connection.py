@@ -153,7 +153,8 @@ class Connection(asyncio.Protocol):
         self._complaint: RemoteError | None = None
         """The peer's last error without an id, which often says why it then closed."""
 
-        self._undelivered: deque[bytes] = deque()
+        self._undelivered: deque[bytes | tuple[Head, bytes]] = deque()
+        """Bodies, and the first one decoded, if it is a large one."""
         self._paused = False
         self._ended = False
         """Whether nothing more will come in than what is undelivered."""
@@ -346,9 +347,9 @@ class Connection(asyncio.Protocol):
             self._frame_began = self._loop.time()
         if bodies:
             self._deliver(bodies)
-            if self._announced:  # it was the first of them: while one is unfinished nothing else can come
-                self._announced = False
-                self._handler.arrived(self)
+            # It was the first of them: while one is unfinished nothing else can come.
+            if not (self._undelivered and _is_large(self._undelivered[0])):
+                self._tell_of_arrival()
         if self._frame_began is not None and framer.expects > LARGE_FRAME and not self._announced:
             self._announced = True
             # How long a line will be, nobody knows.
@@ -393,8 +394,11 @@ class Connection(asyncio.Protocol):
     # Inside
 
     def _deliver(self, bodies: list[bytes]) -> None:
-        """Hands `bodies`, behind those that wait, to the handler: one turn of them, while it wants them."""
-        handler, unanswered, undelivered = self._handler, self._unanswered, self._undelivered
+        """Hands `bodies`, behind those that wait, to the handler: one turn of them, while it wants them.
+
+        To cut out, to decode and to take in a large one takes a turn of the event loop each.
+        """
+        undelivered = self._undelivered
         undelivered.extend(bodies)
         until: float | None = None
         self._flush_is_due = True  # by the end of this method: replies to one read go out in one write
@@ -407,28 +411,64 @@ class Connection(asyncio.Protocol):
                     if until is not None and now > until:
                         break
                     until = until or now + _TURN_SECONDS
+                is_large = _is_large(undelivered[0])
                 try:
-                    head, body = decode_message(undelivered.popleft())
+                    opened = (
+                        self._open_large(bodies)
+                        if is_large
+                        else decode_message(cast(bytes, undelivered.popleft()))
+                    )
                 except BadMessage as error:
                     self._deliver_broken(error)
-                    continue
-                id = head.id
-                if head.method is UNSET:
-                    self._settle(head, body)
-                elif id is UNSET:
-                    handler.received(self, head, body)
-                elif id in unanswered:
-                    # Two replies with one id could not be told apart, so this one goes without.
-                    message = f"The id {id!r} is that of a request which is still in work."
-                    handler.broken(self, BadMessage(INVALID_REQUEST, message))
                 else:
-                    unanswered.add(cast(RequestId, id))
-                    handler.received(self, head, body)
+                    if opened is None:
+                        break
+                    self._hand_over(*opened)
+                if is_large:
+                    self._tell_of_arrival()
         finally:
             self._flush()
         if undelivered and not self._paused and not self.closing:
             self._transport.pause_reading()
             self._loop.call_soon(self._deliver_undelivered)
+
+    def _open_large(self, new: list[bytes]) -> tuple[Head, bytes] | None:
+        """The large message that is first in line, decoded; None if that is for another turn of the event loop.
+
+        `new` are the bodies that were cut out in this turn. Raises BadMessage.
+        """
+        undelivered = self._undelivered
+        first = undelivered[0]
+        if isinstance(first, tuple):
+            undelivered.popleft()
+            return first
+        if not new:
+            try:
+                undelivered[0] = decode_message(first)
+            except BadMessage:
+                undelivered.popleft()
+                raise
+        return None
+
+    def _hand_over(self, head: Head, body: bytes) -> None:
+        id = head.id
+        if head.method is UNSET:
+            self._settle(head, body)
+        elif id is UNSET:
+            self._handler.received(self, head, body)
+        elif id in self._unanswered:
+            # Two replies with one id could not be told apart, so this one goes without.
+            message = f"The id {id!r} is that of a request which is still in work."
+            self._handler.broken(self, BadMessage(INVALID_REQUEST, message))
+        else:
+            self._unanswered.add(cast(RequestId, id))
+            self._handler.received(self, head, body)
+
+    def _tell_of_arrival(self) -> None:
+        """Tells that the large body that was announced, if any was, has been delivered."""
+        if self._announced:
+            self._announced = False
+            self._handler.arrived(self)
 
     def _deliver_broken(self, error: BadMessage) -> None:
         if error.id in self._unanswered:
@@ -554,6 +594,11 @@ class Connection(asyncio.Protocol):
 
     def _closed(self) -> ConnectionClosed:
         return ConnectionClosed(self._reason or self._complaint)
+
+
+def _is_large(item: bytes | tuple[Head, bytes]) -> bool:
+    """Whether a body, decoded or not, is taken in over several turns of the event loop."""
+    return isinstance(item, tuple) or len(item) > LARGE_FRAME
 
 
 class _ErrorObject(msgspec.Struct, gc=False):
