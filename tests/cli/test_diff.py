@@ -64,3 +64,12 @@ def test_the_numbers_and_files_can_be_had_without_the_entries(shell: Shell) -> N
         ["they", "part"], ["-", "a19"], ["+", "c0"], ["modified", "src/x.py"],
     ]  # fmt: skip
     assert shell.run("diff", "--stat", "--all", "atlas-one", "a19", "c0").code == 2
+
+
+def test_the_words_of_a_message_that_is_not_to_be_displayed_are_not_drawn(shell: Shell) -> None:
+    hint = '{"type":"custom_message","id":"h0","customType":"hint","content":"a secret hint","display":false}'
+    shell("append", "atlas-one", "--parent", "q", "--json-entry", hint)
+    text = shell("diff", "atlas-one", "h0", "b0").out
+    assert "h0  custom_message  (not to be displayed)" in text
+    assert "secret" not in text
+    assert "a secret hint" in shell("show", "atlas-one", "--entry", "h0").out

@@ -185,3 +185,13 @@ def test_a_picture_that_is_none_is_told_of(data: object) -> None:
     }
     assert "which is not here" in to_markdown(session(said("user", image)), losses, pictures).decode()
     assert (pictures.files, losses.lost) == ({}, {"picture": 1})
+
+
+def test_a_branch_is_told_by_what_may_be_displayed_of_it() -> None:
+    hint = {"type": "custom_message", "customType": "hint", "content": "a secret hint", "display": False}
+    whole = session(
+        said("user", "hello"), {**hint, "parentId": "e0"}, said("assistant", "hi"), said("user", "on")
+    )
+    whole.entries[3]["parentId"] = "e0"
+    assert "*Another branch leaves here:* hi." in written(whole)
+    assert "secret" not in written(whole)

@@ -1,7 +1,9 @@
 """A session with a working state and no conversation is a session, as in NOVA: listed, and not trashed as a draft."""
 
 from pathlib import Path
+from typing import get_args
 
+from sessiond.protocol.types import Filter
 from support.daemons import Running, refusal, user
 from support.dialect_files import DATA
 from support.shared import started
@@ -45,6 +47,7 @@ async def test_a_compaction_without_a_first_kept_entry_keeps_nothing_from_before
     assert refused.kind == "wouldBreakTree"
 
 
+LABELED_ONLY = 1 << get_args(Filter).index("labeled-only")
 HIDDEN = {
     "type": "custom_message",
     "id": "hid",
@@ -62,9 +65,13 @@ async def test_a_message_that_is_not_displayed_is_seen_by_models_and_complete_vi
     await peer.append(
         session_id, user("q", id="q"), HIDDEN, shown, user("on", id="on"), {**HIDDEN, "id": "tip"}
     )
+    for labeled in ("hid", "shown", "tip"):
+        await peer.call("session/label", sessionId=session_id, targetId=labeled, label=f"on {labeled}")
+    complete = (await peer.call("session/tree", sessionId=session_id, filter="all"))["nodes"]
+    assert [row["id"] for row in complete if row["type"] != "label"] == ["q", "hid", "shown", "on", "tip"]
     for name, ids in {
         "default": ["q", "shown", "on"], "no-tools": ["q", "shown", "on"],
-        "user-only": ["q", "on"], "all": ["q", "hid", "shown", "on", "tip"],
+        "user-only": ["q", "on"], "labeled-only": ["shown"],
     }.items():  # fmt: skip
         rows = (await peer.call("session/tree", sessionId=session_id, filter=name))["nodes"]
         assert [row["id"] for row in rows] == ids
@@ -72,6 +79,8 @@ async def test_a_message_that_is_not_displayed_is_seen_by_models_and_complete_vi
     assert context["entryIds"] == ["q", "hid", "shown", "on", "tip"]
     found = await peer.call("session/search", query="hint")
     assert [hit["entryId"] for hit in found["hits"]] == ["shown"]
+    rows = (await peer.call("session/page", sessionId=session_id))["rows"]
+    assert {row["id"] for row in rows if row["shown"] & LABELED_ONLY} == {"shown"}
     text = (await peer.call("session/export", sessionId=session_id, format="markdown"))["text"]
     assert "an open hint" in text
     assert "a secret hint" not in text

@@ -28,8 +28,15 @@ def speaker(entry: dict[str, Any]) -> str:
     return one_line(str(role or entry.get("type") or "?"))
 
 
+def is_for_models_only(entry: dict[str, Any]) -> bool:
+    """Whether an extension keeps the entry from people; who wants to read it anyway asks for it by its id."""
+    return entry.get("type") == "custom_message" and entry.get("display") is False
+
+
 def in_short(entry: dict[str, Any]) -> str:
-    """One line that tells what the entry says."""
+    """One line that tells what the entry says to people."""
+    if is_for_models_only(entry):
+        return "(not to be displayed)"
     message = entry.get("message")
     if isinstance(message, dict):
         return one_line(" ".join(parts(message)))

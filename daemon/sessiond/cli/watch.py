@@ -10,7 +10,7 @@ from contextlib import suppress
 from sessiond import human
 from sessiond.cli.arguments import Usage
 from sessiond.cli.chosen import session_id
-from sessiond.cli.speech import in_short, speaker
+from sessiond.cli.speech import in_short, is_for_models_only, speaker
 from sessiond.cli.style import Style, style_for
 from sessiond.client.backoff import pauses
 from sessiond.client.blocking import Daemon, connect
@@ -149,8 +149,8 @@ def _as_lines(style: Style) -> Callable[[str, dict[str, Any]], None]:
     def show(method: str, params: dict[str, Any]) -> None:
         if method == "session/appended":
             for entry in params["entries"]:
-                if entry.get("type") == "custom_message" and entry.get("display") is False:
-                    continue  # it is for the model only
+                if is_for_models_only(entry):
+                    continue
                 print(_line(entry, style))
         elif news := _news(method, params):
             print(style(f"          {news}", "dim"))

@@ -81,7 +81,7 @@ class _Transcript:
             name = fields.as_text(entry.get("id"))
             if type_of(entry) in _HIDDEN:
                 self._losses.lose(f"{type_of(entry)} entry")
-            elif type_of(entry) == "custom_message" and entry.get("display") is False:
+            elif _is_for_models_only(entry):
                 self._losses.lose("custom_message entry that is not displayed")
             else:
                 heading = _heading(entry)
@@ -251,6 +251,10 @@ def _branches(whole: Whole, path: list[dict[str, Any]]) -> dict[str, list[str]]:
     return found
 
 
+def _is_for_models_only(entry: dict[str, Any]) -> bool:
+    return type_of(entry) == "custom_message" and entry.get("display") is False
+
+
 def _spoken(root: dict[str, Any], children: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """What was said below an entry and in it, in the order of the tree; each once, whatever the links say."""
     found, waiting, seen = [], [root], set()
@@ -260,7 +264,7 @@ def _spoken(root: dict[str, Any], children: dict[str, list[dict[str, Any]]]) -> 
         if name in seen:
             continue
         seen.add(name)
-        if type_of(entry) not in _HIDDEN and preview.text_of(entry):
+        if type_of(entry) not in _HIDDEN and not _is_for_models_only(entry) and preview.text_of(entry):
             found.append(entry)
         waiting += reversed(children.get(name, []))
     return found

@@ -179,7 +179,7 @@ def _keep_matches(tree: Tree, visible: bytearray, words: Sequence[str], read: Re
 
 
 def _shown_by_default(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
-    if tree.kind(row) in _HOUSEKEEPING or (tree.kind(row) == _CUSTOM_MESSAGE and row in silent):
+    if tree.kind(row) in _HOUSEKEEPING or _is_for_models_only(tree, silent, row):
         return False
     return tree.role(row) != ASSISTANT or row == leaf or row not in silent
 
@@ -193,7 +193,7 @@ def _shown_of_user(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool
 
 
 def _shown_labeled(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
-    return _label(tree, row) is not None
+    return _label(tree, row) is not None and not _is_for_models_only(tree, silent, row)
 
 
 def _shown_always(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
@@ -207,6 +207,10 @@ _FILTERS: Final[dict[Filter, Callable[[Tree, SilentTurns, int, int], bool]]] = {
     "labeled-only": _shown_labeled,
     "all": _shown_always,
 }
+
+
+def _is_for_models_only(tree: Tree, silent: SilentTurns, row: int) -> bool:
+    return tree.kind(row) == _CUSTOM_MESSAGE and row in silent
 
 
 def _label(tree: Tree, row: int) -> str | None:
