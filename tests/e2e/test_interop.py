@@ -340,6 +340,29 @@ async def test_what_oh_my_pi_took_out_of_its_own_file_is_put_back_here(
     assert (await seen_here(daemon, session_id)).messages[-1] == message
 
 
+@pytest.mark.parametrize("make", ["fork", "import"])
+async def test_pi_sees_the_image_in_what_was_taken_from_a_session_of_oh_my_pi(
+    daemon: daemons.Peer, tmp_path: Path, make: str
+) -> None:
+    agent = tmp_path / "agent"
+    theirs = agent / "sessions" / "-work" / "written.jsonl"
+    theirs.parent.mkdir(parents=True)
+    shutil.copyfile(WRITTEN_BY_PEERS / f"{OMP}.jsonl", theirs)
+    message = {**user("look")["message"], "content": [image_block(png(60, 60))]}
+    peers.ask(OMP, theirs, steps=[["appendMessage", message]], agent_dir=agent)
+    assert "blob:sha256:" in theirs.read_text(encoding="utf-8")
+
+    if make == "fork":
+        session_id = (await daemon.call("session/open", path=str(theirs)))["session"]["sessionId"]
+        made = (await daemon.call("session/fork", sessionId=session_id))["session"]
+    else:
+        (made,) = (await daemon.call("session/import", path=str(theirs)))["sessions"]
+
+    file = await file_of(daemon, made["sessionId"])
+    for peer in BOTH:
+        assert peers.answers(peer, file).current.messages[-1] == message
+
+
 # --- both at once ------------------------------------------------------------------------------------------
 
 

@@ -460,3 +460,75 @@ async def test_an_image_becomes_a_blob_where_pi_cannot_read_the_session(tmp_path
         await peer.append(name, {"type": "message", "message": {"role": "user", "content": [block]}})
         stored = (await peer.call("session/entries", sessionId=name, resolveBlobs=False))["entries"]
         assert stored[-1]["message"]["content"][0]["data"].startswith("blob:sha256:")
+
+
+@pytest.mark.parametrize("make", ["fork", "whole fork", "import"])
+async def test_what_is_taken_from_oh_my_pi_has_its_images_in_its_lines(tmp_path: Path, make: str) -> None:
+    async with running(tmp_path) as plain:
+        peer = await plain.attach()
+        source = omp_session(tmp_path, OMP_LINE)
+        match make:
+            case "import":
+                (made,) = (await peer.call("session/import", path=str(source)))["sessions"]
+                assert made["problems"] == []
+            case _:
+                opened = (await peer.call("session/open", path=str(source)))["session"]
+                whole = make == "whole fork"
+                forked = await peer.call("session/fork", sessionId=opened["sessionId"], whole=whole)
+                made = forked["session"]
+                assert "missingBlobs" not in forked
+        path = (await peer.call("session/info", sessionId=made["sessionId"]))["session"]["path"]
+        stored = next(it for it in lines_of(Path(path)) if it.get("type") == "message")
+        assert stored["message"]["content"] == [image_block(IMAGE)]
+        assert blobs_of(plain) == {}
+        assert REFERENCE in source.read_text(encoding="utf-8")
+
+
+async def test_an_import_with_images_in_its_lines_grows_and_is_known_again(tmp_path: Path) -> None:
+    async with running(tmp_path) as plain:
+        peer = await plain.attach()
+        file = omp_session(tmp_path, OMP_LINE)
+        (made,) = (await peer.call("session/import", path=str(file)))["sessions"]
+        with file.open("ab") as log:
+            log.write(OMP_LINE.replace(b'"m1"', b'"m2"').replace(b"null", b'"m1"') + b"\n")
+        (grown,) = (await peer.call("session/import", path=str(file)))["sessions"]
+        assert (grown["status"], grown["sessionId"]) == ("grown", made["sessionId"])
+        (tmp_path / ".omp/agent/blobs" / HASH).unlink()
+        (again,) = (await peer.call("session/import", path=str(file)))["sessions"]
+        assert (again["status"], again["sessionId"]) == ("unchanged", made["sessionId"])
+        context = await peer.call("session/context", sessionId=made["sessionId"])
+        assert [it["content"] for it in context["messages"]] == [[image_block(IMAGE)]] * 2
+        assert blobs_of(plain) == {}
+
+
+async def test_an_image_that_nobody_has_keeps_its_reference_and_is_named(tmp_path: Path) -> None:
+    async with running(tmp_path) as plain:
+        peer = await plain.attach()
+        file = omp_session(tmp_path, OMP_LINE)
+        (tmp_path / ".omp/agent/blobs" / HASH).unlink()
+        opened = (await peer.call("session/open", path=str(file)))["session"]
+        for _ in range(2):
+            forked = await peer.call("session/fork", sessionId=opened["sessionId"], commandId="once")
+            assert forked["missingBlobs"] == [HASH]
+        assert REFERENCE in Path(forked["session"]["path"]).read_text(encoding="utf-8")
+        (made,) = (await peer.call("session/import", path=str(file)))["sessions"]
+        assert [REFERENCE in it["reason"] for it in made["problems"]] == [True]
+
+
+async def test_a_fork_puts_images_into_its_lines_and_leaves_cut_texts_cut(tmp_path: Path) -> None:
+    image = image_block(png(60, 60))
+    message = {"role": "user", "content": [image, {"type": "text", "text": "x" * 600_000}]}
+    async with running(tmp_path, image_blobs=True) as before:
+        peer = await before.attach()
+        name = await session(peer)
+        await peer.append(name, {"type": "message", "id": "p", "message": message}, assistant("ok"))
+    async with running(tmp_path) as now:
+        peer = await now.attach()
+        fork = (await peer.call("session/fork", sessionId=name))["session"]
+        stored = next(it for it in lines_of(Path(fork["path"])) if it.get("id") == "p")
+        seen, cut = stored["message"]["content"]
+        assert seen == image
+        assert len(cut["text"]) == 500_000
+        assert list(stored["sessiondBlobs"]) == ["/message/content/1/text"]
+        context = await peer.call("session/context", sessionId=fork["sessionId"])
+        assert context["messages"][0]["content"] == message["content"]

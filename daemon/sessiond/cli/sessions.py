@@ -127,8 +127,11 @@ def fork(given: Given) -> int:
         if given.flag("json"):
             print(daemon.call_text("session/fork", params))
             return 0
-        session = daemon.call("session/fork", params)["session"]
+        forked = daemon.call("session/fork", params)
+    session = forked["session"]
     print(one_line(session["sessionId"]))
+    if missing := forked.get("missingBlobs"):
+        print(f"{human.count(len(missing), 'blob')} of it could not be found: see --json", file=sys.stderr)
     if sys.stdout.isatty():
         print(f"Took {human.count(session['entryCount'], 'entry', 'entries')} along.", file=sys.stderr)
     return 0

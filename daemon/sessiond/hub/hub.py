@@ -33,6 +33,7 @@ from sessiond.hub.live import LiveSession
 from sessiond.hub.loaded import LoadedSession
 from sessiond.hub.making import Making, new_session_id
 from sessiond.hub.opened import Load, OpenSessions
+from sessiond.hub.resolving import with_images
 from sessiond.hub.room import Room
 from sessiond.hub.summarizing import Summarizers
 from sessiond.hub.terminals import Terminals
@@ -234,6 +235,8 @@ class Hub:
         """Store the lines that were taken from `source`: of the path to a row, or of all of it."""
         tree, session_id = source.tree, header.id
         forked = await source.drive(cut)
+        if not (self.takes_images or source.ephemeral):
+            forked = await with_images(forked, source.blobs)
         lines = await asyncio.to_thread(lambda: b"".join(placing.ended(forked)))
         store = self._memory if source.ephemeral else self._files
         await source.blobs.carry(forked, store.blobs)

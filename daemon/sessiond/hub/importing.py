@@ -7,7 +7,7 @@ stays where they are.
 
 import asyncio
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -20,12 +20,15 @@ from sessiond.hub.foreign_files import NotImported, Titles
 from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import Placement
+from sessiond.hub.resolving import Finding
 from sessiond.protocol import types as t
 from sessiond.session import lines
+from sessiond.session.blobs import PREFIX
 from sessiond.session.dialects import landing
 from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.dialects.weaving import Imported, Woven
 from sessiond.session.tree import Tree
+from sessiond.session.whole import Find, put_back_images
 from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull, Store
 
 _SLICE: Final = 64 * 1024
@@ -137,11 +140,14 @@ class Imports:
 
     async def _create(self, imported: Imported, session_id: str, path: str, run: _Run) -> t.ImportedSession:
         cwd = run.params.cwd or imported.cwd
+        blobs = self._blobs_of(path)
+        finding = Finding(blobs)
         landed = await asyncio.to_thread(
-            landing.new_log, imported, session_id, cwd, images=self._sessions.takes_images
+            landing.new_log, imported, session_id, cwd, images=self._sessions.takes_images, find=finding
         )
+        _tell_of_missing(imported, finding)
         await asyncio.gather(*map(self._files.blobs.put, landed.blobs.values()))
-        await self._beside(path).carry([landed.log], self._files.blobs)
+        await blobs.carry([landed.log], self._files.blobs)
         made = await self._files.create(
             session_id, cwd=cwd, timestamp=imported.timestamp, lines=b"".join(placing.ended([landed.log])),
             draft=not imported.is_answered,
@@ -170,7 +176,13 @@ class Imports:
             live.engaged += 1
             try:
                 new = landing.missing(imported, live.tree)
-                await self._beside(path).carry([it.line for it in new], self._files.blobs)
+                blobs = self._blobs_of(path)
+                finding = Finding(blobs)
+                whole_lines = await asyncio.to_thread(_with_images, new, finding)
+                _tell_of_missing(imported, finding)
+                if not live.blobs.takes_images:
+                    new = whole_lines
+                await blobs.carry([it.line for it in new], self._files.blobs)
                 await self._append(live, imported, new, run.reporting.origin)
             finally:
                 live.engaged -= 1
@@ -182,9 +194,9 @@ class Imports:
             added=len(new), **_account(imported, path),
         )  # fmt: skip
 
-    def _beside(self, path: str) -> SessionBlobs:
-        """The blobs that the program keeps whose file this is."""
-        return SessionBlobs(None, beside=self._files.blobs_beside(path))
+    def _blobs_of(self, path: str) -> SessionBlobs:
+        """Our blobs, and those that the program keeps whose file this is."""
+        return SessionBlobs(None, kept=(self._files.blobs,), beside=self._files.blobs_beside(path))
 
     async def _append(
         self, live: LiveSession, imported: Imported, new: Sequence[Woven], origin: t.Origin
@@ -241,6 +253,15 @@ def _account(imported: Imported, path: str) -> dict[str, Any]:
             for it in account.troubles[:MAX_PROBLEMS]
         ],
     }  # fmt: skip
+
+
+def _with_images(woven: Sequence[Woven], find: Find) -> list[Woven]:
+    return [replace(it, line=put_back_images(it.line, find)) for it in woven]
+
+
+def _tell_of_missing(imported: Imported, finding: Finding) -> None:
+    for digest in finding.missing:
+        imported.account.trouble(0, f"an image is not to be had, and its reference stays: {PREFIX}{digest}")
 
 
 def _draft(it: Woven, dialect: str, there: Container[str | None]) -> bytes:

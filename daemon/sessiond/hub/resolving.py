@@ -12,8 +12,10 @@ from msgspec import Raw
 
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import ContextTooLarge, EntryTooLarge
-from sessiond.session import whole
+from sessiond.hub.live import LiveSession
+from sessiond.session import steps, whole
 from sessiond.session.context import Context
+from sessiond.session.steps import Steps
 
 
 class Page(NamedTuple):
@@ -45,7 +47,20 @@ async def put_back_into_context(
     return msgspec.structs.replace(context, messages=messages), missing
 
 
-class _Finding:
+async def with_images(lines: Sequence[bytes], blobs: SessionBlobs) -> list[bytes]:
+    """Complete lines with their images in them, as far as these are to be had; cut texts stay cut."""
+    if not any(map(whole.names_blobs, lines)):
+        return list(lines)
+    return await asyncio.to_thread(lambda: [_with_images(line, blobs.find) for line in lines])
+
+
+async def missing_of(session: LiveSession) -> list[str]:
+    """The hashes of blobs that the entries of a session name and that are not to be had."""
+    named = await session.drive(_named(session))
+    return await asyncio.to_thread(lambda: [it for it in named if not session.blobs.size(it)])
+
+
+class Finding:
     """Finds blobs, and remembers which it did not find."""
 
     def __init__(self, blobs: SessionBlobs) -> None:
@@ -71,7 +86,7 @@ class _Measuring:
 
 
 def _put_back(entries: Sequence[bytes], blobs: SessionBlobs, page_bytes: int, most_bytes: int) -> Page:
-    finding = _Finding(blobs)
+    finding = Finding(blobs)
     done: list[bytes] = []
     room = page_bytes
     for entry in entries:
@@ -90,7 +105,7 @@ def _put_back(entries: Sequence[bytes], blobs: SessionBlobs, page_bytes: int, mo
 
 
 def _put_back_messages(context: Context, blobs: SessionBlobs, most_bytes: int) -> tuple[list[Raw], list[str]]:
-    measuring, finding = _Measuring(blobs), _Finding(blobs)
+    measuring, finding = _Measuring(blobs), Finding(blobs)
     messages = list(context.messages)
     measuring.bytes = sum(memoryview(message).nbytes for message in messages)
     for place, cuts in context.blobs.items():
@@ -100,3 +115,20 @@ def _put_back_messages(context: Context, blobs: SessionBlobs, most_bytes: int) -
     for place, cuts in context.blobs.items():
         messages[place] = Raw(whole.put_back_into_message(bytes(messages[place]), cuts, finding))
     return messages, list(finding.missing)
+
+
+def _with_images(line: bytes, find: whole.Find) -> bytes:
+    if not whole.names_blobs(line):
+        return line
+    return whole.put_back_images(line.rstrip(b"\n"), find) + b"\n"
+
+
+def _named(session: LiveSession) -> Steps[list[str]]:
+    tree = session.tree
+    rows = [row for row in range(tree.committed) if tree.is_entry(row)]
+    named: dict[str, None] = {}
+    for batch in steps.batches(tree, rows):
+        for entry in session.read_rows(batch):
+            named.update(dict.fromkeys(whole.wanted(entry)))
+        yield
+    return list(named)

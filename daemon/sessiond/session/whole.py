@@ -45,6 +45,23 @@ def put_back(entry: bytes, find: Find) -> bytes:
         return entry
 
 
+def put_back_images(entry: bytes, find: Find) -> bytes:
+    """The entry with the images that are found in their places, and nothing else changed: cut texts stay cut.
+
+    Lone surrogates in such an entry become U+FFFD. Anything that is no entry is answered as it is.
+    """
+    if not names_blobs(entry):
+        return entry
+    try:
+        return _with_images(entry, find)
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return _with_images(lines.well_formed(entry), find)
+    except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):
+        return entry
+
+
 def wanted(entry: bytes) -> list[str]:
     """The hashes of all that would be put back into an entry, as often as it would be."""
     found: list[str] = []
@@ -93,6 +110,18 @@ def _whole(entry: bytes, find: Find) -> bytes:
     left = {pointer: cut for pointer, cut in cuts.items() if pointer not in putting.restored}
     if left:
         changed[blobs.FIELD] = Raw(_encode(left))
+    return _encode(changed)
+
+
+def _with_images(entry: bytes, find: Find) -> bytes:
+    fields = _fields(entry)
+    changed = _Putting({}, find).members(
+        {name: value for name, value in fields.items() if name != blobs.FIELD}, ""
+    )
+    if changed is None:
+        return entry
+    if blobs.FIELD in fields:
+        changed[blobs.FIELD] = fields[blobs.FIELD]
     return _encode(changed)
 
 

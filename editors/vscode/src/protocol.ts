@@ -51,6 +51,8 @@ export interface SessionResult {
   problems: Problem[];
   /** An earlier request with this `commandId` has done it. Default `false`. */
   duplicate?: boolean;
+  /** Of a fork: what it names and nobody has. Default `[]`. */
+  missingBlobs?: string[];
 }
 
 /** What a picker shows of a session. */

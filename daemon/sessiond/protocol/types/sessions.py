@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sessiond.protocol.types.shared import (
@@ -43,6 +44,7 @@ class SessionResult(Wire, frozen=True):
     session: SessionInfo
     problems: list[Problem]
     duplicate: bool = False  # an earlier request with this `commandId` has done it
+    missing_blobs: list[str] = msgspec.field(default_factory=list)  # of a fork: what it names and nobody has
 
 
 class OpenParams(Params, frozen=True):

@@ -4,8 +4,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from sessiond.hub.hub import refuse_unless_absolute
 from sessiond.hub.live import LiveSession
+from sessiond.hub.resolving import missing_of
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Unopened
 from sessiond.server.client import Client
@@ -92,10 +95,11 @@ async def _new(make: Callable[[], Awaitable[LiveSession]]) -> tuple[LiveSession,
 
 async def _forked(client: Client, made: Awaitable[tuple[LiveSession, bool]]) -> t.SessionResult:
     live, duplicate = await made
+    missing = await missing_of(live)
     await _hold(client, live, client.terminal)
     if not duplicate:
         client.server.tell_created_soon(live, client.origin)
-    return session_result(client, live, duplicate=duplicate)
+    return msgspec.structs.replace(session_result(client, live, duplicate=duplicate), missing_blobs=missing)
 
 
 async def _hold(

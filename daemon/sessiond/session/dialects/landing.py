@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from sessiond.session import entries, large, lines
+from sessiond.session import entries, large, lines, whole
 from sessiond.session.codes import KIND, KIND_OF, ROLE_OF, USER
 from sessiond.session.dialects import fields
 from sessiond.session.dialects.weaving import IMPORT_TYPE, Imported, Woven, origin_id, session_ids
@@ -60,10 +60,14 @@ def _says_the_same(tree: Tree, read: Read, it: Woven) -> bool:
         return False
     if tree.role(row) != USER:
         return True
-    stored = _content(read([row])[0])
-    if not large.may_hold(it.line):
-        return stored == _content(it.line)
-    return any(stored == _content(large.take_out(it.line, images=images).draft) for images in (False, True))
+    stored, line = read([row])[0], it.line
+    as_stored, as_read = [stored], [line]
+    if large.may_hold(line):
+        as_read += [large.take_out(line, images=images).draft for images in (False, True)]
+    if whole.names_blobs(line):  # and here the image may stand in the line: its hash is that of the reference
+        as_stored.append(large.take_out(stored).draft)
+    said = [_content(it) for it in as_stored]
+    return any(_content(it) in said for it in as_read)
 
 
 def _content(entry: bytes) -> object:
@@ -73,8 +77,17 @@ def _content(entry: bytes) -> object:
         return None
 
 
-def new_log(imported: Imported, session_id: str, cwd: str, *, images: bool = False) -> Landed:
-    """The whole log of a new session: header, entries and, where the last line is not the leaf, a leaf line."""
+def _nothing(_digest: str) -> None:
+    """There are no blobs."""
+
+
+def new_log(
+    imported: Imported, session_id: str, cwd: str, *, images: bool = False, find: whole.Find = _nothing
+) -> Landed:
+    """The whole log of a new session: header, entries and, where the last line is not the leaf, a leaf line.
+
+    `images`: images are stored as blobs; else those that `find` has are put into the lines that name them.
+    """
     header = entries.Header(
         version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=lines.sound(cwd),
         title=lines.sound(imported.title), parent_session=lines.sound(parent_session(imported)),
@@ -83,7 +96,8 @@ def new_log(imported: Imported, session_id: str, cwd: str, *, images: bool = Fal
     blobs: dict[str, bytes] = {}
     written = [with_room(msgspec.json.encode(header))]
     for it in imported.woven:
-        line = it.line
+        whole_line = whole.put_back_images(it.line, find)
+        line = it.line if images else whole_line
         if large.may_hold(line, images=images):
             line, found = large.take_out(line, images=images)
             blobs |= found

@@ -33,6 +33,7 @@
 ---@field session sessiond.SessionInfo
 ---@field problems sessiond.Problem[]
 ---@field duplicate? boolean An earlier request with this `commandId` has done it. Default `false`.
+---@field missingBlobs? string[] Of a fork: what it names and nobody has. Default `[]`.
 
 ---What a picker shows of a session.
 ---@class (exact) sessiond.SessionInfo
