@@ -25,6 +25,8 @@ LARGE: Final = 1024 * 1024
 """Bytes of lines above which each watcher has them at its own pace, as a replay: copies cost memory."""
 PLACE_SECONDS: Final = 10.0
 """How long a watcher may take to read a single large line while others wait for room."""
+_NOTHING: Final = b'"no entry"'
+"""What stands in the place of entries in a note that is encoded without them; in a text its quotes would be escaped."""
 REPLAY_LIMIT: Final = 64 * 1024 * 1024
 """A larger gap is answered with a snapshot: reading the tree anew is cheaper than all of its lines."""
 
@@ -43,6 +45,9 @@ class Watcher(Protocol):
 
     def send(self, body: bytes) -> None:
         """Queue an encoded message."""
+
+    def send_parts(self, parts: list[bytes]) -> None:
+        """Queue an encoded message that is in parts, without joining them."""
 
     async def drained(self) -> None:
         """Wait until little is queued, or the client is gone."""
@@ -176,6 +181,13 @@ class Watchers:
             ),
         )  # fmt: skip
 
+    def _note_in_parts(self, entries: Sequence[bytes], seqs: Sequence[int]) -> list[bytes]:
+        """The note of a replay, its entries uncopied: each copy of what is large holds the loop."""
+        note = self._note([_NOTHING], seqs, None, replay=True)
+        head, _, tail = note.partition(b"[%b]" % _NOTHING)
+        parts = [part for entry in entries for part in (b",", entry)]
+        return [head, b"[", *parts[1:], b"]", tail]
+
     def _catch_up(self, subscription: _Subscription) -> None:
         subscription.pump = asyncio.get_running_loop().create_task(self._replay(subscription))
 
@@ -199,10 +211,9 @@ class Watchers:
     async def _send_large(self, subscription: _Subscription, seqs: Sequence[int], size: int) -> None:
         """Send a page with a large line. Who does not read it soon makes room for the next, all the same."""
         async with subscription.watcher.place(size):  # hundreds may wait for the same large line
-            entries = self.read_rows(seqs)
-            await asyncio.sleep(0)  # each copy of it takes as long as a turn of the loop may take
-            self._send_page(subscription, entries, seqs)
-            del entries
+            if subscription.watcher.wants(m.APPENDED.name):
+                subscription.watcher.send_parts(self._note_in_parts(self.read_rows(seqs), seqs))
+            subscription.next_row = seqs[-1] + 1
             with suppress(TimeoutError):
                 async with asyncio.timeout(PLACE_SECONDS):
                     await subscription.watcher.drained()

@@ -230,6 +230,11 @@ class Connection(asyncio.Protocol):
         if not self.closing:
             self._send(self._framed(body))
 
+    def send_parts(self, parts: list[bytes]) -> None:
+        """Sends a message that is already encoded, in parts that are not joined."""
+        if not self.closing:
+            self._send(encode_frame_of_parts(parts, self.mode))
+
     def _framed(self, body: bytes) -> list[bytes]:
         """The bytes that carry a body; one that is large is not copied."""
         if len(body) > _WRITTEN_AT_ONCE:

@@ -327,6 +327,10 @@ class Client(Handler):
         self.connection.send_body(body)
         self.server.outboxes.sent(len(body))
 
+    def send_parts(self, parts: list[bytes]) -> None:
+        self.connection.send_parts(parts)
+        self.server.outboxes.sent(sum(map(len, parts)))
+
     def hold(self) -> None:
         """Read no more of this client until something that it has asked for is done."""
         self._intake.hold_until_an_answer()

@@ -129,8 +129,8 @@ async def _live(
     server = await build(where, chosen)
     # What is loaded now stays for good; and appends make many small objects that reference counting frees.
     gc.freeze()
-    # A collection of the second generation looks at 20,000 objects at most: 5 ms, in which nobody is answered.
-    gc.set_threshold(10_000, 1, 500)
+    # A collection of the second generation looks at 10,000 objects at most: 5 ms, in which nobody is answered.
+    gc.set_threshold(5_000, 1, 1_000)
     # Lists are read on a thread: the loop shall not have to wait 5 ms for its turn.
     sys.setswitchinterval(0.001)
     if first_client is not None:

@@ -14,7 +14,7 @@ from sessiond.session.agent_message import read_message
 from sessiond.session.context import Context, build_context
 from sessiond.session.files import FileOperations, Files
 from sessiond.session.rendering import render
-from sessiond.session.steps import ROWS_A_STEP, Read, Steps
+from sessiond.session.steps import ROWS_A_STEP, Read, Steps, let_go
 from sessiond.session.stretch import Stretch, first_kept, stretch_of
 from sessiond.session.tree import NONE, Tree
 
@@ -100,13 +100,15 @@ def prepare(
     in_force = system.in_force((yield from _system_messages(stretch, said_first)))
     yield
     kept = sum(piece.tokens for piece in stretch.pieces[cut.at :] if piece.voice != "system")
+    tokens_after = kept + (0 if in_force is None else tokens.estimate(in_force))
     first = first_kept(tree, stretch, cut.at)
     yield
     left_ids = yield from _ids(tree, stretch, left)
     turn_ids = yield from _ids(tree, stretch, turn)
+    yield from let_go(stretch.pieces, stretch.said, context.messages)
     return Preparation(
         context.leaf_id, needed, counted.tokens,
-        tokens_after=kept + (0 if in_force is None else tokens.estimate(in_force)),
+        tokens_after=tokens_after,
         first_kept_entry_id=first,
         entries_to_summarize=left_ids,
         turn_prefix=turn_ids,

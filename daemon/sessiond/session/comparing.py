@@ -8,7 +8,7 @@ from sessiond.session.agent_message import read_message
 from sessiond.session.branching import above_leaf_lines, left_behind, said_by
 from sessiond.session.files import FileOperations
 from sessiond.session.statistics import Tally
-from sessiond.session.steps import Read, Steps
+from sessiond.session.steps import Read, Steps, let_go
 from sessiond.session.touching import touched
 from sessiond.session.tree import LEAF, NONE, Tree
 
@@ -54,7 +54,9 @@ def _side(tree: Tree, rows: list[int], read: Read) -> Steps[Side]:
         yield
     tally = Tally()
     yield from statistics.tally_rows(tally, tree, shown, read)
-    return Side(shown, sum(one.tokens for one in said), tally, _together(named))
+    counted = sum(one.tokens for one in said)
+    yield from let_go(said)
+    return Side(shown, counted, tally, _together(named))
 
 
 def _together(named: list[FileOperations]) -> FileOperations:

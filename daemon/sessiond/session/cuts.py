@@ -66,6 +66,7 @@ def find_cut(pieces: Sequence[Piece], keep_tokens: int) -> Steps[Cut | None]:
         return None
     yield
     allowed = yield from places(pieces)
+    yield
     may_begin = [at for at in allowed if pieces[at].voice in ("asks", "answers")]
     at = next((at for at in may_begin if at >= full), may_begin[-1] if may_begin else first_said)
     yield
@@ -93,8 +94,10 @@ def places(pieces: Sequence[Piece]) -> Steps[list[int]]:
     """
     crossed = [0] * (len(pieces) + 2)
     bonds = yield from _bonds(pieces, [piece.calls for piece in pieces])
+    yield
     if any(piece.calls != piece.said_calls for piece in pieces):
         bonds += yield from _bonds(pieces, [piece.said_calls for piece in pieces])
+    yield
     bonds += [(piece.bound_to, at) for at, piece in enumerate(pieces) if piece.bound_to is not None]
     for first, last in bonds:
         crossed[first + 1] += 1

@@ -5,7 +5,7 @@ lets other work go on between two steps; `run` drives it at once.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from sessiond.session.tree import NONE, Tree
 
@@ -32,6 +32,14 @@ def run(steps: Steps[T]) -> T:
         except StopIteration as end:
             answer: T = end.value
             return answer
+
+
+def let_go(*lists: list[Any]) -> Steps[None]:
+    """Empty lists that nobody needs any more: to free a hundred thousand objects at once takes tens of milliseconds."""
+    for each in lists:
+        while each:
+            del each[-ROWS_A_STEP:]
+            yield
 
 
 def path(tree: Tree, row: int, *, below: int = NONE) -> Steps[list[int]]:

@@ -41,8 +41,8 @@ class Stretch:
 
     path: Sequence[int]
     rows: Sequence[int]
-    said: Sequence[Raw | None]
-    pieces: Sequence[Piece]
+    said: list[Raw | None]
+    pieces: list[Piece]
     compaction: int
     kept: int
 
@@ -50,12 +50,15 @@ class Stretch:
 def stretch_of(tree: Tree, leaf_row: int, context: Context, read: Read) -> Steps[Stretch]:
     """The stretch of a context that was built for this row."""
     if leaf_row == NONE:
-        return Stretch((), (), (), (), NONE, 0)
+        return Stretch((), (), [], [], NONE, 0)
     path = yield from steps.path(tree, leaf_row)
     selection = yield from select(tree, path, read)
     rows = [*selection.kept, *selection.rest]
-    spoken = dict(zip(context.entry_ids, context.messages, strict=True))
-    yield
+    spoken: dict[str, Raw] = {}
+    for start in range(0, len(context.messages), steps.ROWS_A_STEP):
+        some = slice(start, start + steps.ROWS_A_STEP)
+        spoken.update(zip(context.entry_ids[some], context.messages[some], strict=True))
+        yield
     said: list[Raw | None] = []
     pieces: list[Piece] = []
     for batch in steps.batches(tree, rows):

@@ -13,7 +13,7 @@ from sessiond.session.formats.conversation import Reasons, Result, Text, Turn
 from sessiond.session.formats.families import keeps_thinking
 from sessiond.session.formats.legal import legal
 from sessiond.session.formats.written import Written
-from sessiond.session.steps import Steps
+from sessiond.session.steps import Steps, let_go
 
 Provider: TypeAlias = Literal["openai", "anthropic", "google"]
 
@@ -46,15 +46,20 @@ def write(format: Provider, messages: Sequence[Raw], beside: Beside) -> Steps[Wr
     reasons: Reasons = {}
     heard = yield from _heard(messages, reasons)
     turns = [each for each in heard if isinstance(each, Turn)]
+    yield
     systems = [turn.source for turn in turns if turn.role == "system"]
+    yield
     prompt = _system_prompt([messages[source] for source in systems])
     if prompt is None and beside.system_prompt is not None:
         prompt = beside.system_prompt
         heard.insert(0, Turn("system", BESIDE, [Text(prompt)], plain=True))
     unchanged_from = max([beside.unchanged_from, *systems])  # the system prompt stands before everything
     keeps = keeps_thinking(format, turns, beside.provider, unchanged_from)
+    yield
     ordered = yield from legal(heard, reasons, keeps)
+    yield from let_go(heard, turns)
     written = yield from _WRITERS[format](ordered, prompt, reasons)
+    yield from let_go(ordered)
     return written
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.session.formats.conversation import Reasons, Text, Turn
-from sessiond.session.steps import Steps
+from sessiond.session.steps import Steps, let_go
 
 OPENING: Final = "(The conversation began earlier; what was said first is not shown.)"
 """What the user says first where a provider wants that, and the conversation begins with the assistant."""
@@ -76,9 +76,9 @@ def joined(
 
 
 def add_all(
-    written: Written, messages: Sequence[Joined], message_of: Callable[[Joined], dict[str, Any]]
+    written: Written, messages: list[Joined], message_of: Callable[[Joined], dict[str, Any]]
 ) -> Steps[None]:
-    """Encode messages and add them, the opening one as said by nobody."""
+    """Encode messages and add them, the opening one as said by nobody. The list is empty then."""
     size = 0
     for number, message in enumerate(messages):
         size += written.add(message_of(message), message.sources)
@@ -88,6 +88,7 @@ def add_all(
         if number % _TURNS_A_STEP == 0 or size > _BYTES_A_STEP:
             size = 0
             yield
+    yield from let_go(messages)
 
 
 def without_system(written: Written, turns: Sequence[Turn]) -> list[Turn]:
