@@ -1,8 +1,8 @@
 """Importing session files of other programs: whole new sessions, and what a grown file adds to its session.
 
-Files are read in a thread, one after the other. A new session is one file that appears whole or not at all; what
-a session gains goes through its queue like any append. Where people have gone on in the session here, its leaf
-stays where they are.
+Files are read one after the other, beside the loop (`import_reading`). A new session is one file that appears whole or
+not at all; what a session gains goes through its queue like any append. Where people have gone on in the session
+here, its leaf stays where they are.
 """
 
 import asyncio
@@ -12,11 +12,13 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from sessiond.hub import catalogue, drafts, foreign_files, placing
+from sessiond.hub import drafts, foreign_files, import_reading
 from sessiond.hub.blobs import SessionBlobs
+from sessiond.hub.child_process import ChildFailed
 from sessiond.hub.errors import HubError, InvalidRequest
 from sessiond.hub.exchange import Reporting
 from sessiond.hub.foreign_files import NotImported, Titles
+from sessiond.hub.import_reading import NewSession, Target, new_session
 from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.live import LiveSession, Outcome
 from sessiond.hub.placing import Placement
@@ -31,11 +33,11 @@ from sessiond.session.tree import Tree
 from sessiond.session.whole import Find, put_back_images
 from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull, Store
 
-_SLICE: Final = 64 * 1024
-"""Bytes that are read at once: what decodes more of them in a thread holds up everybody else."""
 ENTRIES_AT_ONCE: Final = 500
 MAX_SKIPPED: Final = 1_000
 MAX_PROBLEMS: Final = 20
+_OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFailed, ChildFailed)
+"""Failures after which the next file is taken all the same."""
 _ADVANCING: Final = Placement(as_found=True)
 _STAYING: Final = Placement(as_found=True, advance=False)
 
@@ -96,7 +98,7 @@ class Imports:
                 sessions.append(await self._take(it.path, run))
             except StorageFull:
                 raise  # there is no room for any other either
-            except (NotImported, HubError, LogExists, LogReplaced, StorageFailed, OSError) as refusal:
+            except (*_OF_ONE_FILE, OSError) as refusal:
                 count += 1
                 if len(skipped) < MAX_SKIPPED:
                     reason = lines.sound(_reason(refusal))
@@ -106,12 +108,25 @@ class Imports:
     async def _take(self, path: str, run: _Run) -> t.ImportedSession:
         if path in run.ours and not await asyncio.to_thread(self._is_foreign, path):
             raise NotImported("it is a session of sessiond already")
-        imported = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles)
+        target = Target(run.params.cwd, self._sessions.takes_images)
+        found = await import_reading.read(path, run.params.format, run.titles, frozenset(run.refs), target)
+        if isinstance(found, NewSession):
+            if self._sessions.cached(found.session_id) is None:
+                return await self._create(found, path, run)
+            # It was created meanwhile.
+            found = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles)
+        return await self._take_in(found, target, path, run)
+
+    async def _take_in(self, imported: Imported, target: Target, path: str, run: _Run) -> t.ImportedSession:
+        """Make a new session of what was read, or add what the session does not have yet that was made of it before."""
         names = landing.candidates(imported, path)
         for session_id in names:
             there = await self._there(session_id, run)
             if there is None:
-                return await self._create(imported, session_id, path, run)
+                finding = Finding(self._blobs_of(path))
+                new = await asyncio.to_thread(new_session, imported, session_id, target, finding)
+                _tell_of_missing(imported, finding)
+                return await self._create(new, path, run)
             if await asyncio.to_thread(landing.is_of, there.tree, there.read, imported):
                 return await self._grow(imported, session_id, there.tree, path, run)
         raise NotImported(f"other sessions have its ids: {', '.join(names)}")
@@ -138,31 +153,22 @@ class Imports:
         scanned.tree.finish()
         return scanned
 
-    async def _create(self, imported: Imported, session_id: str, path: str, run: _Run) -> t.ImportedSession:
-        cwd = run.params.cwd or imported.cwd
-        blobs = self._blobs_of(path)
-        finding = Finding(blobs)
-        landed = await asyncio.to_thread(
-            landing.new_log, imported, session_id, cwd, images=self._sessions.takes_images, find=finding
-        )
-        _tell_of_missing(imported, finding)
-        await asyncio.gather(*map(self._files.blobs.put, landed.blobs.values()))
-        await blobs.carry([landed.log], self._files.blobs)
+    async def _create(self, new: NewSession, path: str, run: _Run) -> t.ImportedSession:
+        await asyncio.gather(*map(self._files.blobs.put, new.blobs.values()))
+        await self._blobs_of(path).carry([new.lines], self._files.blobs)
         made = await self._files.create(
-            session_id, cwd=cwd, timestamp=imported.timestamp, lines=b"".join(placing.ended([landed.log])),
-            draft=not imported.is_answered,
+            new.session_id, cwd=new.cwd, timestamp=new.imported.timestamp, lines=new.lines,
+            draft=not new.is_answered,
         )  # fmt: skip
-        try:
-            info = await asyncio.to_thread(_info, landed.log, made.path, draft=made.draft)
-        finally:
-            await made.close()
-        run.refs[session_id] = made.ref
+        await made.close()
+        info = msgspec.structs.replace(new.info, path=made.path, draft=made.draft and new.info.draft)
+        run.refs[new.session_id] = made.ref
         run.reporting.created(info)
-        if not cwd:
-            imported.account.trouble(0, "it names no folder; import it with `cwd`")
+        if not new.cwd:
+            new.imported.account.trouble(0, "it names no folder; import it with `cwd`")
         return t.ImportedSession(
-            status="created", session_id=session_id, title=info.title, draft=info.draft, added=len(imported.woven),
-            **_account(imported, path),
+            status="created", session_id=new.session_id, title=info.title, draft=info.draft, added=new.added,
+            **_account(new.imported, path),
         )  # fmt: skip
 
     async def _grow(
@@ -288,17 +294,6 @@ async def _appended(
     outcome = await ended
     if isinstance(outcome, Exception):
         raise outcome
-
-
-def _info(data: bytes, path: str | None, *, draft: bool) -> t.SessionInfo:
-    tree = Tree()
-    for start in range(0, len(data), _SLICE):
-        tree.read(data[start : start + _SLICE])
-    tree.finish()
-    return catalogue.session_info(
-        tree, lambda rows: [tree.entry(row, data[slice(*tree.span(row))]) for row in rows],
-        path=path, draft=draft, size=len(data),
-    )  # fmt: skip
 
 
 def _reason(refusal: Exception) -> str:

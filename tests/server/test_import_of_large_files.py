@@ -1,0 +1,116 @@
+"""A large file is read in a process of its own, and nothing else about its import is different."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessiond.hub import import_reading
+from sessiond.hub.child_process import run_in_child_process
+from support.daemons import Peer, running
+from support.dialect_files import FILES
+from support.dialects import jsonl
+from support.shared import lines_of
+
+OLD = 1_700_000_000
+
+
+@pytest.fixture
+def every_file_is_large(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """From now on; the paths of files that a process was started for."""
+    read: list[str] = []
+
+    async def noted(function: Any, path: str, *arguments: Any) -> Any:
+        read.append(path)
+        return await run_in_child_process(function, path, *arguments)
+
+    monkeypatch.setattr(import_reading, "LARGE_FILE", 0)
+    monkeypatch.setattr(import_reading, "run_in_child_process", noted)
+    return read
+
+
+def write(path: Path, lines: Any) -> Path:
+    path.write_bytes(jsonl(*lines))
+    os.utime(path, (OLD, OLD))
+    return path
+
+
+async def imported(peer: Peer, path: Path, **params: Any) -> dict[str, Any]:
+    return dict(await peer.call("session/import", path=str(path), **params))
+
+
+async def outcome(home: Path, source: Path) -> tuple[dict[str, Any], list[Any]]:
+    """What an import into an empty home answers, and the lines that it stores."""
+    async with running(home) as daemon:
+        peer = await daemon.attach()
+        result = await imported(peer, source)
+        info = (await peer.call("session/info", sessionId=result["sessions"][0]["sessionId"]))["session"]
+        return result, lines_of(Path(info["path"]))
+
+
+@pytest.mark.parametrize("dialect", FILES)
+async def test_it_becomes_the_same_session(
+    dialect: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    source = write(tmp_path / "session.jsonl", FILES[dialect])
+    here = await outcome(tmp_path / "here", source)
+    read = request.getfixturevalue("every_file_is_large")
+    assert await outcome(tmp_path / "apart", source) == here
+    assert read == [str(source)]
+
+
+async def test_it_grows_with_its_file(tmp_path: Path, every_file_is_large: list[str]) -> None:
+    lines = FILES["go"]
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        statuses = []
+        for count in (4, 4, len(lines)):
+            source = write(tmp_path / "session.jsonl", lines[:count])
+            [session] = (await imported(peer, source))["sessions"]
+            statuses.append((session["status"], session["added"] > 0))
+    assert statuses == [("created", True), ("unchanged", False), ("grown", True)]
+
+
+async def test_what_is_no_session_is_left_out_for_the_same_reason(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    source = tmp_path / "notes.jsonl"
+    source.write_bytes(b"no session\n")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        here = await imported(peer, source)
+        read = request.getfixturevalue("every_file_is_large")
+        assert await imported(peer, source) == here
+    assert read == [it["path"] for it in here["skipped"]] == [str(source)]
+
+
+async def test_a_process_that_dies_costs_its_file_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "all"
+    folder.mkdir()
+    write(folder / "first.jsonl", FILES["go"])
+    write(folder / "second.jsonl", FILES["claude-code"])
+
+    async def dying(function: Any, path: str, *arguments: Any) -> Any:
+        if path.endswith("first.jsonl"):
+            return await run_in_child_process(os._exit, 9)
+        return await run_in_child_process(function, path, *arguments)
+
+    monkeypatch.setattr(import_reading, "LARGE_FILE", 0)
+    monkeypatch.setattr(import_reading, "run_in_child_process", dying)
+    async with running(tmp_path / "home") as daemon:
+        result = await imported(await daemon.attach(), folder)
+    assert [it["path"] for it in result["skipped"]] == [str(folder / "first.jsonl")]
+    assert [it["path"] for it in result["sessions"]] == [str(folder / "second.jsonl")]
+
+
+async def test_it_is_read_all_the_same_where_the_system_allows_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write(tmp_path / "session.jsonl", FILES["go"])
+    here = await outcome(tmp_path / "here", source)
+    monkeypatch.setattr(import_reading, "LARGE_FILE", 0)
+    monkeypatch.setattr("sessiond.hub.child_process._COMMAND", ("/nowhere/python",))
+    assert await outcome(tmp_path / "without", source) == here
