@@ -21,9 +21,24 @@ def test_a_result_in_steps_is_the_same_as_at_once(count: int, cursor: str | None
     assert b"".join(parts) == msgspec.json.encode(result)
 
 
-def test_only_a_result_with_a_long_list_is_large() -> None:
+@given(st.text(), st.sampled_from((1, encoding.LONG_TEXT)))
+def test_a_long_text_in_a_step_of_its_own_is_the_same_as_at_once(text: str, times: int) -> None:
+    result = entries(encoding.MANY_PARTS, text * times)
+    parts = run(encoding.encode_in_steps(result))
+    assert b"".join(parts) == msgspec.json.encode(result)
+
+
+def test_a_long_text_with_lone_surrogates_is_sent_without_them() -> None:
+    text = "x\ud800" * encoding.LONG_TEXT
+    parts = run(encoding.encode_in_steps(entries(1, text)))
+    assert msgspec.json.decode(b"".join(parts))["nextCursor"] == text.replace("\ud800", "\ufffd")
+
+
+def test_only_a_result_with_a_long_list_or_text_is_large() -> None:
     assert not encoding.is_large(entries(encoding.MANY_PARTS - 1))
     assert encoding.is_large(entries(encoding.MANY_PARTS))
+    assert not encoding.is_large(entries(1, "x" * (encoding.LONG_TEXT - 1)))
+    assert encoding.is_large(entries(1, "x" * encoding.LONG_TEXT))
 
 
 def test_no_step_encodes_more_than_a_few_parts() -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from sessiond.session.files import FileOperations
 from sessiond.session.rendering import SEPARATOR
-from sessiond.session.steps import Steps
+from sessiond.session.steps import Steps, let_go
 
 _ROLE: Final = """\
 You write summaries for a coding assistant. Somebody else will go on with the work shown below and will see your \
@@ -112,14 +112,18 @@ def _prompt(material: Material, first: str, instructions: str | None) -> Steps[s
     text = [_ROLE]
     for name, parts in fenced.items():
         text.append(f"\n\n<{tags[name]}>\n")
-        for part in parts:
+        for at, part in enumerate(parts):
             text += (part, SEPARATOR)
+            if at % _PARTS_A_STEP == 0:
+                yield
         text[-1] = f"\n</{tags[name]}>"
     text += (f"\n\n{task.format(**tags)}" for task in tasks)
     if instructions:
         text.append(f"\n\n{_ATTENTION} {instructions}")
     yield
-    return "".join(text)
+    prompt = "".join(text)
+    yield from let_go(text)
+    return prompt
 
 
 def _listed(files: FileOperations) -> Iterator[str]:
