@@ -24,6 +24,12 @@ def without_null(field: JsonSchema) -> list[JsonSchema]:
     return [option for option in options if option.get("type") != "null"]
 
 
+def repeatable(schema: JsonSchema) -> list[str]:
+    """The methods whose params take a `commandId`."""
+    params = {name: method["params"]["$ref"].rpartition("/")[2] for name, method in schema["methods"].items()}
+    return [name for name, it in params.items() if "commandId" in schema["$defs"][it]["properties"]]
+
+
 def constant(name: str) -> str:
     """The identifier of a message in code: `session/leafMoved` is `sessionLeafMoved`, `$/progress` `progress`."""
     noun, *rest = name.removeprefix("$/").split("/")

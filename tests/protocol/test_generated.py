@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from sessiond.client import commands
+
 ROOT = Path(__file__).resolve().parents[2]
 GENERATOR = runpy.run_path(str(ROOT / "scripts" / "gen_protocol.py"))
 
@@ -42,3 +44,11 @@ def test_typescript_keeps_null_apart_from_absent() -> None:
     assert "  targetId: string | null;\n" in text
     assert "  expectedLeaf?: string | null;\n" in text
     assert "  details?: unknown;\n" in text
+
+
+def test_typescript_and_lua_list_the_requests_that_take_a_command_id() -> None:
+    document = GENERATOR["schema"]()
+    listed = GENERATOR["typescript"]._repeatable(document), GENERATOR["lua"]._repeatable(document)
+    for text in listed:
+        rows = [line for line in text.splitlines() if line.startswith("  ")]
+        assert {row.split('"')[1] for row in rows} == commands.METHODS

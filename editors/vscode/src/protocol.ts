@@ -2905,6 +2905,28 @@ export const methods = {
   serverAuthenticate: "server/authenticate",
 } as const satisfies Record<string, keyof Requests>;
 
+/** Requests that take a `commandId`: sent again with the same one, they take effect once. */
+export const repeatable = [
+  "session/create",
+  "session/continue",
+  "session/compact",
+  "session/configure",
+  "session/branch",
+  "session/fork",
+  "session/label",
+  "session/rename",
+  "session/tag",
+  "session/updateState",
+  "session/beginTask",
+  "session/move",
+  "session/delete",
+  "session/restore",
+  "session/cleanup",
+  "session/purge",
+  "history/add",
+  "blob/collect",
+] as const satisfies readonly (keyof Requests)[];
+
 export const clientMethods = {
   clientSummarize: "client/summarize",
 } as const satisfies Record<string, keyof ClientRequests>;

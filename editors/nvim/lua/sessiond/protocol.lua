@@ -1811,6 +1811,29 @@ M.methods = {
   serverAuthenticate = "server/authenticate", -- sessiond.AuthenticateParams -> sessiond.AuthenticateResult
 }
 
+---Requests that take a `commandId`: sent again with the same one, they take effect once.
+---@type table<string, true>
+M.repeatable = {
+  ["session/create"] = true,
+  ["session/continue"] = true,
+  ["session/compact"] = true,
+  ["session/configure"] = true,
+  ["session/branch"] = true,
+  ["session/fork"] = true,
+  ["session/label"] = true,
+  ["session/rename"] = true,
+  ["session/tag"] = true,
+  ["session/updateState"] = true,
+  ["session/beginTask"] = true,
+  ["session/move"] = true,
+  ["session/delete"] = true,
+  ["session/restore"] = true,
+  ["session/cleanup"] = true,
+  ["session/purge"] = true,
+  ["history/add"] = true,
+  ["blob/collect"] = true,
+}
+
 M.client_methods = {
   clientSummarize = "client/summarize", -- sessiond.SummarizeParams -> sessiond.SummarizeResult
 }

@@ -22,6 +22,7 @@ import { DaemonError, daemonError } from "./errors.ts";
 import { type Attachment, AttachLoop } from "./loop.ts";
 import { greeting, terminal } from "./options.ts";
 import { type Places, places } from "./places.ts";
+import { ask, named } from "./repeat.ts";
 import { registerServerCommands, serverCommandMiddleware } from "./serverCommands.ts";
 import { environmentOfDaemon, start } from "./start.ts";
 
@@ -144,13 +145,26 @@ export class AttachedDaemon implements Daemon {
   }
 
   async #send<R>(method: string, params: object, token?: vscode.CancellationToken): Promise<R> {
-    const attached = this.#loop.attachment as Attached | undefined;
-    if (attached === undefined) {
-      throw new DaemonError("notAttached", `sessiond is not attached (${this.state.kind}).`);
-    }
     if (token?.isCancellationRequested) {
       throw new DaemonError("cancelled", "It was given up before it was asked.");
     }
+    const givenUp = new AbortController();
+    const listening = token?.onCancellationRequested(() => givenUp.abort());
+    const send = (attachment: Attachment, it: object) =>
+      this.#sendOver<R>(attachment as Attached, method, it, token);
+    try {
+      return await ask(this.#loop, named(method, params), send, givenUp.signal);
+    } finally {
+      listening?.dispose();
+    }
+  }
+
+  async #sendOver<R>(
+    attached: Attached,
+    method: string,
+    params: object,
+    token: vscode.CancellationToken | undefined,
+  ): Promise<R> {
     const progress = this.#progressOf(attached.client, params);
     let fail: (error: DaemonError) => void = () => undefined;
     const lost = new Promise<never>((_, reject) => {

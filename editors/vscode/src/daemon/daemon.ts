@@ -44,7 +44,10 @@ export interface Daemon extends vscode.Disposable {
   readonly onDidChangeState: vscode.Event<DaemonState>;
   /** `origin.clientId` of what this window changed. */
   readonly clientId: string;
-  /** Ask the daemon. Rejects with a `DaemonError`, at once when it is not attached. */
+  /**
+   * Ask the daemon. A request that writes is sent again when the connection ends before the answer, and takes effect
+   * once. Rejects with a `DaemonError`, at once when it is not attached.
+   */
   request<M extends MethodName>(
     method: M,
     params: ParamsOf<M>,

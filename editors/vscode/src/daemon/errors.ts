@@ -3,7 +3,8 @@ import { type ErrorKind, errorCodes } from "../protocol.ts";
 
 /**
  * What the daemon answers, and what can go wrong before it does: `notAttached`, nothing was sent;
- * `disconnected`, the connection ended before the answer, so what was asked may have been done or not.
+ * `disconnected`, the connection ended before the answer, so what was asked may have been done or not. A request that
+ * writes has been sent again by then, if the daemon came back in time.
  */
 export type DaemonErrorKind = ErrorKind | "notAttached" | "disconnected";
 

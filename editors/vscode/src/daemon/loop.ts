@@ -45,6 +45,9 @@ export interface Surroundings {
 /** Milliseconds between looks at a daemon that does not go with us: it is there, and will be for a while. */
 const RARELY = 15_000;
 
+/** States that do not end by themselves. */
+const HOPELESS: readonly DaemonState["kind"][] = ["missing", "mismatch", "stopped"];
+
 const DIES = "The daemon ended again and again. Its log may say why.";
 
 export class AttachLoop {
@@ -68,6 +71,8 @@ export class AttachLoop {
   /** Told the state after the next attempt. */
   #waiting: ((state: DaemonState) => void)[] = [];
   #wake: () => void = () => undefined;
+  /** Look again, since something has changed: for those who wait for the next connection. */
+  readonly #watching = new Set<() => void>();
 
   constructor(world: Surroundings) {
     this.#world = world;
@@ -80,6 +85,26 @@ export class AttachLoop {
   /** The greeted connection of this moment. */
   get attachment(): Attachment | undefined {
     return this.#attachment;
+  }
+
+  /**
+   * The connection that is made after one that was lost. Undefined when `signal` gives up, and when none will be made
+   * by itself: the daemon was stopped here or cannot be found, or this is closed. A daemon is not started for it.
+   */
+  next(lost: Attachment, signal: AbortSignal): Promise<Attachment | undefined> {
+    return new Promise((resolve) => {
+      const look = () => {
+        const found = this.#attachment === lost ? undefined : this.#attachment;
+        if (found !== undefined || this.#closed || signal.aborted || HOPELESS.includes(this.#state.kind)) {
+          this.#watching.delete(look);
+          signal.removeEventListener("abort", look);
+          resolve(found);
+        }
+      };
+      this.#watching.add(look);
+      signal.addEventListener("abort", look);
+      look();
+    });
   }
 
   /** Look for the daemon from now on. */
@@ -129,6 +154,7 @@ export class AttachLoop {
   /** End for good. */
   close(): Promise<void> {
     this.#closed = true;
+    this.#tellWatching();
     return this.#takeTurn(async () => {
       await this.#endLife();
       this.#answer(this.#waiting.splice(0));
@@ -306,7 +332,14 @@ export class AttachLoop {
     const same = JSON.stringify(state) === JSON.stringify(this.#state);
     if (!same && !this.#closed) {
       this.#state = state;
+      this.#tellWatching();
       this.#world.changed(state);
+    }
+  }
+
+  #tellWatching(): void {
+    for (const look of [...this.#watching]) {
+      look();
     }
   }
 }

@@ -42,6 +42,20 @@ export function states(desk: Desk): Cases {
         daemon.state.kind === "attached" && daemon.state.epoch !== before.epoch ? true : undefined,
       );
     },
+    "a change is made once when the daemon is killed before it answers": async () => {
+      const { pid } = await becomes("attached");
+      assert.ok(pid);
+      const { daemon } = extension().exports;
+      const all = async () => (await daemon.request("session/list", { all: true })).sessions;
+      const before = (await all()).length;
+      process.kill(pid, "SIGSTOP");
+      const forked = daemon.request("session/fork", { sessionId: desk.sessionId });
+      process.kill(pid, "SIGKILL");
+      const { sessionId } = (await forked).session;
+      const after = await all();
+      assert.equal(after.length, before + 1);
+      assert.equal(after.filter((it) => it.sessionId === sessionId).length, 1);
+    },
     "requests that nobody can answer are refused at once, by kind": async () => {
       await set("socket", path.join(os.tmpdir(), "sessiond-nowhere.sock"));
       await becomes("offline");

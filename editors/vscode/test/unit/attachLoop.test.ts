@@ -2,49 +2,13 @@ import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as net from "node:net";
 import * as path from "node:path";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 import type { Found } from "../../src/daemon/command.ts";
-import type { DaemonState } from "../../src/daemon/daemon.ts";
 import { sockets } from "../../src/daemon/endpoint.ts";
 import { DaemonError } from "../../src/daemon/errors.ts";
-import { AttachLoop, type Surroundings } from "../../src/daemon/loop.ts";
-import { environmentOfDaemon, start } from "../../src/daemon/start.ts";
-import { aHome, greet, type Home, SESSIOND } from "./support/daemons.ts";
+import { aHome, greet } from "./support/daemons.ts";
+import { aLoop, FOUND } from "./support/loops.ts";
 import { until } from "./support/patience.ts";
-
-interface Watched {
-  loop: AttachLoop;
-  states: DaemonState[];
-  kinds(): string[];
-  starts: number;
-}
-
-const FOUND: Found = { kind: "found", file: SESSIOND, from: "the test", version: "0.1.0" };
-
-/** A loop at a home, as a window would have it; `other` changes its world. */
-function aLoop(t: TestContext, home: Home, other: Partial<Surroundings> = {}): Watched {
-  const states: DaemonState[] = [];
-  const watched = { states, starts: 0, kinds: () => states.map(({ kind }) => kind) };
-  const loop = new AttachLoop({
-    impossible: () => undefined,
-    sockets: () => sockets("", home.places),
-    endpoint: () => home.places.endpoint,
-    noStart: () => undefined,
-    autoStart: () => true,
-    findCommand: () => Promise.resolve(FOUND),
-    start: (command, signal) => {
-      result.starts += 1;
-      return start(command, environmentOfDaemon(home.environment, ""), signal);
-    },
-    greet,
-    patience: 60_000,
-    changed: (state) => states.push(state),
-    ...other,
-  });
-  const result: Watched = Object.assign(watched, { loop });
-  t.after(() => loop.close());
-  return result;
-}
 
 test("a daemon that is wanted is started, and attached to", async (t) => {
   const home = aHome(t);

@@ -56,12 +56,15 @@ export function aHome(t: TestContext): Home {
   return home;
 }
 
+/** A connection that has been greeted, with what a test does over it. */
+export interface Greeted extends Attachment {
+  request(method: string, params: object): Promise<unknown>;
+  /** Resolves when what was asked so far is on its way. */
+  sent(): Promise<void>;
+}
+
 /** Greet as VS Code's client does, without VS Code. */
-export async function greet(
-  socket: net.Socket,
-  signal: AbortSignal,
-  versions?: number[],
-): Promise<Attachment & { request(method: string, params: object): Promise<unknown>; sent(): Promise<void> }> {
+export async function greet(socket: net.Socket, signal: AbortSignal, versions?: number[]): Promise<Greeted> {
   const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
   const ended = new Promise<void>((resolve) => connection.onClose(() => resolve()));
   const givenUp = () => socket.destroy();
