@@ -57,39 +57,27 @@ function M.whole_id(word, callback)
   end)
 end
 
----@return string id of an entry: 16 hexadecimal characters
-local function new_id()
-  return (vim.uv.random(8):gsub('.', function(byte)
-    return ('%02x'):format(byte:byte())
-  end))
-end
-
 ---Append a message of the user, and tell the id of the entry.
 ---@param id string
 ---@param parent string? where it hangs; the leaf without it
 ---@param message string
 ---@param callback? fun(result: sessiond.AppendResult)
 function M.append_message(id, parent, message, callback)
-  -- With an id of our own the request may be sent again: it is stored once, whatever happened to the daemon.
   local entry = {
     type = 'message',
-    id = new_id(),
     message = { role = 'user', content = message, timestamp = os.time() * 1000 },
   }
-  client.request_again(
-    'session/append',
-    { sessionId = id, entries = { entry }, parentId = parent },
-    function(err, result)
-      if err then
-        tell_error(err)
-      else
-        say(('Appended as %s.'):format(result.entries[1].id))
-      end
-      if callback then
-        callback(result)
-      end
+  local params = { sessionId = id, entries = { entry }, parentId = parent }
+  client.request('session/append', params, function(err, result)
+    if err then
+      tell_error(err)
+    else
+      say(('Appended as %s.'):format(result.entries[1].id))
     end
-  )
+    if callback then
+      callback(result)
+    end
+  end)
 end
 
 ---Write a message in a buffer; `:write` appends it.

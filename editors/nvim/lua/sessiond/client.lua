@@ -3,6 +3,7 @@
 local M = {}
 
 local connect = require('sessiond.connect')
+local repeating = require('sessiond.repeating')
 
 ---@class sessiond.Follower what hears of a session
 ---@field appended? fun(note: sessiond.AppendedNote)
@@ -40,51 +41,46 @@ local function object(value)
   return value == nil and vim.empty_dict() or next(value) == nil and vim.empty_dict() or value
 end
 
----Ask the daemon, which is found or started first. A request whose connection ends before the reply is not
----sent again: `err.data.kind` is then `disconnected`.
+---@param method string
+---@param params? table
+---@param result any what the daemon answered
+local function remember(method, params, result)
+  if OPENING[method] and result then
+    local id = result.session.sessionId
+    local by_path = method == 'session/open' and params and params.path
+    keeps_open[id] = by_path and { path = by_path } or { sessionId = id }
+  end
+end
+
+---Ask the daemon, which is found or started first. A request that writes is sent once more when the connection
+---ends before the reply, and takes effect once. Any other then fails: `err.data.kind` is `disconnected`.
 ---@param method string
 ---@param params? table
 ---@param callback? fun(err: sessiond.RpcError?, result: any)
 function M.request(method, params, callback)
-  callback = callback or function() end
-  connect.ensure(function(err, rpc)
-    if not rpc then
-      callback(err or { code = -32000, message = 'no connection', data = { kind = 'disconnected' } })
+  local named, is_repeatable = repeating.named(method, params)
+  local function answered(err, result)
+    if not err then
+      remember(method, params, result)
+    end
+    if callback then
+      callback(err, result)
+    end
+  end
+  connect.ensure(function(err, connection)
+    if not connection then
+      answered(err or repeating.lost('no connection'))
       return
     end
-    local sent = rpc:request(method, object(params), function(refused, result)
-      if OPENING[method] and result then
-        local id = result.session.sessionId
-        local by_path = method == 'session/open' and params and params.path
-        keeps_open[id] = by_path and { path = by_path } or { sessionId = id }
+    local function first(refused, result)
+      if is_repeatable and repeating.is_loss(refused) and vim.v.exiting == vim.NIL then
+        repeating.again(method, object(named), answered)
+      else
+        answered(refused, result)
       end
-      callback(refused, result)
-    end)
-    if not sent then
-      callback({
-        code = -32000,
-        message = 'The connection to sessiond has just ended.',
-        data = { kind = 'disconnected', retryable = true },
-      })
     end
-  end)
-end
-
----The same for a request that may be carried out twice without harm: it is sent again when the connection ends
----before the reply.
----@param method string
----@param params table
----@param callback fun(err: sessiond.RpcError?, result: any)
----@param attempts? integer 5
-function M.request_again(method, params, callback, attempts)
-  attempts = attempts or 5
-  M.request(method, params, function(err, result)
-    if err and attempts > 1 and err.data and err.data.kind == 'disconnected' then
-      vim.defer_fn(function()
-        M.request_again(method, params, callback, attempts - 1)
-      end, 200)
-    else
-      callback(err, result)
+    if not connection:request(method, object(named), first) then
+      first(repeating.lost('The connection to sessiond has just ended.'))
     end
   end)
 end

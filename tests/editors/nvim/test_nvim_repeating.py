@@ -1,0 +1,210 @@
+"""What a Neovim asked when its daemon ended before the answer: a change is made once, by whichever daemon."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from sessiond.protocol.methods import METHODS
+from support.commands import Shell
+from support.daemons import user
+from support.homes import wait_until
+from support.lossy_way import a_lossy_way
+from support.neovim import Neovim, a_neovim
+from support.patience import BOUND
+from support.processes import runs
+from support.stories import Story, Teller
+
+pytestmark = [pytest.mark.editors, pytest.mark.timeout(180)]
+
+TAKING = [name for name, method in METHODS.items() if "command_id" in method.params.__struct_fields__]
+
+
+@contextmanager
+def killed_before_it_reads(teller: Teller) -> Iterator[None]:
+    """What is asked within is on its way when the daemon dies."""
+    pid = teller.call("server/status")["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not runs(pid), BOUND)
+
+
+def named(nvim: Neovim, method: str, params: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    found = nvim.lua("return { require('sessiond.repeating').named(...) }", method, params)
+    return found[0], found[1]
+
+
+def ask(nvim: Neovim, method: str, params: dict[str, Any]) -> None:
+    """Ask, and go on; what comes of it is in the global `told`."""
+    nvim.lua(
+        "local method, params = ...\n"
+        "told = nil\n"
+        "require('sessiond').request(method, params, function(err, result) told = { err = err, result = result } end)",
+        method,
+        params,
+    )
+
+
+def answer(nvim: Neovim) -> Any:
+    found = nvim.until("told")
+    assert "err" not in found, found
+    return found["result"]
+
+
+def refusal(nvim: Neovim) -> str:
+    return str(nvim.until("told and told.err.data.kind"))
+
+
+def sessions(teller: Teller) -> list[str]:
+    return sorted(it["sessionId"] for it in teller.call("session/list", all=True, drafts=True)["sessions"])
+
+
+def entries(teller: Teller, story: Story) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = teller.call("session/entries", sessionId=story.id)["entries"]
+    return found
+
+
+def test_a_request_that_writes_gets_a_command_id_of_its_own_and_keeps_one_that_it_has(shell: Shell) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        ids = [named(nvim, method, {"x": 1})[0]["commandId"] for method in (*TAKING, *TAKING)]
+        assert len(set(ids)) == len(ids) == 2 * len(TAKING)
+        assert named(nvim, "session/rename", {"commandId": "mine"}) == ({"commandId": "mine"}, True)
+        own_line = {"sessionId": "s", "id": "line-1"}
+        assert named(nvim, "session/beginTask", own_line) == (own_line, True)
+
+
+def test_what_reads_gets_no_command_id_and_is_not_repeated(shell: Shell) -> None:
+    reading = set(METHODS) - set(TAKING) - {"session/append"}
+    with a_neovim(shell.where, shell.folder) as nvim:
+        for method in reading:
+            assert named(nvim, method, {"sessionId": "s"}) == ({"sessionId": "s"}, False)
+
+
+def test_an_entry_gets_an_id_unless_it_has_one_or_no_place_for_it(shell: Shell) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        params, repeatable = named(nvim, "session/append", {"entries": [{"type": "x"}, {"id": "mine"}]})
+        assert len(params["entries"][0]["id"]) == 16
+        assert params["entries"][1] == {"id": "mine"}
+        assert repeatable
+        bare = {"format": "anthropic", "entries": [{"role": "user", "content": "Why?"}]}
+        assert named(nvim, "session/append", bare) == (bare, False)
+
+
+def test_a_label_a_fork_and_a_message_are_made_once_when_the_daemon_is_killed_before_it_answers(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        with killed_before_it_reads(teller):
+            nvim.keys("3GLleft<CR>")
+            nvim.until("vim.api.nvim_get_mode().mode == 'n'")
+        nvim.see("[left]")
+        assert [it.get("label") for it in entries(teller, story)].count("left") == 1
+        before = len(entries(teller, story))
+        with killed_before_it_reads(teller):
+            nvim.command("Sessiond append Once only.")
+        nvim.see("Once only.")
+        assert len(entries(teller, story)) == before + 1
+        with killed_before_it_reads(teller):
+            nvim.keys("3GF")
+            nvim.until("vim.api.nvim_get_mode().mode == 'n'")
+        fork = nvim.until(f"vim.b.sessiond_session ~= '{story.id}' and vim.b.sessiond_session")
+        assert sessions(teller) == sorted([story.id, fork])
+
+
+def test_renames_take_effect_in_the_order_in_which_they_were_asked_for(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    titles = [f"Title {number}" for number in range(5)]
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        with killed_before_it_reads(teller):
+            for title in titles:
+                ask(nvim, "session/rename", {"sessionId": story.id, "title": title})
+        answer(nvim)
+        wait_until(
+            lambda: [it["name"] for it in entries(teller, story) if it.get("name") in titles] == titles,
+            BOUND,
+        )
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("session/fork", {"sessionId": "atlas-parser"}),
+        ("session/create", {"title": "A new one"}),
+    ],
+)
+def test_a_session_whose_daemon_died_after_making_it_is_not_made_again(
+    shell: Shell, teller: Teller, story: Story, method: str, params: dict[str, Any]
+) -> None:
+    pid = teller.call("server/status")["pid"]
+    with a_lossy_way(shell.where) as way, a_neovim(shell.where, shell.folder) as nvim:
+        assert nvim.lua("return require('sessiond').call('server/status', {})")["pid"] == pid
+        way.lose_answer(lambda: os.kill(pid, signal.SIGKILL))
+        ask(nvim, method, {"cwd": str(shell.folder), **params})
+        made = answer(nvim)
+        assert made["duplicate"]
+        assert sessions(teller) == sorted([story.id, made["session"]["sessionId"]])
+
+
+def test_an_entry_whose_daemon_died_after_storing_it_is_not_stored_again(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    pid = teller.call("server/status")["pid"]
+    before = len(entries(teller, story))
+    with a_lossy_way(shell.where) as way, a_neovim(shell.where, shell.folder) as nvim:
+        assert nvim.lua("return require('sessiond').call('server/status', {})")["pid"] == pid
+        way.lose_answer(lambda: os.kill(pid, signal.SIGKILL))
+        ask(nvim, "session/append", {"sessionId": story.id, "entries": [user("Once only.")]})
+        assert [it["status"] for it in answer(nvim)["entries"]] == ["duplicate"]
+        assert len(entries(teller, story)) == before + 1
+
+
+def test_what_reads_is_told_that_the_connection_ended(shell: Shell, teller: Teller, story: Story) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        with killed_before_it_reads(teller):
+            ask(nvim, "session/info", {"sessionId": story.id})
+        assert refusal(nvim) == "disconnected"
+
+
+def test_a_change_is_told_as_lost_when_no_daemon_comes_back_in_time(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("◀ leaf")
+        nvim.lua("require('sessiond').setup({ autostart = false })")
+        nvim.lua("require('sessiond.repeating').PATIENCE = 300")
+        with killed_before_it_reads(teller):
+            ask(nvim, "session/rename", {"sessionId": story.id, "title": "Never"})
+        assert refusal(nvim) == "disconnected"
+    assert teller.call("session/info", sessionId=story.id)["session"]["title"] == "The last line"
+
+
+def test_a_change_that_may_be_what_daemons_die_of_is_not_sent_a_third_time(
+    shell: Shell, teller: Teller, story: Story
+) -> None:
+    with a_neovim(shell.where, shell.folder) as nvim:
+        nvim.lua("""
+            sent = 0
+            require('sessiond.connect').ensure = function(callback)
+              callback(nil, { request = function(_, _, _, answered)
+                sent = sent + 1
+                vim.schedule(function() answered(require('sessiond.repeating').lost('It died.')) end)
+                return true
+              end })
+            end""")
+        ask(nvim, "session/rename", {"sessionId": story.id, "title": "T"})
+        assert refusal(nvim) == "disconnected"
+        assert nvim.lua("return sent") == 2
