@@ -20,6 +20,7 @@ NAMES = (
     "start",
     "signals",
     "handover",
+    "panes",
     "corruption",
     "security",
     "environments",
