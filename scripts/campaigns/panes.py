@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -115,6 +116,12 @@ class _Scene:
         for pane in list(self.panes):
             self.look(self.type(pane, "continue"), may_fail=False)
 
+    def let_in(self) -> None:
+        """Have a new pane continue before any other pane has spoken to the daemon that there is now."""
+        if len(self.panes) >= _MOST_PANES:
+            self.close(self.dice.choice(list(self.panes)))
+        self.look(self.type(self.open(), "continue"), may_fail=False)
+
     def take_over(self) -> None:
         """Close a pane whose session has an answer, and see that a new one goes on with a session that is free."""
         self.settle()
@@ -164,7 +171,7 @@ def _run(ground: Ground) -> Figures:
     file.chmod(0o600)
     scene, rounds = _Scene(home, Tmux(ground.folder, home, work), ground.dice), 0
     try:
-        for number in ground.each_round(short=8, long=2_000, seconds=18):
+        for number in ground.each_round(short=20, long=2_000, seconds=18):
             scene.dice = ground.chance(number)
             _round(scene)
             rounds += 1
@@ -189,9 +196,8 @@ def _round(scene: _Scene) -> None:
     typed = [scene.type(pane, _deed(scene, pane)) for pane in scene.panes if dice.random() < 0.7]
     end = dice.choice(_ENDS)
     if end is not None:
-        scene.deaths += 1
         time.sleep(dice.random() * _LONGEST_COMMAND)
-        end(scene)
+        _end(scene, end)
     if dice.random() < 0.3 and len(scene.panes) > 2:
         gone = dice.choice(list(scene.panes))  # in the middle of its command, perhaps
         scene.close(gone)
@@ -204,6 +210,15 @@ def _round(scene: _Scene) -> None:
         scene.panes.clear()
     elif dice.random() < 0.5:
         scene.take_over()
+    else:
+        _end(scene, dice.choice(_ENDS))
+        scene.let_in()
+
+
+def _end(scene: _Scene, end: Callable[[_Scene], None] | None) -> None:
+    if end is not None:
+        scene.deaths += 1
+        end(scene)
 
 
 def _deed(scene: _Scene, pane: Pane) -> Deed:
@@ -253,7 +268,16 @@ def _command(scene: _Scene, *words: str) -> None:
 
 _WENT_AWAY: Final = 69
 """How a command ends whose daemon went away before it answered, as one that is idle does."""
-_ENDS: Final = (None, _kill, _kill, _stop, _terminate, _restart, _update, _leave_idle)
+_ENDS: Final[Sequence[Callable[[_Scene], None] | None]] = (
+    None,
+    _kill,
+    _kill,
+    _stop,
+    _terminate,
+    _restart,
+    _update,
+    _leave_idle,
+)
 
 
 def _check(home: Home, session: str, texts: list[str]) -> int:
