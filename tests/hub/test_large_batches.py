@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.hub.live import LARGE_BATCH
+from sessiond.hub.batches import LARGE_BATCH
 from support.daemons import Refused, assistant, running, user
 from support.shared import started
 

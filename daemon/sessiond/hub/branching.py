@@ -12,9 +12,10 @@ from msgspec import UNSET
 
 from sessiond import config
 from sessiond.hub import limits
+from sessiond.hub.batches import Outcome
 from sessiond.hub.errors import LeafConflict
 from sessiond.hub.jobs import Job, Jobs, Leave, Waiter, until_stored
-from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.live import LiveSession
 from sessiond.hub.placing import Placement
 from sessiond.hub.repeating import Repeats
 from sessiond.hub.summarizer import Assignment

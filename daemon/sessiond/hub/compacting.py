@@ -13,10 +13,11 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sessiond import config
 from sessiond.hub import limits
+from sessiond.hub.batches import Outcome
 from sessiond.hub.errors import InvalidRequest, LeafConflict, NothingToCompact, WouldBreakTree
 from sessiond.hub.jobs import Job, Jobs, Leave, Result, Waiter, until_stored
 from sessiond.hub.landing import Landings, land_now
-from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.live import LiveSession
 from sessiond.hub.placing import Placement
 from sessiond.hub.repeating import Repeats
 from sessiond.hub.summarizer import Assignment

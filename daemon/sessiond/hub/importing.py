@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from sessiond.hub import drafts, foreign_files, import_reading
+from sessiond.hub.batches import Outcome
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.child_process import ChildFailed
 from sessiond.hub.errors import HubError, InvalidRequest
@@ -20,7 +21,7 @@ from sessiond.hub.exchange import Reporting
 from sessiond.hub.foreign_files import NotImported, Titles
 from sessiond.hub.import_reading import NewSession, Target, new_session
 from sessiond.hub.index.facts import bytes_of
-from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.live import LiveSession
 from sessiond.hub.placing import Placement
 from sessiond.hub.resolving import Finding
 from sessiond.protocol import types as t

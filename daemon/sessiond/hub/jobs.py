@@ -10,8 +10,9 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from sessiond.hub.batches import Outcome
 from sessiond.hub.errors import Draining, LeafConflict, WouldBreakTree
-from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.live import LiveSession
 from sessiond.hub.placing import AT_THE_LEAF, Placement
 from sessiond.protocol import types as t
 from sessiond.session.commands import Command

@@ -5,9 +5,10 @@ from typing import Any
 
 from msgspec import UNSET
 
+from sessiond.hub.batches import Outcome
 from sessiond.hub.branching import branch_summary, leaf_move, moved, row_of
 from sessiond.hub.errors import InvalidRequest
-from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.live import LiveSession
 from sessiond.hub.placing import Placement
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Pending

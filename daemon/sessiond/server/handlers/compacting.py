@@ -6,9 +6,10 @@ from typing import Any
 from msgspec import UNSET
 
 from sessiond.hub import limits
+from sessiond.hub.batches import Outcome
 from sessiond.hub.compacting import Request
 from sessiond.hub.errors import TooLarge
-from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.live import LiveSession
 from sessiond.hub.placing import at_the_leaf
 from sessiond.hub.summarizing import MOST_IN_A_PROMPT
 from sessiond.protocol import methods as m, types as t

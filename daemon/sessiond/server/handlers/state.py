@@ -13,8 +13,9 @@ from msgspec import UNSET
 
 from sessiond import config
 from sessiond.hub import kept, working
+from sessiond.hub.batches import Outcome
 from sessiond.hub.errors import InvalidRequest
-from sessiond.hub.live import LiveSession, Outcome
+from sessiond.hub.live import LiveSession
 from sessiond.hub.placing import at_the_leaf
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.client import Client

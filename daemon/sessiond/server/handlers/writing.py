@@ -5,8 +5,10 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET
 
+from sessiond.hub.appending import MUCH_UNWRITTEN
+from sessiond.hub.batches import Outcome
 from sessiond.hub.errors import EntryNotFound, InvalidRequest
-from sessiond.hub.live import MUCH_UNWRITTEN, LiveSession, Outcome
+from sessiond.hub.live import LiveSession
 from sessiond.hub.placing import AT_THE_LEAF, Placement, at_the_leaf
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.answers import Pending
