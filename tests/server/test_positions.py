@@ -69,14 +69,15 @@ ON_A_SESSION: list[tuple[str, dict[str, Any]]] = [
 
 async def test_what_adds_a_line_tells_its_position(daemon: Running, cwd: str) -> None:
     peer = await daemon.attach()
-    created = (await peer.call("session/create", cwd=cwd, id=SESSION))["session"]
-    await peer.append(SESSION, user("1", id="a1"), assistant("2"), user("3", id="a2"), assistant("4"))
+    created = (await peer.call("session/create", cwd=cwd))["session"]
+    session_id = created["sessionId"]
+    await peer.append(session_id, user("1", id="a1"), assistant("2"), user("3", id="a2"), assistant("4"))
     for method, params in ON_A_SESSION:
-        done = await peer.call(method, sessionId=SESSION, **params)
+        done = await peer.call(method, sessionId=session_id, **params)
         assert done["logId"] == created["logId"], method
         if "seq" in done:
             position = {"logId": done["logId"], "seq": done["seq"] - 1}
-            read = await peer.call("session/entries", sessionId=SESSION, after=position)
+            read = await peer.call("session/entries", sessionId=session_id, after=position)
             assert read["entries"][0]["id"] == done.get("entryId") or done.get("entryId") is None, method
 
 
@@ -94,22 +95,25 @@ async def test_a_command_that_is_sent_again_tells_the_position_of_its_line(memor
 
 async def test_a_conflict_names_the_log_in_which_the_missing_lines_are(daemon: Running, cwd: str) -> None:
     peer = await daemon.attach()
-    log_id = (await peer.call("session/create", cwd=cwd, id=SESSION))["session"]["logId"]
-    await peer.append(SESSION, user("1", id="a1"), assistant("2", id="a2"), user("3", id="a3"))
+    created = (await peer.call("session/create", cwd=cwd))["session"]
+    session_id, log_id = created["sessionId"], created["logId"]
+    await peer.append(session_id, user("1", id="a1"), assistant("2", id="a2"), user("3", id="a3"))
     refused = [
-        await refusal(peer.append(SESSION, user("late"), expectedLeaf="a1")),
-        await refusal(peer.call("session/branch", sessionId=SESSION, targetId="a2", expectedLeaf="a1")),
+        await refusal(peer.append(session_id, user("late"), expectedLeaf="a1")),
+        await refusal(peer.call("session/branch", sessionId=session_id, targetId="a2", expectedLeaf="a1")),
         await refusal(
-            peer.call("session/branch", sessionId=SESSION, targetId="a2", expectedLeaf="a1", summarize=True)
+            peer.call(
+                "session/branch", sessionId=session_id, targetId="a2", expectedLeaf="a1", summarize=True
+            )
         ),
-        await refusal(peer.call("session/compact", sessionId=SESSION, expectedLeaf="a1")),
+        await refusal(peer.call("session/compact", sessionId=session_id, expectedLeaf="a1")),
     ]
     for it in refused:
         assert (it.kind, it.data["logId"], it.data["missing"]) == ("leafConflict", log_id, 2)
         after = {"logId": log_id, "seq": it.data["seq"] - it.data["missing"]}
-        missing = await peer.call("session/entries", sessionId=SESSION, after=after)
+        missing = await peer.call("session/entries", sessionId=session_id, after=after)
         assert [entry["id"] for entry in missing["entries"]] == ["a2", "a3"]
-    reused = await refusal(peer.append(SESSION, user("other", id="a2")))
+    reused = await refusal(peer.append(session_id, user("other", id="a2")))
     assert (reused.kind, reused.data["logId"], reused.data["seq"]) == ("idReused", log_id, 2)
 
 
