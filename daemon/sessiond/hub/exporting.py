@@ -30,7 +30,7 @@ from sessiond.protocol import types as t
 from sessiond.session import fork, lines, whole
 from sessiond.session.dialects import fields
 from sessiond.session.dialects.exported import Whole
-from sessiond.session.steps import Steps
+from sessiond.session.steps import ROWS_A_STEP, Steps, let_go
 from sessiond.store.base import StorageFailed, Store
 from sessiond.store.files.folders import new_file, sync_folder
 from sessiond.store.files.syscalls import Syscalls
@@ -85,7 +85,7 @@ class Exports:
         work, missing = await asyncio.to_thread(
             _described, about, found, params, live.blobs, target, state, self._keys
         )
-        del found
+        await live.drive(let_go(found))
         converted = await _converted(work)
         return await asyncio.to_thread(_written, converted, missing, params, target)
 
@@ -123,7 +123,10 @@ def _target(params: t.ExportParams, files: Store) -> Path | None:
 
 def _all_lines(live: LiveSession, moment: Moment, tell: Tell) -> Steps[list[bytes]]:
     tree = live.tree
-    rows = [row for row in range(1, moment.committed) if tree.is_entry(row)]
+    rows: list[int] = []
+    for start in range(1, moment.committed, ROWS_A_STEP):
+        rows += filter(tree.is_entry, range(start, min(start + ROWS_A_STEP, moment.committed)))
+        yield
     found: list[bytes] = []
     for start in range(0, len(rows), _ROWS_A_STEP):
         found += live.read_rows(rows[start : start + _ROWS_A_STEP])
