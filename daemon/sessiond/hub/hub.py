@@ -240,6 +240,7 @@ class Hub:
         lines = await asyncio.to_thread(lambda: b"".join(placing.ended(forked)))
         store = self._memory if source.ephemeral else self._files
         await source.blobs.carry(forked, store.blobs)
+        await source.drive(steps.let_go(forked))
         if row is None:
             has_assistant, state_rows = tree.has_assistant(), sorted(tree.state_rows)
         else:

@@ -13,9 +13,10 @@ from msgspec import Raw
 from sessiond.hub.blobs import SessionBlobs
 from sessiond.hub.errors import ContextTooLarge, EntryTooLarge
 from sessiond.hub.live import LiveSession
+from sessiond.hub.slices import run_in_slices
 from sessiond.session import steps, whole
 from sessiond.session.context import Context
-from sessiond.session.steps import Steps
+from sessiond.session.steps import ROWS_A_STEP, Steps
 
 
 class Page(NamedTuple):
@@ -49,9 +50,18 @@ async def put_back_into_context(
 
 async def with_images(lines: Sequence[bytes], blobs: SessionBlobs) -> list[bytes]:
     """Complete lines with their images in them, as far as these are to be had; cut texts stay cut."""
-    if not any(map(whole.names_blobs, lines)):
+    if not await run_in_slices(_name_blobs(lines)):
         return list(lines)
     return await asyncio.to_thread(lambda: [_with_images(line, blobs.find) for line in lines])
+
+
+def _name_blobs(lines: Sequence[bytes]) -> Steps[bool]:
+    """Whether any of the lines may have something to be put back."""
+    for start in range(0, len(lines), ROWS_A_STEP):
+        if any(map(whole.names_blobs, lines[start : start + ROWS_A_STEP])):
+            return True
+        yield
+    return False
 
 
 async def missing_of(session: LiveSession) -> list[str]:
