@@ -127,6 +127,12 @@ def _stat(pid: int) -> list[bytes] | None:
     return stat.rpartition(b")")[2].split()
 
 
+def state_of(pid: int) -> str:
+    """The state of a process as ps(1) shows it, such as `S`, or `T` for one that is stopped; empty: it has ended."""
+    fields = _stat(pid)
+    return "" if fields is None else fields[0].decode()
+
+
 def start_time(pid: int) -> int | None:
     """When a process began, in ticks since the start of the machine: with its id it names one process for ever."""
     fields = _stat(pid)

@@ -11,6 +11,7 @@ NAMES = (
     "crash",
     "crash-large",
     "crash-others",
+    "repeated-commands",
     "half-lines",
     "syscalls",
     "replay",

@@ -42,6 +42,8 @@ MUTANTS = (
     Mutant("no look before our line", trials.half_a_line, ("half a line before a write",)),
     Mutant("no look at known ids", trials.repeats),
     Mutant("a known id is enough", trials.repeats),
+    Mutant("no look at known commands", trials.repeated_commands),
+    Mutant("a journal that is not read", trials.repeated_commands),
     Mutant("no look at the expected leaf", trials.repeats),
     Mutant("a gap for followers", trials.followers),
     Mutant("one connection for all", trials.two_clients),

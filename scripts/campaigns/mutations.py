@@ -359,6 +359,20 @@ def a_known_id_is_enough() -> None:
 
 
 @_fault
+def no_look_at_known_commands() -> None:
+    """A request that is repeated is not looked for among the lines."""
+    _module("session.commands").find = lambda tree, command, read: None
+
+
+@_fault
+def a_journal_that_is_not_read() -> None:
+    """After a restart nobody looks what the daemon before was asked and has done."""
+    journal = _module("hub.journal").Journal
+    journal.all = lambda self, now: []
+    journal.get = lambda self, command_id: None
+
+
+@_fault
 def no_look_at_the_expected_leaf() -> None:
     """What a client expects of the leaf is not looked at."""
     module = _module("hub.placing")

@@ -75,6 +75,7 @@ def _serve() -> None:
 
     import sessiond.hub.hub
     import sessiond.hub.index.worker
+    import sessiond.hub.journal
     import sessiond.server.main
     import sessiond.server.server
     import sessiond.store.files.store

@@ -1,5 +1,6 @@
 """Small trials that need no luck: each passes with a sound daemon, and raises where a promise is broken."""
 
+import asyncio
 import contextlib
 import json  # noqa: TID251  (what is checked here must not be read with the product's own means)
 import math
@@ -17,6 +18,7 @@ from scripts.campaigns.disk_model import Disk
 from scripts.campaigns.log_on_disk import log_of, read_log, read_shared_log
 from scripts.campaigns.nursery import Nursery
 from scripts.campaigns.recording import events_of, record
+from scripts.campaigns.repeated_commands import Season
 from scripts.campaigns.replay import replay
 from scripts.campaigns.script import ALONE
 from scripts.campaigns.victims import SESSION, VICTIMS, Stage, user
@@ -74,6 +76,18 @@ def repeats(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
     _refused(stage, "leafConflict", user("u3"), expectedLeaf="u1")
     hold(list(stage.log().seqs) == ["u1", "u2"], "what was refused is there")
     _end(stage)
+
+
+def repeated_commands(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
+    """Writes of all kinds, all of which another daemon is asked for again."""
+    asyncio.run(_repeated_commands(ground, nurse, faults))
+
+
+async def _repeated_commands(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
+    season = Season(Home(ground.folder / "h"), nurse, ground.chance(0), 0, faults)
+    await season.prepare()
+    await season.live_in_peace(batches=12)
+    await season.settle()
 
 
 def a_full_disk(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:

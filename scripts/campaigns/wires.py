@@ -72,6 +72,9 @@ class Wire:
             number += 1
         body = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self._reading.done():
+            answer.set_exception(Gone())
+            return answer
         self._calls[number] = (answer, time.perf_counter())
         self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         return answer
