@@ -363,6 +363,84 @@ async def test_pi_sees_the_image_in_what_was_taken_from_a_session_of_oh_my_pi(
         assert peers.answers(peer, file).current.messages[-1] == message
 
 
+async def with_commands(daemon: daemons.Peer, session_id: str) -> None:
+    """Every kind of line that a request with a `commandId` writes; each says in `sessiondCommand` which wrote it."""
+    summary = {"summary": "One file: main.py.", "settings": {"keepRecentTokens": 1}}
+    acts: list[tuple[str, dict[str, Any]]] = [
+        ("session/rename", {"title": "What lies here"}),
+        ("session/tag", {"add": ["files"]}),
+        ("session/label", {"targetId": "answer", "label": "files known"}),
+        ("session/updateState", {"plan": "Write a test.", "turns": 1}),
+        ("session/compact", summary),
+        ("session/branch", {"targetId": "second", "summary": "Asked for tests: none."}),
+    ]
+    for number, (method, params) in enumerate(acts):
+        await daemon.call(method, sessionId=session_id, **params, commandId=f"press {number}")
+    await daemon.append(session_id, user("Write one."), assistant("Written."))
+
+
+async def a_session_of_commands(daemon: daemons.Peer) -> str:
+    """A session that a request with a `commandId` made, and that others wrote to."""
+    made = await daemon.call("session/create", cwd=CWD, commandId="press to begin")
+    session_id: str = made["session"]["sessionId"]
+    await talk(daemon, session_id)
+    await with_commands(daemon, session_id)
+    marked = (await file_of(daemon, session_id)).read_bytes().count(b'"sessiondCommand":')
+    assert marked == 7
+    return session_id
+
+
+async def test_lines_that_say_which_request_wrote_them_are_read_by_both_peers(daemon: daemons.Peer) -> None:
+    session_id = await a_session_of_commands(daemon)
+
+    here, file = await seen_here(daemon, session_id), await file_of(daemon, session_id)
+
+    assert {str(peer): seen_by(peer, file) for peer in BOTH} == {str(PI): here, str(OMP): here}
+    for peer in BOTH:
+        answers = peers.answers(peer, file)
+        assert answers.session_name == "What lies here"
+        assert list(answers.entry_ids) == await entry_ids(daemon, session_id)
+
+
+@pytest.mark.parametrize("peer", BOTH, ids=str)
+async def test_a_peer_goes_on_in_a_session_of_commands_and_their_repeats_are_still_answered(
+    daemon: daemons.Peer, peer: peers.Peer
+) -> None:
+    session_id = await a_session_of_commands(daemon)
+    file = await file_of(daemon, session_id)
+
+    peers.perform(peer, file, [["appendMessage", user("from the peer")["message"]]])
+    await daemon.until(lambda client: says(client.told("session/appended"), "from the peer"))
+
+    again = await daemon.call("session/tag", sessionId=session_id, add=["files"], commandId="press 1")
+    assert again["duplicate"] is True
+    assert await seen_here(daemon, session_id) == seen_by(peer, file)
+
+
+@pytest.mark.parametrize("way", ["fork", "whole fork", "import", "export"])
+async def test_a_copy_of_a_session_of_commands_is_read_by_both_peers(
+    daemon: daemons.Peer, tmp_path: Path, way: str
+) -> None:
+    session_id = await a_session_of_commands(daemon)
+    here, file = await seen_here(daemon, session_id), await file_of(daemon, session_id)
+    copy = tmp_path / "copy.jsonl"
+    if way == "export":
+        await daemon.call("session/export", sessionId=session_id, format="jsonl", path=str(copy))
+    elif way == "import":
+        shutil.copyfile(file, tmp_path / "of-another-home.jsonl")
+        path = str(tmp_path / "of-another-home.jsonl")
+        [told] = (await daemon.call("session/import", path=path))["sessions"]
+        copy = await file_of(daemon, told["sessionId"])
+    else:
+        forked = await daemon.call("session/fork", sessionId=session_id, whole=way == "whole fork")
+        copy = await file_of(daemon, forked["session"]["sessionId"])
+
+    assert b"sessiondCommand" not in copy.read_bytes()
+    for peer in BOTH:
+        seen = seen_by(peer, copy)
+        assert (seen.messages, seen.labels) == (here.messages, here.labels)
+
+
 # --- both at once ------------------------------------------------------------------------------------------
 
 
