@@ -176,7 +176,9 @@ class Clerk:
             life.cwd = f"/work/{name}"
             params: dict[str, Any] = {"cwd": life.cwd, "commandId": name}
             if self._chance.random() < 0.5:
-                params["id"] = f"session-{name}"
+                params["id"] = (
+                    f"{name}-session"  # no id begins as another one does, which a refusal would offer
+                )
             made = yield from self._step(life, Request("session/create", params, makes=True))
             life.session = made["sessionId"]
             yield from self._step(life, _append(life.session, self._name_of_next()))

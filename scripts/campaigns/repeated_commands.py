@@ -143,7 +143,8 @@ class Season:
                 answer = await self._chance.choice(self._wires).send(request.method, request.params)
         except Refused as refused:
             hold(
-                refused.kind == self._refusal(request), f"{request}: its repeat was refused as {refused.kind}"
+                refused.kind == self._refusal(request),
+                f"{request}: its repeat was refused as {refused.kind}; its session has seen {self._story(request)}",
             )
         else:
             request.take([answer])
@@ -159,6 +160,15 @@ class Season:
                 if request in life.requests:
                     return kinds[life.state]
         return None
+
+    def _story(self, request: Request) -> str:
+        """What clients did with the session of a request, for whoever looks for a defect."""
+        lives = [life for clerk in self._clerks for life in clerk.lives if request in life.requests]
+        return "; ".join(
+            f"{it}: {it.made_new} of {it.answers} answers new, {it.lost} lost, {it.unread} unread"
+            for life in lives
+            for it in life.requests
+        )
 
     async def _check_prompts(self, done: list[Request]) -> None:
         for it in done:
