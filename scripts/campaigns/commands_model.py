@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 from scripts.campaigns.campaign import hold
 from scripts.campaigns.wires import message, reply
 
-_CHANGING: Final = frozenset(("duplicate", "session", "autoCompact"))
+_CHANGING: Final = frozenset(("duplicate", "session", "autoCompact", "logId"))
 """What an answer says of the session as it is now, or of the request that brought it."""
 _SMALL: Final = {"contextWindow": 4_000, "reserveTokens": 1_000, "keepRecentTokens": 500}
 _NOT_NOW: Final = frozenset(("nothingToCompact", "wouldBreakTree", "leafConflict"))
