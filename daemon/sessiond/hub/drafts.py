@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.hub.errors import InvalidEntry, TooLarge
 from sessiond.session import entries, marks
-from sessiond.session.steps import Steps, run
+from sessiond.session.steps import Steps
 
 MAX_ENTRY_BYTES: Final = 48 * 1024 * 1024
 """One entry must fit into a frame again when it is read."""
@@ -22,6 +22,7 @@ _encode = msgspec.json.Encoder().encode
 _MESSAGE: Final = Raw(b'"message"')
 _PLAIN_MESSAGE: Final = entries.DraftHead(type="message")
 _KNOWN = frozenset(entries.TYPES)
+_UNREADABLE: Final = (RecursionError, KeyError, msgspec.DecodeError)
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
@@ -41,35 +42,57 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
 def read_draft(index: int, raw: bytes) -> Draft:
     """The draft in a JSON object. Raises `InvalidEntry`, `TooLarge`."""
-    return run(read_in_steps(index, raw))
+    refuse_too_large(index, raw)
+    try:
+        if b"\n" in raw:
+            raw = _on_one_line(raw)
+        fields = _fields(raw)
+        return _draft(index, raw, fields, _plain_message(fields) or _head(raw))
+    except _UNREADABLE as error:
+        raise _refusal(index, error) from None
 
 
 def read_in_steps(index: int, raw: bytes) -> Steps[Draft]:
     """As `read_draft`, in steps, each of which looks through the whole draft once."""
     refuse_too_large(index, raw)
-    role = target = None
-    silent = False
     try:
         if b"\n" in raw:
-            raw = msgspec.json.format(raw, indent=-1)
+            raw = _on_one_line(raw)
+            yield
         fields = _fields(raw)
         yield
         head = _plain_message(fields) or _head(raw)
         yield
-        if head.type == "message":
-            role = _message(fields["message"]).role
-        elif head.type in _KNOWN:
-            payload = entries.decode_payload(raw)
-            target, silent = _take_known(payload, fields), marks.is_silent(payload)
-    except RecursionError:
-        raise InvalidEntry(index, "it is nested too deeply") from None
-    except KeyError:
-        raise InvalidEntry(index, "it is a message without `message`") from None
-    except msgspec.DecodeError as error:
-        raise InvalidEntry(index, str(error)) from None
+        return _draft(index, raw, fields, head)
+    except _UNREADABLE as error:
+        raise _refusal(index, error) from None
+
+
+def _on_one_line(raw: bytes) -> bytes:
+    return msgspec.json.format(raw, indent=-1)
+
+
+def _draft(index: int, raw: bytes, fields: dict[str, Raw], head: entries.DraftHead) -> Draft:
+    role = target = None
+    silent = False
+    if head.type == "message":
+        role = _message(fields["message"]).role
+    elif head.type in _KNOWN:
+        payload = entries.decode_payload(raw)
+        target, silent = _take_known(payload, fields), marks.is_silent(payload)
     entry_id = _entry_id(index, head)
     timestamp = None if head.timestamp is UNSET else head.timestamp
     return Draft(index, head.type, entry_id, head.parent_id, timestamp, role, target, fields, silent)
+
+
+def _refusal(index: int, error: Exception) -> InvalidEntry:
+    match error:
+        case RecursionError():
+            return InvalidEntry(index, "it is nested too deeply")
+        case KeyError():
+            return InvalidEntry(index, "it is a message without `message`")
+        case _:
+            return InvalidEntry(index, str(error))
 
 
 def refuse_too_large(index: int, raw: bytes) -> None:
