@@ -16,7 +16,7 @@ W = TypeVar("W", bound=t.Wire)
 MANY_PARTS: Final = 500
 """Parts of a list from which on it is encoded in steps."""
 LONG_TEXT: Final = 256 * 1024
-"""Characters of a text from which on it is encoded in a step of its own."""
+"""Characters of a text from which on it is encoded in steps, so many characters in each."""
 _PARTS_A_STEP: Final = 250
 
 _encode = msgspec.json.Encoder().encode
@@ -38,8 +38,11 @@ def encode_in_steps(result: t.Wire) -> Steps[list[bytes]]:
         parts.append(before)
         value = long[name]
         if isinstance(value, str):
-            parts.append(_encoded(value))
-            yield
+            parts.append(b'"')
+            for start in range(0, len(value), LONG_TEXT):
+                parts.append(_encoded(value[start : start + LONG_TEXT])[1:-1])
+                yield
+            parts.append(b'"')
             continue
         parts.append(b"[")
         for start in range(0, len(value), _PARTS_A_STEP):

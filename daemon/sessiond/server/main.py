@@ -131,8 +131,9 @@ async def _live(
     gc.freeze()
     # A collection of the second generation looks at 10,000 objects at most: 5 ms, in which nobody is answered.
     gc.set_threshold(5_000, 1, 1_000)
-    # Lists are read on a thread: the loop shall not have to wait 5 ms for its turn.
-    sys.setswitchinterval(0.001)
+    # The index and the doctor compute on threads. The loop gives the interpreter lock up at each system call and waits
+    # this long to have it back, up to fifty times for one request.
+    sys.setswitchinterval(0.0002)
     if first_client is not None:
         first_client.setblocking(False)
         server.attach(first_client)
