@@ -26,17 +26,20 @@ def code_map() -> str:
 
 
 def room_lines(room: str) -> list[str]:
-    """A heading, what the room is, and one line for each file in it."""
+    """A heading, what the room is, a line for each file in it, and the same for each of its packages."""
     folder = PACKAGE / room
-    files = sorted(folder.rglob("*.py") if room else folder.glob("*.py"))
-    lines = [f"### {f'`{room}/`' if room else 'Beside the rooms'}", ""]
-    if room:
-        lines += [first_line(folder / "__init__.py"), ""]
-    for file in files:
-        if file != folder / "__init__.py":
-            name = str(file.relative_to(folder)).replace("/__init__.py", "/")
-            lines.append(f"- `{name}` {first_line(file)}")
+    if not room:
+        return ["### Beside the rooms", "", *file_lines(folder), ""]
+    lines = [f"### `{room}/`", "", first_line(folder / "__init__.py"), "", *file_lines(folder)]
+    for package in sorted(it.parent for it in folder.rglob("*/__init__.py")):
+        name = package.relative_to(PACKAGE)
+        lines += ["", f"**`{name}/`** {first_line(package / '__init__.py')}", "", *file_lines(package)]
     return [*lines, ""]
+
+
+def file_lines(folder: Path) -> list[str]:
+    files = sorted(it for it in folder.glob("*.py") if it.name != "__init__.py")
+    return [f"- `{file.name}` {first_line(file)}" for file in files]
 
 
 def first_line(file: Path) -> str:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Render daemon/man/sessiond.1 from the table of verbs and from `cli/manual.py`; `--check` only compares."""
+"""Render daemon/man/sessiond.1 from the table of verbs and from `cli/parse/manual.py`; `--check` only compares."""
 
 import argparse
 import re
@@ -12,10 +12,10 @@ PAGE = ROOT / "daemon/man/sessiond.1"
 sys.path.insert(0, str(ROOT / "daemon"))
 
 from sessiond import __version__  # noqa: E402
-from sessiond.cli import help as overview, manual  # noqa: E402
-from sessiond.cli.arguments import Option, Verb  # noqa: E402
-from sessiond.cli.exits import MEANINGS  # noqa: E402
-from sessiond.cli.verbs import ALIASES, VERBS  # noqa: E402
+from sessiond.cli.exit_codes import MEANINGS  # noqa: E402
+from sessiond.cli.parse import help as overview, manual  # noqa: E402
+from sessiond.cli.parse.arguments import Option, Verb  # noqa: E402
+from sessiond.cli.parse.verbs import ALIASES, VERBS  # noqa: E402
 
 
 def page() -> str:

@@ -1,8 +1,11 @@
 """The code map of daemon/ARCHITECTURE.md names every file that there is, in the words of the file."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+from sessiond.protocol.methods import METHODS
 
 ROOT = Path(__file__).parent.parent
 
@@ -13,3 +16,20 @@ def test_the_code_map_is_as_the_code_is() -> None:
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_every_module_that_the_architecture_names_exists() -> None:
+    page = (ROOT / "daemon/ARCHITECTURE.md").read_text(encoding="utf-8")
+    prose = page.partition("<!-- generated: code map -->")[0]
+    package = ROOT / "daemon/sessiond"
+    rooms = "|".join(it.parent.name for it in package.glob("*/__init__.py"))
+    named = re.findall(rf"`(?:sessiond/)?((?:{rooms})/[a-z_/0-9]+)[`.]", prose)
+
+    assert len(named) > 40
+    methods = set(METHODS)
+    missing = [it for it in named if it not in methods and not is_module(package / it)]
+    assert missing == []
+
+
+def is_module(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").exists()

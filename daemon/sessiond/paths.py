@@ -69,7 +69,7 @@ class Places:
 
     @property
     def endpoint(self) -> str:
-        """What the running daemon tells of itself; see `server/endpoint.py`."""
+        """What the running daemon tells of itself; see `server/process/endpoint.py`."""
         return os.path.join(self.state, "endpoint.json")
 
     @property
@@ -84,12 +84,12 @@ class Places:
 
     @property
     def history(self) -> str:
-        """The prompts of a person; see `hub/history.py`."""
+        """The prompts of a person; see `hub/prompt_history/history.py`."""
         return os.path.join(self.data, "history.db")
 
     @property
     def commands(self) -> str:
-        """What requests that can be repeated have done; see `hub/journal.py`."""
+        """What requests that can be repeated have done; see `hub/idempotency/journal.py`."""
         return os.path.join(self.state, "commands.db")
 
     @property
@@ -109,7 +109,7 @@ class Places:
 
     @property
     def tcp_token(self) -> str:
-        """What a client shows that comes over TCP; see `server/token.py`."""
+        """What a client shows that comes over TCP; see `server/listeners/token.py`."""
         return os.path.join(self.state, "tcp-token")
 
     @property

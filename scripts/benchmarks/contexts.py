@@ -12,7 +12,7 @@ from scripts.benchmarks.processes import sessiond
 from scripts.benchmarks.report import Row, Verdict, at_most, middle, milliseconds
 from scripts.benchmarks.session_files import session_name, write_session
 
-from sessiond.hub.loaded import LoadedSession
+from sessiond.hub.session.readable import LoadedSession
 from sessiond.store.files.store import FileStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))

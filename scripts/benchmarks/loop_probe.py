@@ -84,7 +84,7 @@ def _time_collections(report: Callable[[Hold], None]) -> None:
 
 def _time_steps(report: Callable[[Hold], None]) -> None:
     """Time each step of long work: the scheduler's callback has no name for what it runs."""
-    from sessiond.hub import slices
+    from sessiond.hub.execution import slices
 
     step: Any = slices._step  # noqa: SLF001 - there is no public place where all steps pass
     wall_clock, cpu_clock = time.perf_counter, time.thread_time

@@ -10,12 +10,14 @@ import sys
 import time
 import traceback
 
-from sessiond.client import dial
+from sessiond.client import reach
 from sessiond.client.blocking import connect
 from sessiond.client.wire import Disconnected
 
 _AGAIN = 20
-dial.PATIENCE = 60.0  # what is tried is who is found, not how fast a machine is that has other things to do
+dial.PATIENCE = reach.PATIENCE = (
+    60.0  # what is tried is who is found, not how fast a machine is that has other things to do
+)
 
 
 def ask() -> dict[str, object]:

@@ -16,12 +16,12 @@ from sessiond.protocol.methods import METHODS
 from sessiond.rpc.framing import Framer, FramingError
 from sessiond.rpc.message import BadMessage, decode_message, encode_result
 from sessiond.server import errors
-from sessiond.server.greeting import read_greeting
+from sessiond.server.connection.handshake import read_greeting
 from sessiond.server.handlers.routes import ROUTES
-from sessiond.session import steps
-from sessiond.session.context import build_context
-from sessiond.session.statistics import Tally, tally_tree
-from sessiond.session.tree import Tree
+from sessiond.session.context.context import build_context
+from sessiond.session.state.statistics import Tally, tally_tree
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import Tree
 
 _MAX_FRAME: Final = 4_096
 _MAX_HEADER: Final = 256

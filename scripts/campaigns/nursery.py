@@ -74,9 +74,9 @@ def _serve() -> None:
     import scripts.campaigns.mutations  # noqa: F401
 
     import sessiond.hub.hub
+    import sessiond.hub.idempotency.journal
     import sessiond.hub.index.worker
-    import sessiond.hub.journal
-    import sessiond.server.main
+    import sessiond.server.process.main
     import sessiond.server.server
     import sessiond.store.files.store
     import sessiond.store.memory  # noqa: F401
@@ -116,7 +116,7 @@ def _be_a_daemon(home: str, faults: list[str], telling: int) -> None:
 
         from scripts.campaigns import mutations
 
-        from sessiond.server import main
+        from sessiond.server.process import main
 
         for fault in faults:
             mutations.put_in(fault)

@@ -7,8 +7,8 @@ from typing import Any
 from scripts.protocol.notes import JsonSchema, notes
 
 from sessiond.protocol.findings import KINDS
-from sessiond.session.problems import PROBLEMS
-from sessiond.session.reasons import REASONS
+from sessiond.session.formats.reasons import REASONS
+from sessiond.session.tree.problems import PROBLEMS
 
 _EXPLAINED_BY_HAND = frozenset(("Entry", "Draft", "ErrorKind"))
 """Types with a heading of their own in the prose. The headings of the others say "shape": `session/info` and

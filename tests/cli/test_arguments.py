@@ -4,11 +4,12 @@ import shlex
 
 import pytest
 
-from sessiond.cli.arguments import Given, HelpAsked, Option, Usage, Verb, parse
-from sessiond.cli.choices import check
-from sessiond.cli.help import GROUPS
-from sessiond.cli.main import _load, did_you_mean
-from sessiond.cli.verbs import FOREIGN, VERBS
+from sessiond.cli.main import _load
+from sessiond.cli.parse.arguments import Given, HelpAsked, Option, Usage, Verb, parse
+from sessiond.cli.parse.choices import check
+from sessiond.cli.parse.help import GROUPS
+from sessiond.cli.parse.suggestions import did_you_mean
+from sessiond.cli.parse.verbs import FOREIGN, VERBS
 
 VERB = Verb(
     "Do it",

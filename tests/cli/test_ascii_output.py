@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sessiond.cli.ascii_output import is_wanted
+from sessiond.cli.render.ascii_output import is_wanted
 from support.commands import Shell, a_shell
 from support.terminals import seen
 

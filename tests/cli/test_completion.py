@@ -10,10 +10,10 @@ from typing import get_args
 
 import pytest
 
-from sessiond.cli.choices import CHOICES
-from sessiond.cli.completion import FILES, candidates
-from sessiond.cli.manual import COMMON, TOPICS
-from sessiond.cli.verbs import VERBS
+from sessiond.cli.commands.completion import FILES, candidates
+from sessiond.cli.parse.choices import CHOICES
+from sessiond.cli.parse.manual import COMMON, TOPICS
+from sessiond.cli.parse.verbs import VERBS
 from sessiond.protocol import types as t
 from support import logs
 from support.commands import Shell, a_shell

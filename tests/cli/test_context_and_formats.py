@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sessiond.cli.explained import explained
-from sessiond.cli.style import Style
+from sessiond.cli.render.context_reasons import explained
+from sessiond.cli.render.style import Style
 from support.commands import Shell, a_shell
 
 

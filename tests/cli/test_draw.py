@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.cli.draw import draw
-from sessiond.cli.style import Style
+from sessiond.cli.render.style import Style
+from sessiond.cli.render.tree_drawing import draw
 from sessiond.text import width
 from support.rows import rows
 

@@ -3,8 +3,8 @@
 import pytest
 
 from sessiond.cli import errors
-from sessiond.cli.arguments import Usage
-from sessiond.client.dial import DaemonBusy, DaemonNotRunning, DaemonNotStarted, SocketRefused
+from sessiond.cli.parse.arguments import Usage
+from sessiond.client.reach import DaemonBusy, DaemonNotRunning, DaemonNotStarted, SocketRefused
 from sessiond.client.wire import BadReply, Disconnected, RpcError, Unread
 from sessiond.paths import UnsafeFolder
 from sessiond.protocol.errors import CODES
@@ -69,7 +69,7 @@ def test_a_daemons_sentence_that_names_a_command_is_not_repeated() -> None:
 
 
 def test_every_command_in_a_hint_exists() -> None:
-    from sessiond.cli.verbs import VERBS
+    from sessiond.cli.parse.verbs import VERBS
 
     words = " ".join(errors._NEXT.values()).split()
     named = [words[at + 1].strip(".,;") for at, word in enumerate(words[:-1]) if word == "sessiond"]

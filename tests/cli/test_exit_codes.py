@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.cli import exits
-from sessiond.cli.exits import MEANINGS
+from sessiond.cli import exit_codes
+from sessiond.cli.exit_codes import MEANINGS
 from support.commands import Shell, a_shell
 from support.homes import sessiond
 
@@ -28,23 +28,23 @@ def test_help_guide_and_table_say_the_same() -> None:
     guide = (ROOT / "daemon/GUIDE.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", guide, re.MULTILINE)
     assert {int(code): meaning for code, meaning in rows} == MEANINGS
-    named = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    named = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
     assert named == MEANINGS.keys()
 
 
 @pytest.mark.slow
 def test_done_refused_and_misused(shell: Shell) -> None:
-    assert shell.run("list").code == exits.DONE
-    assert shell.run("show", "no-such-session").code == exits.REFUSED
-    assert shell.run("import", "/no/such/file").code == exits.REFUSED
-    assert shell.run("show", "--no-such-option").code == exits.USAGE
-    assert shell.run("no-such-command").code == exits.USAGE
+    assert shell.run("list").code == exit_codes.DONE
+    assert shell.run("show", "no-such-session").code == exit_codes.REFUSED
+    assert shell.run("import", "/no/such/file").code == exit_codes.REFUSED
+    assert shell.run("show", "--no-such-option").code == exit_codes.USAGE
+    assert shell.run("no-such-command").code == exit_codes.USAGE
 
 
 @pytest.mark.slow
 def test_without_a_daemon(shell: Shell) -> None:
-    assert shell.run("status").code == exits.UNAVAILABLE
-    assert shell.run("list", SESSIOND_NO_AUTOSTART="1").code == exits.UNAVAILABLE
+    assert shell.run("status").code == exit_codes.UNAVAILABLE
+    assert shell.run("list", SESSIOND_NO_AUTOSTART="1").code == exit_codes.UNAVAILABLE
 
 
 @pytest.mark.slow
@@ -52,27 +52,27 @@ def test_with_a_configuration_that_cannot_be_used(shell: Shell) -> None:
     folder = Path(shell.where.config)
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text("no = 'such key'\n", encoding="utf-8")
-    assert shell.run("serve").code == exits.BAD_SETTINGS
-    assert shell.run("list").code == exits.UNAVAILABLE
+    assert shell.run("serve").code == exit_codes.BAD_SETTINGS
+    assert shell.run("list").code == exit_codes.UNAVAILABLE
 
 
 @pytest.mark.slow
 def test_with_a_folder_that_is_a_file(shell: Shell) -> None:
     Path(shell.where.state).write_text("", encoding="utf-8")
-    assert shell.run("serve").code == exits.NO_FOLDER
+    assert shell.run("serve").code == exit_codes.NO_FOLDER
 
 
 @pytest.mark.slow
 def test_with_a_lock_that_is_a_folder(shell: Shell) -> None:
     Path(shell.where.daemon_lock).mkdir(parents=True)
     Path(shell.where.state).chmod(0o700)
-    assert shell.run("serve").code == exits.NOT_THE_SYSTEM
+    assert shell.run("serve").code == exit_codes.NOT_THE_SYSTEM
 
 
 @pytest.mark.slow
 def test_with_a_daemon_that_runs_already(shell: Shell) -> None:
     shell("list")
-    assert shell.run("serve").code == exits.TRY_AGAIN
+    assert shell.run("serve").code == exit_codes.TRY_AGAIN
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ def test_with_an_answer_that_makes_no_sense(shell: Shell) -> None:
             with connection:
                 connection.recv(1)
                 connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-                assert command.wait(60) == exits.NONSENSE
+                assert command.wait(60) == exit_codes.NONSENSE
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_ended_by_ctrl_c_or_by_its_reader(shell: Shell) -> None:
         try:
             assert watcher.stderr.readline()
             watcher.send_signal(signal.SIGINT)
-            assert watcher.wait(60) == exits.INTERRUPTED
+            assert watcher.wait(60) == exit_codes.INTERRUPTED
         finally:
             watcher.kill()
     reading, writing = os.pipe()
@@ -109,7 +109,7 @@ def test_ended_by_ctrl_c_or_by_its_reader(shell: Shell) -> None:
         )
     finally:
         os.close(writing)
-    assert done.returncode == exits.PIPE_CLOSED
+    assert done.returncode == exit_codes.PIPE_CLOSED
 
 
 @pytest.mark.slow

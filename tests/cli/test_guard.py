@@ -6,8 +6,8 @@ import re
 
 from hypothesis import given, strategies as st
 
-from sessiond.cli.guard import guarded, harmless
-from sessiond.cli.style import Style
+from sessiond.cli.render.style import Style
+from sessiond.cli.render.terminal_guard import guarded, harmless
 
 
 def test_our_own_colours_and_the_erased_line_pass() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.cli.verbs import VERBS
+from sessiond.cli.parse.verbs import VERBS
 from support.commands import Ran, Shell, a_shell
 
 WITHOUT = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.cli.live_page import LivePage
+from sessiond.cli.render.live_page import LivePage
 from sessiond.protocol import types as t
 from support.homes import wait_until
 

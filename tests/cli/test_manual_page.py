@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.cli import manual
-from sessiond.cli.exits import MEANINGS
-from sessiond.cli.verbs import VERBS
+from sessiond.cli.exit_codes import MEANINGS
+from sessiond.cli.parse import manual
+from sessiond.cli.parse.verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "daemon/man/sessiond.1"

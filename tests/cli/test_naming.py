@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sessiond.cli.naming import Ambiguous, chosen
+from sessiond.cli.parse.entry_argument import Ambiguous, chosen
 from support.commands import Shell, a_shell
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.cli.pager import command
-from sessiond.cli.verbs import VERBS
+from sessiond.cli.parse.verbs import VERBS
+from sessiond.cli.render.pager import command
 from support.commands import Shell, a_shell
 from support.terminals import seen
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.cli import progress
+from sessiond.cli.render import progress
 from support.commands import a_shell
 from support.terminals import on_a_terminal
 

@@ -73,8 +73,8 @@ def test_without_a_daemon_it_loads_nothing_that_connects(shell: Shell) -> None:
     )  # fmt: skip
     assert done.returncode == 1
     loaded = set(done.stderr.split())
-    assert "sessiond.cli.prompt" in loaded
-    assert not {"json", "socket", "sessiond.client.blocking", "sessiond.cli.sessions"} & loaded
+    assert "sessiond.cli.commands.shell_prompt" in loaded
+    assert not {"json", "socket", "sessiond.client.blocking", "sessiond.cli.commands.sessions"} & loaded
 
 
 @pytest.mark.system

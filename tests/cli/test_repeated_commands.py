@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.cli.verbs import VERBS
+from sessiond.cli.parse.verbs import VERBS
 from sessiond.client.commands import METHODS
 from sessiond.client.wire import Disconnected, Reader, frame
 from sessiond.paths import Places

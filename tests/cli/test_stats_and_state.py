@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sessiond import human
-from sessiond.cli.bars import bar, percent
-from sessiond.cli.style import Style
+from sessiond.cli.render.bars import bar, percent
+from sessiond.cli.render.style import Style
 from support.commands import Shell, a_shell
 
 PLAIN = Style(boxes=False)

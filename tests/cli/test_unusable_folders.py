@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.cli.exits import DONE, MEANINGS, NO_FOLDER, REFUSED, UNAVAILABLE
-from sessiond.cli.verbs import VERBS
+from sessiond.cli.exit_codes import DONE, MEANINGS, NO_FOLDER, REFUSED, UNAVAILABLE
+from sessiond.cli.parse.verbs import VERBS
 from support.commands import Ran, Shell, a_shell
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.client.dial import read_endpoint
+from sessiond.client.reach import read_endpoint
 from support.attached import attached
 from support.homes import a_home
 from support.logs import assistant, header, log, user

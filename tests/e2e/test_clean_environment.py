@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.client.dial import read_endpoint
+from sessiond.client.reach import read_endpoint
 from sessiond.paths import Places, places
 from support.attached import Attached
 from support.editor_desks import eventually

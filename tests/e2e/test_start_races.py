@@ -12,10 +12,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sessiond.client.dial import DaemonNotStarted, connect, read_endpoint
+from sessiond.client.dial import connect
+from sessiond.client.reach import DaemonNotStarted, read_endpoint
 from sessiond.client.start import start
 from sessiond.paths import Places, make_private
-from sessiond.server.lock import AnotherRuns, DaemonLock
+from sessiond.server.process.lock import AnotherRuns, DaemonLock
 from support.homes import a_home, a_stand_in, answers, environment, sessiond, wait_until
 
 CLIENTS = 50

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.hub.child_process import ChildFailed, ChildNotStarted, run_in_child_process
-from sessiond.hub.export_conversion import Conversion, blocks_of, convert
+from sessiond.hub.execution.child_process import ChildFailed, ChildNotStarted, run_in_child_process
 from sessiond.hub.redaction.provider_keys import ProviderKeys
+from sessiond.hub.transfer.export_conversion import Conversion, blocks_of, convert
 from sessiond.session.dialects.exported import Whole
 from support.daemons import running, user
 from support.shared import started
@@ -37,7 +37,7 @@ async def test_an_export_needs_no_process_where_the_system_allows_none(
         peer, session_id = await started(daemon, cwd)
         await peer.append(session_id, *(user("x" * 10_000) for _ in range(100)))
         texts = [await peer.call("session/export", sessionId=session_id, format="jsonl")]
-        monkeypatch.setattr("sessiond.hub.child_process._COMMAND", ("/nowhere/python",))
+        monkeypatch.setattr("sessiond.hub.execution.child_process._COMMAND", ("/nowhere/python",))
         with pytest.raises(ChildNotStarted):
             await run_in_child_process(os.getpid)
         texts.append(await peer.call("session/export", sessionId=session_id, format="jsonl"))

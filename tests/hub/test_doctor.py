@@ -18,10 +18,10 @@ from sessiond.hub.doctor import logs as doctor_logs
 from sessiond.hub.doctor.examination import examine
 from sessiond.hub.doctor.mending import _MENDS
 from sessiond.hub.doctor.scope import Scope
-from sessiond.hub.history import History
+from sessiond.hub.prompt_history.history import History
 from sessiond.paths import places
 from sessiond.protocol.findings import KINDS
-from sessiond.session.problems import PROBLEMS
+from sessiond.session.tree.problems import PROBLEMS
 from support import logs
 from support.daemons import Running, assistant, refusal, running, user
 

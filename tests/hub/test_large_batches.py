@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.hub.batches import LARGE_BATCH
+from sessiond.hub.session.batches import LARGE_BATCH
 from support.daemons import Refused, assistant, running, user
 from support.shared import started
 
@@ -15,7 +15,7 @@ MANY = 5 * LARGE_BATCH
 @pytest.fixture(autouse=True)
 def one_step_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each slice takes a turn of the event loop of its own, so that all that can come in between does."""
-    monkeypatch.setattr("sessiond.hub.slices.TICK_SECONDS", 0.0)
+    monkeypatch.setattr("sessiond.hub.execution.slices.TICK_SECONDS", 0.0)
 
 
 async def test_others_are_answered_while_a_large_batch_is_prepared(tmp_path: Path, cwd: str) -> None:

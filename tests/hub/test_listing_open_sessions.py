@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sessiond.hub.index.tracker import OpenTracker
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from support.daemons import Peer, Running, assistant, running, user
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.hub.hub import IDLE_SECONDS, MAX_IDLE_SESSIONS, Hub
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session.live import LiveSession
 from sessiond.store.base import StorageFailed
 from support import logs
 from support.daemons import Running, assistant, refusal, running, user

@@ -5,15 +5,15 @@ from collections.abc import Generator
 
 import pytest
 
-from sessiond.hub import slices
-from sessiond.hub.slices import context_of, run_in_slices
+from sessiond.hub.execution import slices
+from sessiond.hub.execution.slices import context_of, run_in_slices
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that stands still unless a test moves it."""
     now = [0.0]
-    monkeypatch.setattr("sessiond.hub.slices.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("sessiond.hub.execution.slices.time.perf_counter", lambda: now[0])
     return now
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from msgspec import Raw
 
-from sessiond.hub.values import contains
+from sessiond.hub.session.json_equality import contains
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from sessiond.client.blocking import connect
-from sessiond.client.dial import read_endpoint
+from sessiond.client.reach import read_endpoint
 from sessiond.paths import Places, make_private
-from sessiond.server import activation, listen
-from sessiond.server.life import DISPLACED
+from sessiond.server.listeners import activation, unix_socket
+from sessiond.server.process.lifecycle import DISPLACED
 from support.homes import a_home, environment, sessiond, wait_until
 from support.manager import given, listening_at
 from support.patience import BOUND
@@ -181,7 +181,7 @@ def test_systemd_itself_starts_the_daemon_for_the_first_who_comes() -> None:
              *sessiond("serve")],
             env=environment(where), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         ) as daemon:  # fmt: skip
-            wait_until(lambda: where.socket in listen._listened_to(), BOUND)  # there before it listens
+            wait_until(lambda: where.socket in unix_socket._listened_to(), BOUND)  # there before it listens
             with connect(autostart=False, where=where) as client:
                 assert client.call("server/status")["pid"] == daemon.pid
                 client.call("server/stop")

@@ -278,12 +278,12 @@ async def test_a_writer_that_fails_is_left_alone_for_a_while(
     pauses = [60.0, 120.0, 240.0]
     now = time.monotonic()
     for number, pause in enumerate(pauses, 2):
-        monkeypatch.setattr("sessiond.hub.automatic.time", _Clock(now + pause - 1))
+        monkeypatch.setattr("sessiond.hub.summaries.automatic.time", _Clock(now + pause - 1))
         await turn(peer, session_id, FULL)
         await settled(peer, session_id)
         assert len(writer.peer.asked) == number - 1
         now += pause + 1
-        monkeypatch.setattr("sessiond.hub.automatic.time", _Clock(now))
+        monkeypatch.setattr("sessiond.hub.summaries.automatic.time", _Clock(now))
         await turn(peer, session_id, FULL)
         await refusing(writer, number)
     asked = asyncio.ensure_future(peer.call("session/compact", sessionId=session_id))

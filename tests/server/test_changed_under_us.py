@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session.live import LiveSession
 from sessiond.store.base import StorageFailed
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
 

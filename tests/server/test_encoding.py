@@ -5,8 +5,8 @@ from hypothesis import given, strategies as st
 from msgspec import Raw
 
 from sessiond.protocol import types as t
-from sessiond.server import encoding
-from sessiond.session.steps import run
+from sessiond.server.connection import encoding
+from sessiond.session.tree.steps import run
 
 
 def entries(count: int, next_cursor: str | None = None) -> t.EntriesResult:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sessiond.server import endpoint
+from sessiond.server.process import endpoint
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are told apart by /proc")
 

@@ -15,7 +15,7 @@ from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.server import errors
 from sessiond.session.dialects.recognition import ForeignProgram
-from sessiond.session.problems import Problem
+from sessiond.session.tree.problems import Problem
 from sessiond.store import base as store
 from support import logs
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
 from support.daemons import Peer, Running, running, user
 from support.summarizers import SMALL, talk
 from support.waiting import until

@@ -160,7 +160,7 @@ async def test_a_history_that_could_not_be_loaded_answers_and_is_loaded_later(
     """As when the system has no descriptors left at the very moment."""
     peer = await memory.attach()
     with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, "sessiond.hub.prompts", None)
+        patched.setitem(sys.modules, "sessiond.hub.prompt_history.database", None)
         await refusal(peer.call("history/add", prompt="lost"))
     assert (await peer.call("history/add", prompt="kept"))["added"]
     assert await prompts(peer) == ["kept"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub.processes import is_running, running_process, start_time_by_ps
+from sessiond.hub.discovery.processes import is_running, running_process, start_time_by_ps
 from sessiond.rpc.process import boot_id, start_time
 from sessiond.store.base import Process
 from support.daemons import Peer, Running, assistant, running, user

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from sessiond.hub import catalogue
+from sessiond.hub import session_info
 from sessiond.hub.index import fill
-from sessiond.session import texts
+from sessiond.session.content import search_text
 from support import logs
 from support.daemons import Peer, Refused, Running, assistant, running, user
 from support.shared import started
@@ -286,14 +286,14 @@ async def test_a_file_that_cannot_be_put_into_the_index_is_named_and_spoils_no_a
     for number in range(3):
         write(tmp_path, f"hostile-{number:05}", whole_session(f"hostile-{number:05}"))
     bad = next((tmp_path / "data/sessions").rglob("*hostile-00001.jsonl"))
-    listed, fails = catalogue.listed, True
+    listed, fails = session_info.listed, True
 
     def failing(*found: Any, path: str, **more: Any) -> Any:
         if fails and path == str(bad):
             raise RuntimeError("a defect")
         return listed(*found, path=path, **more)
 
-    monkeypatch.setattr(catalogue, "listed", failing)
+    monkeypatch.setattr(session_info, "listed", failing)
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         page = await peer.call("session/list", all=True)
@@ -314,7 +314,7 @@ async def test_an_entry_whose_text_cannot_be_searched_keeps_no_other_from_being_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, "hostile-00001", whole_session("hostile-00001"))
-    text_of = texts.text_of_entry
+    text_of = search_text.text_of_entry
 
     def failing(entry: bytes) -> Any:
         if b"a question" in entry:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub import import_reading
-from sessiond.hub.child_process import run_in_child_process
+from sessiond.hub.execution.child_process import run_in_child_process
+from sessiond.hub.transfer import import_reading
 from support.daemons import Peer, running
 from support.dialect_files import FILES
 from support.dialects import jsonl
@@ -112,5 +112,5 @@ async def test_it_is_read_all_the_same_where_the_system_allows_no_process(
     source = write(tmp_path / "session.jsonl", FILES["go"])
     here = await outcome(tmp_path / "here", source)
     monkeypatch.setattr(import_reading, "LARGE_FILE", 0)
-    monkeypatch.setattr("sessiond.hub.child_process._COMMAND", ("/nowhere/python",))
+    monkeypatch.setattr("sessiond.hub.execution.child_process._COMMAND", ("/nowhere/python",))
     assert await outcome(tmp_path / "without", source) == here

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.paths import make_private
-from sessiond.server.listen import CannotListen, Listener
+from sessiond.server.listeners.unix_socket import CannotListen, Listener
 from support.homes import a_home
 
 

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from sessiond.paths import Places, make_private
-from sessiond.server import endpoint, life
-from sessiond.server.lock import DaemonLock
+from sessiond.server.process import endpoint, lifecycle
+from sessiond.server.process.lock import DaemonLock
 from support.homes import a_home
 from support.stand_in import StandIn
 
-QUICK = life.Pace(idle_exit=None, look=0.02, drain=0.2)
+QUICK = lifecycle.Pace(idle_exit=None, look=0.02, drain=0.2)
 
 
 class Running:
     """A life in this process, with an echo for a server."""
 
-    def __init__(self, where: Places, pace: life.Pace) -> None:
+    def __init__(self, where: Places, pace: lifecycle.Pace) -> None:
         for folder in (where.state, where.runtime):
             make_private(folder)
         self.where = where
@@ -29,7 +29,7 @@ class Running:
         self.lock = DaemonLock(where.daemon_lock)
         self._ready = asyncio.Event()
         self._life = asyncio.create_task(
-            life.live(self.server, where, self.lock, pace, self._is_ready, self._reopened)
+            lifecycle.live(self.server, where, self.lock, pace, self._is_ready, self._reopened)
         )
 
     async def ready(self) -> "Running":
@@ -51,7 +51,7 @@ class Running:
         self.logs_reopened += 1
 
 
-async def running(where: Places, pace: life.Pace = QUICK) -> Running:
+async def running(where: Places, pace: lifecycle.Pace = QUICK) -> Running:
     return await Running(where, pace).ready()
 
 
@@ -72,7 +72,7 @@ async def test_a_ready_daemon_says_where_it_listens_and_takes_that_back_at_the_e
         assert told is not None
         assert (told.socket, told.epoch, told.pid) == (where.socket, daemon.server.epoch, os.getpid())
         daemon.server.stopping.set()
-        assert await daemon.end() == life.ENDED
+        assert await daemon.end() == lifecycle.ENDED
         assert endpoint.read(where.endpoint) is None
         assert not Path(where.socket).exists()
         assert daemon.server.closed
@@ -83,7 +83,7 @@ async def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
     with a_home() as where:
         daemon = await running(where)
         os.kill(os.getpid(), number)
-        assert await daemon.end() == life.ENDED
+        assert await daemon.end() == lifecycle.ENDED
         assert daemon.server.closed
 
 
@@ -91,18 +91,18 @@ async def test_another_thread_may_ask_for_the_end() -> None:
     with a_home() as where:
         daemon = await running(where)
         await asyncio.to_thread(daemon.stop)
-        assert await daemon.end() == life.ENDED
+        assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_daemon_without_clients_ends_after_a_while() -> None:
     with a_home() as where:
-        daemon = await running(where, life.Pace(idle_exit=0.1))
-        assert await daemon.end() == life.ENDED
+        daemon = await running(where, lifecycle.Pace(idle_exit=0.1))
+        assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_client_keeps_the_daemon_and_its_leaving_starts_the_wait_anew() -> None:
     with a_home() as where:
-        daemon = await running(where, life.Pace(idle_exit=0.1))
+        daemon = await running(where, lifecycle.Pace(idle_exit=0.1))
         began = asyncio.get_running_loop().time()
         reader, writer = await a_client(where)
         for _ in range(20):
@@ -111,18 +111,18 @@ async def test_a_client_keeps_the_daemon_and_its_leaving_starts_the_wait_anew() 
             await asyncio.sleep(0.015)
         assert Path(where.socket).exists()
         writer.close()
-        assert await daemon.end() == life.ENDED
+        assert await daemon.end() == lifecycle.ENDED
         assert asyncio.get_running_loop().time() - began > 0.3
 
 
 async def test_what_is_not_on_disk_yet_keeps_the_daemon() -> None:
     with a_home() as where:
-        daemon = await running(where, life.Pace(idle_exit=0.05))
+        daemon = await running(where, lifecycle.Pace(idle_exit=0.05))
         daemon.server.dirty = True
         await asyncio.sleep(0.2)
         assert Path(where.socket).exists()
         daemon.server.dirty = False
-        assert await daemon.end() == life.ENDED
+        assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_removed_socket_comes_back() -> None:
@@ -135,7 +135,7 @@ async def test_a_removed_socket_comes_back() -> None:
         assert await reader.read(1) == b"x"
         writer.close()
         daemon.stop()
-        assert await daemon.end() == life.ENDED
+        assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_removed_runtime_folder_and_endpoint_come_back() -> None:
@@ -146,18 +146,18 @@ async def test_a_removed_runtime_folder_and_endpoint_come_back() -> None:
         Path(where.endpoint).unlink()
         await until(lambda: endpoint.read(where.endpoint) is not None and Path(where.socket).is_socket())
         daemon.stop()
-        assert await daemon.end() == life.ENDED
+        assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_hang_up_reopens_the_log_and_looks_after_the_socket_at_once() -> None:
     with a_home() as where:
-        daemon = await running(where, life.Pace(idle_exit=None))
+        daemon = await running(where, lifecycle.Pace(idle_exit=None))
         Path(where.socket).unlink()
         os.kill(os.getpid(), signal.SIGHUP)
         await until(Path(where.socket).is_socket)
         assert daemon.logs_reopened == 1
         daemon.stop()
-        assert await daemon.end() == life.ENDED
+        assert await daemon.end() == lifecycle.ENDED
 
 
 async def test_a_daemon_gives_way_to_whoever_took_its_socket() -> None:
@@ -166,7 +166,7 @@ async def test_a_daemon_gives_way_to_whoever_took_its_socket() -> None:
         with socket.socket(socket.AF_UNIX) as another:
             another.bind(f"{where.runtime}/x")
             Path(f"{where.runtime}/x").rename(where.socket)
-            assert await daemon.end() == life.DISPLACED
+            assert await daemon.end() == lifecycle.DISPLACED
         assert Path(where.socket).is_socket()
         assert daemon.server.closed
 
@@ -176,7 +176,7 @@ async def test_a_daemon_without_its_lock_ends_and_leaves_the_endpoint_to_the_nex
         daemon = await running(where)
         Path(where.daemon_lock).unlink()
         successor = DaemonLock(where.daemon_lock)
-        assert await daemon.end() == life.DISPLACED
+        assert await daemon.end() == lifecycle.DISPLACED
         assert endpoint.read(where.endpoint) is not None
         successor.release()
 
@@ -186,14 +186,14 @@ async def test_a_flush_that_does_not_end_is_given_up_and_told() -> None:
         daemon = await running(where)
         daemon.server.hangs_at_the_end = True
         daemon.stop()
-        assert await daemon.end() == life.UNFINISHED
+        assert await daemon.end() == lifecycle.UNFINISHED
 
 
 async def test_a_second_signal_does_not_wait_for_the_flush() -> None:
     with a_home() as where:
-        daemon = await running(where, life.Pace(idle_exit=None, drain=60))
+        daemon = await running(where, lifecycle.Pace(idle_exit=None, drain=60))
         daemon.server.hangs_at_the_end = True
         os.kill(os.getpid(), signal.SIGTERM)
         await until(lambda: not Path(where.socket).exists())
         os.kill(os.getpid(), signal.SIGTERM)
-        assert await daemon.end() == life.UNFINISHED
+        assert await daemon.end() == lifecycle.UNFINISHED

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.server.lock import AnotherRuns, DaemonLock, LockRefused
+from sessiond.server.process.lock import AnotherRuns, DaemonLock, LockRefused
 
 
 def test_only_one_holds_the_lock(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from sessiond.hub.migration import with_cwd
-from sessiond.session.tree import Tree
+from sessiond.hub.session.migration import with_cwd
+from sessiond.session.tree.tree import Tree
 from support import logs
 from support.daemons import Running, assistant, refusal, running, user
 from support.disk import Disk

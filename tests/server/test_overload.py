@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from sessiond.config import Config, Limits
-from sessiond.hub import live
+from sessiond.hub.session import live
 from sessiond.rpc.message import encode_request
-from sessiond.server import intake, outboxes, requests, welcome
+from sessiond.server.connection import read_throttle, requests, send_buffers
+from sessiond.server.listeners import admission
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.patience import BOUND
@@ -58,7 +59,7 @@ async def test_one_client_too_many_is_told_so_and_the_next_finds_the_place_of_wh
 async def test_a_client_that_never_said_a_word_makes_place_when_all_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(welcome, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(admission, "SILENT_SECONDS", 0.0)
     async with running(tmp_path, "socket", chosen=limited(max_clients=2)) as daemon:
         speaking = await daemon.attach()
         await speaking.call("server/status")
@@ -75,8 +76,8 @@ def test_there_are_no_more_clients_than_half_of_the_descriptors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _which: (256, 4096))
-    assert welcome.most_clients(1000) == 128
-    assert welcome.most_clients(50) == 50
+    assert admission.most_clients(1000) == 128
+    assert admission.most_clients(50) == 50
 
 
 # --- requests ----------------------------------------------------------------------------------------------
@@ -95,7 +96,7 @@ async def flood(peer: Peer, session_id: str, count: int, size: int = 10) -> list
 async def test_a_flood_is_taken_in_as_fast_as_it_is_answered_and_nothing_of_it_is_lost(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "MAX_IN_FLIGHT", 50)
+    monkeypatch.setattr(read_throttle, "MAX_IN_FLIGHT", 50)
     disk = Disk()
     async with running(tmp_path, calls=disk.calls) as daemon:
         peer, session_id = await started(daemon, cwd)
@@ -144,7 +145,7 @@ async def test_when_all_clients_together_have_too_much_in_work_each_still_has_it
                 status = await modest.call("server/status")
             assert daemon.inside.room.is_short
             # What was over the bound already, and the share of those who came later.
-            assert status["heldBytes"] < MIB + 3 * intake.FAIR_SHARE * 110_000
+            assert status["heldBytes"] < MIB + 3 * read_throttle.FAIR_SHARE * 110_000
         for append in appends + mine:
             assert (await append)["entries"][0]["status"] == "created"
 
@@ -283,8 +284,8 @@ async def test_a_message_may_be_as_large_as_chosen_and_no_larger(tmp_path: Path,
 async def test_all_outboxes_together_are_bounded_and_those_that_do_not_read_go_first(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outboxes, "_LOOK_AFTER", 100_000)
-    monkeypatch.setattr(outboxes, "STALLED_SECONDS", 0.0)
+    monkeypatch.setattr(send_buffers, "_LOOK_AFTER", 100_000)
+    monkeypatch.setattr(send_buffers, "STALLED_SECONDS", 0.0)
     async with running(tmp_path, chosen=limited(max_held=4 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
         deaf = [await daemon.attach() for _ in range(5)]
@@ -312,7 +313,7 @@ async def test_all_outboxes_together_are_bounded_and_those_that_do_not_read_go_f
 async def test_when_told_is_not_enough_the_largest_outbox_is_let_go(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outboxes, "_LOOK_AFTER", 100_000)
+    monkeypatch.setattr(send_buffers, "_LOOK_AFTER", 100_000)
     async with running(tmp_path, chosen=limited(max_held=4 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
         await peer.append(session_id, *(user("x" * 100_000) for _ in range(15)), assistant("ok"))

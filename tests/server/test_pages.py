@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sessiond.hub import pages
+from sessiond.hub.session import pages
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.images import image_block, png

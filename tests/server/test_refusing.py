@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub import live, room
+from sessiond.hub import disk_space
+from sessiond.hub.session import live
 from support.daemons import Peer, assistant, refusal, running, user
 from support.disk import Disk
 
@@ -171,7 +172,7 @@ async def test_a_file_whose_sync_fails_at_open_is_read_and_written_anew_before_i
 async def test_little_room_is_warned_of_once_and_told_in_the_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(room, "LOW_BYTES", 1 << 62)
+    monkeypatch.setattr(disk_space, "LOW_BYTES", 1 << 62)
     async with running(tmp_path) as daemon:
         assert daemon.hub is not None
         peer = await daemon.attach()
@@ -181,4 +182,4 @@ async def test_little_room_is_warned_of_once_and_told_in_the_status(
         told = await peer.call("server/status")
         assert told["lowSpace"]
         assert told["freeBytes"] > 0
-        assert len([it for it in caplog.records if it.name == "sessiond.hub.room"]) == 1
+        assert len([it for it in caplog.records if it.name == "sessiond.hub.disk_space"]) == 1

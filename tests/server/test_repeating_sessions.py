@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub.journal import KEPT_SECONDS, Journal
-from sessiond.session.commands import Command
+from sessiond.hub.idempotency.journal import KEPT_SECONDS, Journal
+from sessiond.session.tree.command_ids import Command
 from sessiond.store.base import StorageFailed
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import lines_of

@@ -4,7 +4,7 @@ import asyncio
 
 from hypothesis import given, strategies as st
 
-from sessiond.server.room import MOST_REQUESTS, Places, Room
+from sessiond.server.connection.memory_budget import MOST_REQUESTS, Places, Room
 
 
 async def in_line(places: Places, *sizes: int) -> list[asyncio.Task[None]]:

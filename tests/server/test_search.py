@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sessiond.config import Config, Roots
-from sessiond.session import words
+from sessiond.session.content import search_words
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import started
@@ -85,7 +85,7 @@ async def test_a_question_finds_what_holds_all_of_it(
 async def test_no_question_is_a_syntax_error(memory: Running, query: str) -> None:
     peer = await memory.attach()
     query = query.encode("utf-8", "replace").decode()
-    if words.phrases(query):
+    if search_words.phrases(query):
         await peer.call("session/search", query=query)
     else:
         assert (await refusal(peer.call("session/search", query=query))).kind == "invalidParams"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub import watch
+from sessiond.hub.session import subscribers
 from support.daemons import Peer, Running, assistant, user
 from support.shared import started
 from support.wire import Wire, in_thread
@@ -255,7 +255,7 @@ async def test_a_client_that_only_speaks_lsp_is_told_nothing(memory: Running, cw
 async def test_a_client_that_does_not_read_is_told_that_it_lags_and_catches_up_exactly(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "SOFT_LIMIT", 200_000)
+    monkeypatch.setattr(subscribers, "SOFT_LIMIT", 200_000)
     peer, session_id = await filled(memory, cwd, 1)
     slow = await memory.attach()
     await slow.call("session/subscribe", sessionId=session_id, after=await slow.position(session_id, 1))
@@ -293,7 +293,7 @@ async def test_five_that_do_not_read_hold_up_nobody_and_cost_bounded_memory(
         clients = (await peer.call("server/clients"))["clients"]
         queued = [client["queuedBytes"] for client in clients if client["queuedBytes"]]
         assert len(queued) == 5
-        assert all(size < watch.SOFT_LIMIT + 1_000_000 for size in queued)
+        assert all(size < subscribers.SOFT_LIMIT + 1_000_000 for size in queued)
         assert not [it for it in clients if it["queuedBytes"] and session_id in it["subscriptions"]]
         lagged = await in_thread(until_lagged, deaf_ones[0])
         assert lagged["sessionId"] == session_id

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sessiond.config import Config, Summarizer
-from sessiond.hub import command as commands
+from sessiond.hub.summaries import external_command as commands
 from sessiond.paths import places
 from support.daemons import Peer, Running, refusal, running
 from support.processes import runs

@@ -16,13 +16,13 @@ import pytest
 
 from sessiond.client import connect as connect_async
 from sessiond.client.blocking import connect
-from sessiond.client.dial import CannotConnect, read_endpoint
+from sessiond.client.reach import CannotConnect, read_endpoint
 from sessiond.client.wire import Reader, frame
 from sessiond.config import InvalidConfig, read
 from sessiond.paths import Places, make_private
-from sessiond.server import tcp
-from sessiond.server.tcp_peer import user_of_peer
-from sessiond.server.token import BadToken, is_same, token_of
+from sessiond.server.listeners import tcp
+from sessiond.server.listeners.tcp_peer import user_of_peer
+from sessiond.server.listeners.token import BadToken, is_same, token_of
 from support.disk import Disk
 from support.homes import a_home, environment, sessiond, wait_until
 from support.patience import BOUND

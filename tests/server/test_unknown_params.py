@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 
 from sessiond.protocol import types as t
 from sessiond.protocol.methods import CLIENT_METHODS, METHODS, NOTIFICATIONS
+from sessiond.server.connection.params import is_extension
 from sessiond.server.errors import InvalidParams
 from sessiond.server.handlers.routes import ROUTES
-from sessiond.server.params import is_extension
 from support.daemons import Running, refusal, user
 from support.shared import started
 

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from session.conformance import Unequal
-from sessiond.session import compaction, steps, tokens
-from sessiond.session.agent_message import read_message
-from sessiond.session.branching import prepare_branch
-from sessiond.session.compaction import Limits, Preparation
-from sessiond.session.context import Context, build_context
-from sessiond.session.rendering import SEPARATOR, render
+from sessiond.session.compaction import preparation
+from sessiond.session.compaction.branching import prepare_branch
+from sessiond.session.compaction.preparation import Limits, Preparation
+from sessiond.session.compaction.rendering import SEPARATOR, render
+from sessiond.session.content.agent_message import read_message
+from sessiond.session.context import tokens
+from sessiond.session.context.context import Context, build_context
+from sessiond.session.tree import steps
 from support.logs import Loaded
 from support.peer_compaction import Question
 
@@ -47,7 +49,7 @@ def _unequal_cuts(log: Loaded, row: int, theirs: Mapping[str, Any]) -> Iterator[
     answers = []
     for their_cut in theirs["cuts"]:
         keep = their_cut["keep"]
-        plan = steps.run(compaction.prepare(log.tree, row, log.read, Limits(1_000, 100, keep)))
+        plan = steps.run(preparation.prepare(log.tree, row, log.read, Limits(1_000, 100, keep)))
         answers += _in_short(keep, _cut(plan) | {"keep": keep}, their_cut)
     yield from _row("cuts", answers)
 

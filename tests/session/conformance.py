@@ -4,10 +4,10 @@ import json  # noqa: TID251  (answers hold lone surrogates, which msgspec refuse
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sessiond.session import steps
-from sessiond.session.children import Children
-from sessiond.session.context import Context, build_context
-from sessiond.session.tree import NONE
+from sessiond.session.context.context import Context, build_context
+from sessiond.session.tree import steps
+from sessiond.session.tree.children import Children
+from sessiond.session.tree.tree import NONE
 from support.answers import Answers, View
 from support.golden import GoldenCase
 from support.logs import Loaded

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sessiond.session import compaction, safety, steps, tokens
-from sessiond.session.branching import prepare_branch
-from sessiond.session.compaction import Limits, Preparation
-from sessiond.session.context import build_context
-from sessiond.session.tree import NONE, NewRow
+from sessiond.session.compaction import preparation, safety
+from sessiond.session.compaction.branching import prepare_branch
+from sessiond.session.compaction.preparation import Limits, Preparation
+from sessiond.session.context import tokens
+from sessiond.session.context.context import build_context
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import NONE, NewRow
 from support import logs
 from support.histories import histories, hostile_logs
 from support.logs import Loaded
@@ -23,7 +25,7 @@ Said = tuple[str, dict[str, Any]]
 
 
 def prepared(log: Loaded, row: int, keep: int) -> Preparation:
-    return steps.run(compaction.prepare(log.tree, row, log.read, Limits(1_000, 100, keep)))
+    return steps.run(preparation.prepare(log.tree, row, log.read, Limits(1_000, 100, keep)))
 
 
 def drawn_row(data: st.DataObject, log: Loaded) -> int:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from sessiond.session import steps
-from sessiond.session.context import build_context, extend_context
-from sessiond.session.tree import NONE
+from sessiond.session.context.context import build_context, extend_context
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import NONE
 from support.logs import (
     Line,
     Loaded,

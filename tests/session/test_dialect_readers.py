@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sessiond.session import steps
 from sessiond.session.dialects import known
-from sessiond.session.updates import state_at
+from sessiond.session.state.updates import state_at
+from sessiond.session.tree import steps
 from support.dialect_files import FILES, GO, HOME, NOVA, OPERATOR, PI4
 from support.dialects import as_log, entries, entry, imported, jsonl, kept, path, samples, tree
 

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.session import markdown
-from sessiond.session.entry_document import Surroundings, entry_document, entry_uri, named_by
+from sessiond.session.content import markdown
+from sessiond.session.content.entry_document import Surroundings, entry_document, entry_uri, named_by
 from support import logs
 from support.logs import loaded
 

@@ -2,9 +2,11 @@
 
 import pytest
 
-from sessiond.session import explain, steps, tokens
-from sessiond.session.explain import Row
-from sessiond.session.reasons import REASONS
+from sessiond.session.context import tokens
+from sessiond.session.formats import explain
+from sessiond.session.formats.explain import Row
+from sessiond.session.formats.reasons import REASONS
+from sessiond.session.tree import steps
 from support.logs import (
     Line,
     assistant,

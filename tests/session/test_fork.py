@@ -4,9 +4,9 @@ import itertools
 import json  # noqa: TID251  (lines hold lone surrogates, which msgspec refuses)
 from typing import Any
 
-from sessiond.session import steps
-from sessiond.session.fork import Title, fork_lines
-from sessiond.session.tree import NONE
+from sessiond.session.tree import steps
+from sessiond.session.tree.fork import Title, fork_lines
+from sessiond.session.tree.tree import NONE
 from support.logs import Loaded, assistant, compaction, entry, header, label, leaf, loaded, log, user
 
 NEW_HEADER = b'{"type":"session","version":3,"id":"a-new-session","timestamp":"t","cwd":"/"}'

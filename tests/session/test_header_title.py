@@ -5,7 +5,7 @@ import json  # noqa: TID251 - headers are read as the peers read them
 import msgspec
 from hypothesis import given, strategies as st
 
-from sessiond.session.header_title import ROOM, SECTOR, SLOT_BYTES, title_change, with_room
+from sessiond.session.tree.header_title import ROOM, SECTOR, SLOT_BYTES, title_change, with_room
 
 TITLES = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 NOW = "2026-03-01T08:00:00.000Z"

@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
-from sessiond.session import entries, lines, messages, migrate, payloads
-from sessiond.session.tree import NewRow
+from sessiond.session.context import messages
+from sessiond.session.tree import entries, lines, migrate, payloads
+from sessiond.session.tree.tree import NewRow
 from support.logs import Loaded, header, loaded, log, user
 
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000

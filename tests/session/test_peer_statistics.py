@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sessiond.session import steps
-from sessiond.session.statistics import Tally, tally_tree
+from sessiond.session.state.statistics import Tally, tally_tree
+from sessiond.session.tree import steps
 from support import peer_statistics
 from support.logs import Loaded
 

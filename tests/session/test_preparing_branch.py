@@ -2,10 +2,10 @@
 
 import pytest
 
-from sessiond.session import steps
-from sessiond.session.branching import BranchPreparation, prepare_branch
-from sessiond.session.files import FileOperations
-from sessiond.session.tree import NONE
+from sessiond.session.compaction.branching import BranchPreparation, prepare_branch
+from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import NONE
 from support.logs import (
     Line,
     Loaded,

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from sessiond.session import compaction as compacting, steps
-from sessiond.session.compaction import Limits, Preparation, is_full, prepare
-from sessiond.session.files import FileOperations
-from sessiond.session.tree import NONE
+from sessiond.session.compaction import preparation as compacting
+from sessiond.session.compaction.preparation import Limits, Preparation, is_full, prepare
+from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import NONE
 from support.logs import (
     Line,
     Loaded,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sessiond.session import preview
-from sessiond.session.info import Facts, summarize
+from sessiond.session.content import preview
+from sessiond.session.listing.info import Facts, summarize
 from support.logs import Line, Loaded, assistant, entry, header, loaded, message, tool_call, user
 
 

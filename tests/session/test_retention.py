@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from sessiond.session.retention import Due, Known, Policy, due
+from sessiond.session.listing.retention import Due, Known, Policy, due
 
 NOW = 1_000_000.0
 SESSIONS = [

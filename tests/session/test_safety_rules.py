@@ -4,8 +4,8 @@ import json  # noqa: TID251 - lines as agents write them
 
 import pytest
 
-from sessiond.session import safety
-from sessiond.session.tree import NewRow
+from sessiond.session.compaction import safety
+from sessiond.session.tree.tree import NewRow
 from support.logs import (
     Line,
     Loaded,

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sessiond.session import steps
-from sessiond.session.fork import fork_lines
-from sessiond.session.state import Decision, Limits, State, context_lines
-from sessiond.session.tree import NONE
-from sessiond.session.updates import Above, Decided, Made, Point, Update, state_at, take
+from sessiond.session.state.updates import Above, Decided, Made, Point, Update, state_at, take
+from sessiond.session.state.working_state import Decision, Limits, State, context_lines
+from sessiond.session.tree import steps
+from sessiond.session.tree.fork import fork_lines
+from sessiond.session.tree.tree import NONE
 from support.logs import Line, Loaded, assistant, entry, header, label, leaf, loaded, log, time_of, user
 
 

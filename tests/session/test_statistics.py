@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.session import steps
-from sessiond.session.statistics import Cost, Share, Tally, Tokens, tally_rows, tally_tree, times
+from sessiond.session.state.statistics import Cost, Share, Tally, Tokens, tally_rows, tally_tree, times
+from sessiond.session.tree import steps
 from support.logs import (
     Line,
     Loaded,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.session import steps
-from sessiond.session.agent_message import read_message
-from sessiond.session.files import FileOperations, file_operations
-from sessiond.session.prompts import Material, branch_prompt, compaction_prompt
-from sessiond.session.rendering import MOST_OF_A_RESULT, render
+from sessiond.session.compaction.prompts import Material, branch_prompt, compaction_prompt
+from sessiond.session.compaction.rendering import MOST_OF_A_RESULT, render
+from sessiond.session.content.agent_message import read_message
+from sessiond.session.content.pi_touched_files import FileOperations, file_operations
+from sessiond.session.tree import steps
 from support.logs import tool_call
 
 NO_FILES = FileOperations()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessiond.session.texts import TOLD, Text, milliseconds, text_of
+from sessiond.session.content.search_text import TOLD, Text, milliseconds, text_of
 from support import logs
 
 

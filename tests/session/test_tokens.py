@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from sessiond.session import steps, tokens
-from sessiond.session.context import build_context, extend_context
-from sessiond.session.tokens import Count
+from sessiond.session.context import tokens
+from sessiond.session.context.context import build_context, extend_context
+from sessiond.session.context.tokens import Count
+from sessiond.session.tree import steps
 from support.logs import (
     Line,
     Loaded,

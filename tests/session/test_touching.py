@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from sessiond.session.agent_message import read_message
-from sessiond.session.files import FileOperations
-from sessiond.session.touching import touched
+from sessiond.session.content.agent_message import read_message
+from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.content.touched_files import touched
 
 PATCH = """*** Begin Patch
 *** Update File: src/a.py

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from sessiond.session import steps
-from sessiond.session.tree import NONE, NewRow, Tree
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import NONE, NewRow, Tree
 from support.logs import (
     Line,
     Loaded,

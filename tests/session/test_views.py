@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.session import steps
-from sessiond.session.children import Children
-from sessiond.session.tree import NONE, NewRow, Tree
-from sessiond.session.views import Filter, Node, Outline, Page, tree_rows
+from sessiond.session.tree import steps
+from sessiond.session.tree.children import Children
+from sessiond.session.tree.tree import NONE, NewRow, Tree
+from sessiond.session.views.tree_view import Filter, Node, Outline, Page, tree_rows
 from support.logs import (
     Line,
     Loaded,

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.session.words import JOINT, Phrase, fold, phrases, readable, searchable, snippet
+from sessiond.session.content.search_words import JOINT, Phrase, fold, phrases, readable, searchable, snippet
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
 from sessiond.rpc.framing import Mode as Framing
 from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import BadMessage, Head, RequestId, encode_request
-from sessiond.server.client import Client
-from sessiond.server.listen import Listener
+from sessiond.server.connection.client import Client
+from sessiond.server.listeners.unix_socket import Listener
 from sessiond.server.server import Server
 from sessiond.store.files.store import FileStore
 from sessiond.store.files.syscalls import Syscalls

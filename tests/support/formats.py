@@ -4,11 +4,12 @@ import json  # noqa: TID251 - what is sent is read as another program reads it
 from dataclasses import dataclass
 from typing import Any
 
-from sessiond.session import explain, steps
+from sessiond.session.formats import explain
 from sessiond.session.formats.beside import beside
 from sessiond.session.formats.drafts import drafts
 from sessiond.session.formats.write import BESIDE, write
 from sessiond.session.formats.written import Written
+from sessiond.session.tree import steps
 from support.logs import Line, Loaded, loaded
 from support.providers import PROVIDERS, Message, Provider, check
 

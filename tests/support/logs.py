@@ -9,8 +9,9 @@ import json  # noqa: TID251  (tests write lines that msgspec refuses to write)
 from collections.abc import Sequence
 from typing import Any
 
-from sessiond.session import context, steps
-from sessiond.session.tree import Tree
+from sessiond.session.context import context
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import Tree
 
 SESSION_ID = "5e55104d-0000-4000-8000-000000000001"
 SAME = object()

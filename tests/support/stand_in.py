@@ -6,7 +6,7 @@ import sys
 
 from sessiond.config import Config
 from sessiond.paths import Places
-from sessiond.server import main
+from sessiond.server.process import main
 
 
 class StandIn:

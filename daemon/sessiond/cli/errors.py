@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli.arguments import Usage
-from sessiond.cli.exits import NONSENSE, NOT_THE_SYSTEM, REFUSED, TRY_AGAIN, UNAVAILABLE, USAGE
-from sessiond.cli.style import style_for
-from sessiond.client.dial import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
+from sessiond.cli.exit_codes import NONSENSE, NOT_THE_SYSTEM, REFUSED, TRY_AGAIN, UNAVAILABLE, USAGE
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.render.style import style_for
+from sessiond.client.reach import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
 from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError, Unread
 from sessiond.human import listed
 from sessiond.paths import UnsafeFolder, obstacle, places

@@ -7,17 +7,18 @@ import os
 import sys
 from io import FileIO, TextIOWrapper
 
-from sessiond.cli import ascii_output
-from sessiond.cli.arguments import HelpAsked, Usage, parse
-from sessiond.cli.choices import check
-from sessiond.cli.exits import DONE, INTERRUPTED, PIPE_CLOSED
-from sessiond.cli.verbs import ALIASES, FOREIGN, VERBS
+from sessiond.cli.exit_codes import DONE, INTERRUPTED, PIPE_CLOSED
+from sessiond.cli.parse.arguments import HelpAsked, Usage, parse
+from sessiond.cli.parse.choices import check
+from sessiond.cli.parse.suggestions import did_you_mean
+from sessiond.cli.parse.verbs import ALIASES, VERBS
+from sessiond.cli.render import ascii_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from sessiond.cli.arguments import Given
+    from sessiond.cli.parse.arguments import Given
 
 _LASTING = ("serve", "attach", "watch", "view")
 
@@ -51,7 +52,7 @@ def _open_what_is_closed() -> None:
 
 
 def run(words: Sequence[str]) -> int:
-    """Run one command and return its exit code (see `cli/exits.py`); by then its output is written."""
+    """Run one command and return its exit code (see `cli/exit_codes.py`); by then its output is written."""
     # A transcript may hold what the terminal's encoding cannot; a question mark is better than no output.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -59,7 +60,7 @@ def run(words: Sequence[str]) -> int:
             if ascii_output.is_wanted():
                 ascii_output.use(stream)
     if sys.stdout.isatty() or sys.stderr.isatty():
-        from sessiond.cli.guard import guarded
+        from sessiond.cli.render.terminal_guard import guarded
 
         sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
     try:
@@ -83,7 +84,7 @@ def _dispatch(words: Sequence[str]) -> int:
     if not pages:
         words = words[1:]
     if not words or words[0] == "-h":
-        from sessiond.cli.help import overview
+        from sessiond.cli.parse.help import overview
 
         return overview()
     if words[0] in ("-V", "--version"):
@@ -106,15 +107,15 @@ def _dispatch(words: Sequence[str]) -> int:
         ascii_output.use_for_data(sys.stdout, name)
     command = _load(VERBS[name].run)
     if pages and VERBS[name].paged and not given.flag("no-pager") and sys.stdout.isatty():
-        from sessiond.cli.pager import in_a_pager
+        from sessiond.cli.render.pager import in_a_pager
 
         return in_a_pager(lambda: command(given))
     return command(given)
 
 
 def _show_help(words: Sequence[str]) -> int:
-    from sessiond.cli.help import everything
-    from sessiond.cli.pager import in_a_pager
+    from sessiond.cli.parse.help import everything
+    from sessiond.cli.render.pager import in_a_pager
 
     return in_a_pager(lambda: everything(words)) if sys.stdout.isatty() else everything(words)
 
@@ -125,11 +126,3 @@ def _load(run: str) -> Callable[[Given], int]:
     module, _, function = run.partition(":")
     command: Callable[[Given], int] = getattr(import_module(f"sessiond.cli.{module}"), function)
     return command
-
-
-def did_you_mean(name: str, known: Iterable[str], before: str = "") -> str:
-    """What to do instead of a command that there is not: the one that was meant, as it is typed, or the list."""
-    from difflib import get_close_matches
-
-    close = [FOREIGN[name]] if name in FOREIGN and not before else get_close_matches(name, known, n=1)
-    return f"Did you mean sessiond {before}{close[0]}?" if close else "sessiond --help lists them."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from sessiond.client.dial import CannotConnect, DaemonNotRunning, Reached, VersionMismatch, reach
+from sessiond.client.reach import CannotConnect, DaemonNotRunning, Reached, VersionMismatch, reach
 from sessiond.client.start import only_starter, spawned
 from sessiond.client.wire import BadReply, Disconnected, Reader, frame, members
 from sessiond.paths import Places, make_private
@@ -64,7 +64,7 @@ def replaced_if_older(places: Places) -> socket.socket:
 def restart(places: Places, *, within: float = WITHIN) -> dict[str, Any] | None:
     """Start the daemon anew, or start it. `within`: seconds for what the old one is being asked.
 
-    Returns what the old one told of itself (see `server/endpoint.py`), or None.
+    Returns what the old one told of itself (see `server/process/endpoint.py`), or None.
     """
     return _replaced(places, lambda found: True, "sessiond restart", within)
 

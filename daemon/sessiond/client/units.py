@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sessiond.paths import Places
 
 SOCKET_NAME = "sessiond"
-"""What the socket is called among those that the manager hands over; `server/activation.py` asks for it."""
+"""What the socket is called among those that the manager hands over; `server/listeners/activation.py` asks for it."""
 
 _PASSED_ON = ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
 

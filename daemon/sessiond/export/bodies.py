@@ -10,9 +10,7 @@ from html import escape
 from typing import Any, Final
 
 from sessiond.export import markup
-from sessiond.session import preview
-from sessiond.session.dialects import fields
-from sessiond.session.dialects.exported import payload_of, type_of
+from sessiond.session.content import fields, preview
 
 _PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]*={0,2}\s*")
@@ -33,7 +31,7 @@ class Body:
 
 def body_of(entry: dict[str, Any]) -> Body:
     """What an entry says."""
-    match type_of(entry):
+    match fields.type_of(entry):
         case "message":
             return _said(fields.mapping(entry.get("message")))
         case "custom_message":
@@ -46,8 +44,8 @@ def body_of(entry: dict[str, Any]) -> Body:
             return Body("Summary of a branch that was left", _summary(entry))
         case "custom":
             return Body(_name(entry.get("customType")) or "Custom", _data(entry.get("data")))
-    heading = type_of(entry).replace("_", " ").capitalize() or "Entry"
-    return Body(heading, "" if preview.text_of(entry) else _data(payload_of(entry)))
+    heading = fields.type_of(entry).replace("_", " ").capitalize() or "Entry"
+    return Body(heading, "" if preview.text_of(entry) else _data(fields.payload_of(entry)))
 
 
 def _said(message: dict[str, Any]) -> Body:
@@ -153,7 +151,8 @@ def _call(tool: str, arguments: dict[str, Any]) -> str:
     )
     summary = f"<b>{escape(_name(tool) or 'tool')}</b> <code>{escape(about)}</code>"
     file = next(
-        (it for name in ("path", "file_path", "filePath") if (it := fields.text(arguments.get(name)))), None
+        (it for name in ("path", "file_path", "filePath") if (it := fields.text(arguments.get(name)))),
+        None,
     )
     parts: list[str] = []
     for name, value in arguments.items():

@@ -1,9 +1,10 @@
 """What the head of a page says of its session."""
 
 from sessiond.protocol import types as t
-from sessiond.session import entries, lines, preview
-from sessiond.session.statistics import Tally
-from sessiond.session.tree import Tree
+from sessiond.session.content import preview
+from sessiond.session.state.statistics import Tally
+from sessiond.session.tree import entries, lines
+from sessiond.session.tree.tree import Tree
 
 _DIGITS = 9  # of a cost: sums of binary fractions have a noise in their last digits that means nothing
 _TITLE = 200

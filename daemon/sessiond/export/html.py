@@ -21,9 +21,9 @@ from sessiond.export.rows import all_rows
 from sessiond.protocol import types as t
 from sessiond.session.dialects.exported import Losses, Whole
 from sessiond.session.dialects.to_jsonl import to_jsonl
-from sessiond.session.statistics import Tally, tally_tree
-from sessiond.session.steps import run
-from sessiond.session.tree import Tree
+from sessiond.session.state.statistics import Tally, tally_tree
+from sessiond.session.tree.steps import run
+from sessiond.session.tree.tree import Tree
 
 _SCRIPTS: Final = ("model.js", "sidebar.js", "transcript.js", "live.js", "host.js", "page.js")
 _STYLES: Final = ("default", "github-dark")

@@ -17,7 +17,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
-from sessiond.session import preview
+from sessiond.session.content import preview
 
 _MOST_COLOURED: Final = 20_000
 """Characters of one piece of code; what is longer is shown without colours, which cost about 10 us a character."""

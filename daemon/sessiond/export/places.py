@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from sessiond.session import preview, views
-from sessiond.session.tree import LEAF, NONE, Tree
+from sessiond.session.content import preview
+from sessiond.session.tree.tree import LEAF, NONE, Tree
+from sessiond.session.views import tree_view
 
 SAY: Final = 120
 """Characters of what is said in one line."""
 
-FILTERS: Final[tuple[views.Filter, ...]] = get_args(views.Filter)
+FILTERS: Final[tuple[tree_view.Filter, ...]] = get_args(tree_view.Filter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Place:
     shown: int
 
 
-def place_of(tree: Tree, outline: views.Outline, row: int) -> Place:
+def place_of(tree: Tree, outline: tree_view.Outline, row: int) -> Place:
     """The place of a row; the outline is brought up to date before (`Outline.extend`)."""
     parent = tree.parent(row)
     label = tree.labels.get(tree.id(row) or "")
@@ -36,8 +37,8 @@ def place_of(tree: Tree, outline: views.Outline, row: int) -> Place:
     )
 
 
-def _shown(tree: Tree, outline: views.Outline, row: int) -> int:
+def _shown(tree: Tree, outline: tree_view.Outline, row: int) -> int:
     if tree.kind(row) == LEAF:
         return 0
-    shows = (views.shows(it, tree, outline, row) for it in FILTERS)
+    shows = (tree_view.shows(it, tree, outline, row) for it in FILTERS)
     return sum(1 << bit for bit, shown in enumerate(shows) if shown)

@@ -13,8 +13,8 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from sessiond.session import preview
-from sessiond.session.markdown import fence
+from sessiond.session.content import preview
+from sessiond.session.content.markdown import fence
 
 _BELOW: Final = 3
 """Levels that headings go down: those of the document are two."""

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from sessiond.export.bodies import body_of
 from sessiond.export.places import SAY, Place, place_of
 from sessiond.protocol import types as t
-from sessiond.session import preview, steps, views
-from sessiond.session.steps import Read
-from sessiond.session.tree import Tree
+from sessiond.session.content import preview
+from sessiond.session.tree import steps
+from sessiond.session.tree.steps import Read
+from sessiond.session.tree.tree import Tree
+from sessiond.session.views import tree_view
 
 
 def row_of(place: Place, line: bytes) -> t.PageRow:
@@ -28,7 +30,7 @@ def row_of(place: Place, line: bytes) -> t.PageRow:
 
 def all_rows(tree: Tree, read: Read) -> Iterator[t.PageRow]:
     """Every entry in the order of the log."""
-    outline = views.Outline()
+    outline = tree_view.Outline()
     steps.run(outline.extend(tree, read))
     entries = [row for row in range(1, tree.committed) if tree.is_entry(row)]
     for batch in steps.batches(tree, entries):

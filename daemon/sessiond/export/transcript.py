@@ -15,10 +15,9 @@ from html import escape
 from typing import Any, Final
 
 from sessiond.export import prose
-from sessiond.session import preview
-from sessiond.session.dialects import fields
-from sessiond.session.dialects.exported import Losses, Whole, payload_of, type_of
-from sessiond.session.markdown import fence, inline
+from sessiond.session.content import fields, preview
+from sessiond.session.content.markdown import fence, inline
+from sessiond.session.dialects.exported import Losses, Whole
 
 _HIDDEN: Final = frozenset(("label", "leaf", "custom", "session_info", "title_change"))
 _SETTINGS: Final = ("model_change", "thinking_level_change", "mode_change", "service_tier_change")
@@ -67,7 +66,7 @@ class _Transcript:
         self._pictures = pictures
         self._labels: dict[str, str] = {}
         for entry in whole.entries:
-            if type_of(entry) == "label":
+            if fields.type_of(entry) == "label":
                 self._labels[fields.as_text(entry.get("targetId"))] = fields.as_text(entry.get("label"))
 
     def parts(self) -> Iterator[str]:
@@ -79,8 +78,8 @@ class _Transcript:
         speaks = ""
         for entry in path:
             name = fields.as_text(entry.get("id"))
-            if type_of(entry) in _HIDDEN:
-                self._losses.lose(f"{type_of(entry)} entry")
+            if fields.type_of(entry) in _HIDDEN:
+                self._losses.lose(f"{fields.type_of(entry)} entry")
             elif _is_for_models_only(entry):
                 self._losses.lose("custom_message entry that is not displayed")
             else:
@@ -97,7 +96,7 @@ class _Transcript:
 
     def _said(self, entry: dict[str, Any]) -> Iterator[str]:
         message = fields.mapping(entry.get("message"))
-        match type_of(entry):
+        match fields.type_of(entry):
             case "message":
                 yield from self._message(message)
             case "custom_message":
@@ -105,7 +104,7 @@ class _Transcript:
             case "compaction" | "branch_summary":
                 yield (
                     "*What follows stands for the entries before it.*"
-                    if type_of(entry) == "compaction"
+                    if fields.type_of(entry) == "compaction"
                     else "*What was learnt on a branch that was left.*"
                 )
                 yield prose.agents(fields.as_text(entry.get("summary")))
@@ -113,7 +112,7 @@ class _Transcript:
                 yield f"*{inline(preview.text_of(entry) or kind.replace('_', ' '))}*"
             case _:
                 text = preview.text_of(entry)
-                yield fence(text) if text else fence(fields.dumps(payload_of(entry)).decode(), "json")
+                yield fence(text) if text else fence(fields.dumps(fields.payload_of(entry)).decode(), "json")
 
     def _message(self, message: dict[str, Any]) -> Iterator[str]:
         match message.get("role"):
@@ -157,7 +156,10 @@ class _Transcript:
                     if (thought := fields.as_text(block.get("thinking"))).strip():
                         yield _folded("Thinking", prose.agents(thought))
                 case "toolCall":
-                    yield _call(fields.as_text(block.get("name")), fields.mapping(block.get("arguments")))
+                    yield _call(
+                        fields.as_text(block.get("name")),
+                        fields.mapping(block.get("arguments")),
+                    )
                 case "image":
                     yield self._picture(block)
                 case other:
@@ -185,10 +187,10 @@ def _facts(whole: Whole) -> str:
 def _heading(entry: dict[str, Any]) -> str | None:
     """Who speaks, or what comes; None for what belongs to the turn that it stands in."""
     message = fields.mapping(entry.get("message"))
-    if type_of(entry) in _SETTINGS:
+    if fields.type_of(entry) in _SETTINGS:
         return None
-    if type_of(entry) != "message":
-        return type_of(entry).replace("_", " ").capitalize() or "Entry"
+    if fields.type_of(entry) != "message":
+        return fields.type_of(entry).replace("_", " ").capitalize() or "Entry"
     role = fields.as_text(message.get("role"))
     if role == "toolResult":
         return None
@@ -252,7 +254,7 @@ def _branches(whole: Whole, path: list[dict[str, Any]]) -> dict[str, list[str]]:
 
 
 def _is_for_models_only(entry: dict[str, Any]) -> bool:
-    return type_of(entry) == "custom_message" and entry.get("display") is False
+    return fields.type_of(entry) == "custom_message" and entry.get("display") is False
 
 
 def _spoken(root: dict[str, Any], children: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -264,7 +266,7 @@ def _spoken(root: dict[str, Any], children: dict[str, list[dict[str, Any]]]) -> 
         if name in seen:
             continue
         seen.add(name)
-        if type_of(entry) not in _HIDDEN and not _is_for_models_only(entry) and preview.text_of(entry):
+        if fields.type_of(entry) not in _HIDDEN and not _is_for_models_only(entry) and preview.text_of(entry):
             found.append(entry)
         waiting += reversed(children.get(name, []))
     return found

@@ -6,8 +6,8 @@
 import shlex
 
 from sessiond.session.dialects.recognition import ForeignProgram
-from sessiond.session.lines import sound
-from sessiond.session.problems import Problem
+from sessiond.session.tree.lines import sound
+from sessiond.session.tree.problems import Problem
 
 
 class HubError(Exception):

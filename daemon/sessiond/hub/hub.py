@@ -12,38 +12,40 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond import config
-from sessiond.hub import catalogue, clock, placing
-from sessiond.hub.automatic import AutoCompaction
-from sessiond.hub.blobs import SessionBlobs
-from sessiond.hub.branching import Branches
-from sessiond.hub.cleaning import Cleaning
-from sessiond.hub.collecting import Tell, collect
-from sessiond.hub.commands import Commands
-from sessiond.hub.compacting import Compactions
-from sessiond.hub.continuing import Continuing
+from sessiond.hub import clock, session_info
+from sessiond.hub.creation import Making, new_session_id
+from sessiond.hub.discovery.resume import Continuing
+from sessiond.hub.discovery.terminals import Terminals
+from sessiond.hub.disk_space import Room
 from sessiond.hub.errors import Draining, ForeignDialect, InvalidRequest, SessionTrashed
-from sessiond.hub.events import Followers, Listener, Onlooker
-from sessiond.hub.exchange import Exchange
-from sessiond.hub.history import History
+from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.index.index import START_SECONDS, Index
-from sessiond.hub.jobs import Jobs
-from sessiond.hub.keeping import Keeping
-from sessiond.hub.lineage import Lineage
-from sessiond.hub.live import LiveSession
-from sessiond.hub.loaded import LoadedSession
-from sessiond.hub.making import Making, new_session_id
-from sessiond.hub.opened import Load, OpenSessions
-from sessiond.hub.resolving import with_images
-from sessiond.hub.room import Room
-from sessiond.hub.summarizing import Summarizers
-from sessiond.hub.terminals import Terminals
+from sessiond.hub.prompt_history.history import History
+from sessiond.hub.retention.blob_collection import Tell, collect
+from sessiond.hub.retention.cleanup import Cleaning
+from sessiond.hub.retention.deletion import Keeping
+from sessiond.hub.retention.lineage import Lineage
+from sessiond.hub.session import entry_placement
+from sessiond.hub.session.blob_resolution import with_images
+from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.observers import Followers, Listener, Onlooker
+from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.registry import Load, OpenSessions
+from sessiond.hub.summaries.automatic import AutoCompaction
+from sessiond.hub.summaries.branching import Branches
+from sessiond.hub.summaries.compacting import Compactions
+from sessiond.hub.summaries.jobs import Jobs
+from sessiond.hub.summaries.requesting import Summarizers
+from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.trash import Trash
 from sessiond.paths import Places
 from sessiond.protocol import methods as m, types as t
-from sessiond.session import entries, fork, steps, updates
-from sessiond.session.commands import Command
-from sessiond.session.header_title import with_room
-from sessiond.session.tree import ASSISTANT, NONE
+from sessiond.session.state import updates
+from sessiond.session.tree import entries, fork, steps
+from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.header_title import with_room
+from sessiond.session.tree.tree import ASSISTANT, NONE
 from sessiond.store.base import LogNotFound, LogReplaced, StorageFailed, Store
 from sessiond.store.blobs import PutBlob
 
@@ -216,7 +218,7 @@ class Hub:
         first = with_room(msgspec.json.encode(header))
 
         def new_id() -> str:
-            return placing.free_id(tree)
+            return entry_placement.free_id(tree)
 
         if params.whole:
             title = fork.Title(params.title, now) if params.title else None
@@ -237,7 +239,7 @@ class Hub:
         forked = await source.drive(cut)
         if not (self.takes_images or source.ephemeral):
             forked = await with_images(forked, source.blobs)
-        lines = await asyncio.to_thread(lambda: b"".join(placing.ended(forked)))
+        lines = await asyncio.to_thread(lambda: b"".join(entry_placement.ended(forked)))
         store = self._memory if source.ephemeral else self._files
         await source.blobs.carry(forked, store.blobs)
         await source.drive(steps.let_go(forked))
@@ -269,7 +271,7 @@ class Hub:
 
     def standing(self, live: LiveSession) -> t.ListedSession:
         """What lists say of an open session."""
-        return catalogue.standing_of(self.info(live), live.tree, live.read_rows)
+        return session_info.standing_of(self.info(live), live.tree, live.read_rows)
 
     async def search(self, params: t.SearchParams) -> t.SearchResult:
         """Hits in all sessions on disk, or in one. Raises `SessionNotFound`, `InvalidRequest`, `CursorExpired`."""
@@ -288,7 +290,7 @@ class Hub:
         return live.known_info[1]
 
     def _info(self, live: LiveSession, read: Callable[[Sequence[int]], list[bytes]]) -> t.SessionInfo:
-        return catalogue.session_info(
+        return session_info.session_info(
             live.tree, read, session_id=live.session_id, path=live.log.path,
             draft=live.is_draft, size=live.tree.end,
             ephemeral=live.ephemeral, read_only=live.read_only is not None, refuses=live.refuses,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sessiond.protocol.types.doctor import Finding, FindingSeverity, Place
-from sessiond.session.problems import PROBLEMS, ProblemKind
+from sessiond.session.tree.problems import PROBLEMS, ProblemKind
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import msgspec
 from sessiond.protocol import errors, methods, types
 from sessiond.protocol.advice import ADVICE, GENERAL
 from sessiond.protocol.comments import field_comments
-from sessiond.session import entries
+from sessiond.session.tree import entries
 
 JsonSchema = dict[str, Any]
 

@@ -11,21 +11,22 @@ from typing import Any, Final, TypeAlias
 
 from sessiond.config import Config
 from sessiond.hub.errors import Draining
-from sessiond.hub.events import Aspect
 from sessiond.hub.hub import Hub
-from sessiond.hub.live import LiveSession
-from sessiond.hub.summarizer import Summarizer
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.observers import Aspect
+from sessiond.hub.summaries.summarizer import Summarizer
 from sessiond.paths import Places, places
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.message import encode_notification
-from sessiond.server import asking, welcome
-from sessiond.server.answers import Pending
-from sessiond.server.client import Bridge, Client
+from sessiond.server.connection import summary_requests
+from sessiond.server.connection.client import Bridge, Client
+from sessiond.server.connection.deferred import Pending
+from sessiond.server.connection.memory_budget import Room
+from sessiond.server.connection.send_buffers import Outboxes
 from sessiond.server.handlers.routes import ROUTES
-from sessiond.server.outboxes import Outboxes
-from sessiond.server.room import Room
-from sessiond.session.retention import Policy
+from sessiond.server.listeners import admission
+from sessiond.session.listing.retention import Policy
 from sessiond.store.base import StorageFailed
 
 SWEEP_SECONDS: Final = 1.0
@@ -65,7 +66,7 @@ class Server:
         self.started = time.monotonic()
         self.started_ns = time.time_ns()
         self.clients: dict[str, Client] = {}
-        self.most_clients = welcome.most_clients(self.chosen.limits.max_clients)
+        self.most_clients = admission.most_clients(self.chosen.limits.max_clients)
         self.room = Room(self.chosen.limits.max_held)
         self.outboxes = Outboxes(self.clients.values, self.chosen.limits.max_held)
         self._entering: set[Client] = set()
@@ -95,7 +96,7 @@ class Server:
     def let_in(self, sock: socket.socket, said: bytes) -> None:
         """The same for a client who came over TCP and has shown the token, in what was `said` so far."""
         if len(self.clients) + len(self._entering) >= self.most_clients and not self._let_a_silent_one_go():
-            welcome.turn_away(sock, self.most_clients)
+            admission.turn_away(sock, self.most_clients)
             return
         client = Client(self)
         self._entering.add(client)
@@ -117,7 +118,7 @@ class Server:
 
     def _let_a_silent_one_go(self) -> bool:
         """Make a place: whoever has said nothing since it came may be half of a connection that nobody uses."""
-        since = time.monotonic() - welcome.SILENT_SECONDS
+        since = time.monotonic() - admission.SILENT_SECONDS
         for client in list(self.clients.values()):
             if not client.connection.has_received and client.came_at < since:
                 client.connection.abort()
@@ -179,7 +180,7 @@ class Server:
         self.tell_all(m.CHANGED, note)
 
     def summarizers(self, live: LiveSession, asker: str | None) -> Iterator[Summarizer]:
-        return asking.summarizers(self.clients.values(), live, asker)
+        return summary_requests.summarizers(self.clients.values(), live, asker)
 
     async def make_bridge(self, client: Client) -> Bridge:
         """The LSP side of a client. pygls is imported in a thread: half a second would stall everybody."""
@@ -208,7 +209,7 @@ class Server:
     def configure(self, chosen: Config) -> list[str]:
         """Follow another configuration. Returns the tables that changed and that only a new daemon follows."""
         before, self.chosen = self.chosen, chosen
-        self.most_clients = welcome.most_clients(chosen.limits.max_clients)
+        self.most_clients = admission.most_clients(chosen.limits.max_clients)
         self.room.grow(chosen.limits.max_held)
         self.outboxes.most = chosen.limits.max_held
         self.hub.configure(chosen)

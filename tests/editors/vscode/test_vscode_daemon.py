@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sessiond.client.dial import read_endpoint
+from sessiond.client.reach import read_endpoint
 from support.browsers import expect
 from support.commands import Shell
 from support.homes import wait_until

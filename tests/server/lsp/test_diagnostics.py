@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from sessiond.session.problems import PROBLEMS
+from sessiond.session.tree.problems import PROBLEMS
 from support import logs
 from support.daemons import Running
 from support.dialect_files import bytes_of

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from sessiond.hub.doctor.scope import Scope
-from sessiond.session import blobs
+from sessiond.session.content import blobs
 from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
-from sessiond.session.flaws import whole_log
-from sessiond.session.problems import Problem
-from sessiond.session.tree import Tree
+from sessiond.session.tree.flaws import whole_log
+from sessiond.session.tree.problems import Problem
+from sessiond.session.tree.tree import Tree
 from sessiond.store.files import paths
 
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK

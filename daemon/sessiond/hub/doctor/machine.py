@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from sessiond.hub.disk_space import LOW_BYTES
 from sessiond.hub.doctor.scope import Scope
-from sessiond.hub.room import LOW_BYTES
 from sessiond.protocol import types as t
 from sessiond.store.files.space import free_bytes, free_files, is_read_only
 

@@ -13,18 +13,18 @@ import msgspec
 
 from sessiond.config import Config
 from sessiond.hub import clock
-from sessiond.hub.collecting import Tell
 from sessiond.hub.doctor.blobs import digest_of, sound_copy
 from sessiond.hub.doctor.databases import INDEX_FILES, damage_of
 from sessiond.hub.doctor.examination import examine, examined, sound
 from sessiond.hub.doctor.rights import close_to_others
 from sessiond.hub.doctor.scope import Found, Scope
 from sessiond.hub.errors import HubError, InvalidRequest
-from sessiond.hub.threads import step_through
+from sessiond.hub.execution.threads import step_through
+from sessiond.hub.retention.blob_collection import Tell
 from sessiond.paths import Places
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
-from sessiond.session.lines import sound as as_text
+from sessiond.session.tree.lines import sound as as_text
 from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed
 from sessiond.store.files import paths
 from sessiond.store.files.syscalls import Syscalls

@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from sessiond.hub import catalogue
+from sessiond.hub import session_info
 from sessiond.protocol import types as t
 from sessiond.session.dialects.recognition import foreign_program_of
-from sessiond.session.tree import Tree
+from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Store, Stored
 
 HEAD: Final = 4096
@@ -57,7 +57,7 @@ def read_facts(store: Store, stored: Stored, tree: Tree) -> Facts:
     )
     if tree.damaged or program is not None:
         return Facts(stored, head, None, (), b"[]")
-    listed = catalogue.listed(tree, read, path=stored.ref, draft=stored.draft, size=stored.size)
+    listed = session_info.listed(tree, read, path=stored.ref, draft=stored.draft, size=stored.size)
     labels = tuple((target, label.text) for target, label in tree.labels.items())
     return Facts(stored, head, listed, labels, msgspec.json.encode(list(off_path(tree))))
 

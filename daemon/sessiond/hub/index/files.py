@@ -11,13 +11,13 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from sessiond.hub import catalogue
+from sessiond.hub import session_info
 from sessiond.hub.index.database import Database, proof
 from sessiond.hub.index.facts import HEAD, Facts, bytes_of, hash_of, read_facts
 from sessiond.hub.index.handed import TAIL
 from sessiond.hub.index.tracker import OpenChanges, OpenFacts
 from sessiond.protocol import types as t
-from sessiond.session.tree import Tree
+from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Census, LogNotFound, StorageFailed, Store, Stored
 from sessiond.unicode import valid_unicode
 
@@ -373,7 +373,7 @@ def _listing(it: t.ListedSession) -> dict[str, object]:
         "draft": int(it.draft), "session_id": it.session_id, "cwd": it.cwd, "updated": it.updated_at,
         "created": it.created_at, "title": title_key(it.title, it.first_prompt),
         "matter": matter(it.session_id, it.title, it.first_prompt, it.cwd),
-        "tags": msgspec.json.encode(it.tags).decode(), "info": catalogue.as_json(it),
+        "tags": msgspec.json.encode(it.tags).decode(), "info": session_info.as_json(it),
     }  # fmt: skip
 
 

@@ -11,9 +11,9 @@ from sessiond.hub.index.database import Database
 from sessiond.hub.index.facts import bytes_of, hash_of
 from sessiond.hub.index.files import Files, Known, as_ref
 from sessiond.hub.index.handed import TAIL, Fed, title_beside_entries
-from sessiond.session import words
-from sessiond.session.texts import SAID, Text, milliseconds, text_of_entry
-from sessiond.session.tree import BAD, HEADER, Tree
+from sessiond.session.content import search_words
+from sessiond.session.content.search_text import SAID, Text, milliseconds, text_of_entry
+from sessiond.session.tree.tree import BAD, HEADER, Tree
 from sessiond.store.base import LogNotFound, StorageFailed, Store
 
 _BATCH_ROWS: Final = 256
@@ -176,4 +176,4 @@ def _title(title: str | None, created_at: str) -> Text | None:
     """The title that a session was made with, as a text."""
     if not title:
         return None
-    return Text("", HEADER_TYPE, None, milliseconds(created_at), words.searchable(title, SAID))
+    return Text("", HEADER_TYPE, None, milliseconds(created_at), search_words.searchable(title, SAID))

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sessiond.hub.loaded import LoadedSession
-from sessiond.session.tree import KIND, Tree
+from sessiond.hub.session.readable import LoadedSession
+from sessiond.session.tree.tree import KIND, Tree
 
 TAIL: Final = 64
 """Bytes at the end of what was consumed, by which a file is known to go on from there."""

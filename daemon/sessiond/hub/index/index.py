@@ -18,16 +18,16 @@ import msgspec
 from sessiond.hub.errors import Draining
 from sessiond.hub.index.handed import fed_from
 from sessiond.hub.index.tracker import OpenChanges, OpenTracker
-from sessiond.hub.loaded import LoadedSession
+from sessiond.hub.session.readable import LoadedSession
 from sessiond.protocol import types as t
-from sessiond.session import steps
-from sessiond.session.tree import Tree
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import Tree
 from sessiond.store.base import LogReplaced, StorageFailed, Store
 
 if TYPE_CHECKING:
     from sessiond.hub.index.listing import Near
     from sessiond.hub.index.worker import Worker
-    from sessiond.hub.live import LiveSession
+    from sessiond.hub.session.live import LiveSession
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 from msgspec import Raw
 
-from sessiond.hub import catalogue
+from sessiond.hub import session_info
 from sessiond.hub.errors import CursorExpired
 from sessiond.hub.index.files import as_ref
 from sessiond.protocol import types as t
@@ -92,14 +92,14 @@ def beginning(
         "SELECT info FROM files WHERE session_id >= ? AND session_id < ? ORDER BY session_id LIMIT ?",
         (query, end, most),
     )
-    return [catalogue.from_json(info) for (info,) in found]
+    return [session_info.from_json(info) for (info,) in found]
 
 
 def everything(connection: sqlite3.Connection, *, cwd: str | None = None) -> list[t.ListedSession]:
     """All sessions, drafts included, or those of one folder; in no order."""
     conditions = _conditions(t.ListParams(cwd=cwd, all=cwd is None, drafts=True))
     found = connection.execute(f"SELECT info FROM files WHERE {conditions.sql}", conditions.values)
-    return [catalogue.from_json(info) for (info,) in found]
+    return [session_info.from_json(info) for (info,) in found]
 
 
 class _Conditions(NamedTuple):

@@ -16,12 +16,12 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from sessiond.hub import catalogue, clock
+from sessiond.hub import clock, session_info
 from sessiond.hub.errors import CursorExpired, InvalidRequest
 from sessiond.hub.index.files import as_key, as_ref
 from sessiond.protocol import types as t
-from sessiond.session import words
-from sessiond.session.texts import milliseconds
+from sessiond.session.content import search_words
+from sessiond.session.content.search_text import milliseconds
 
 WINDOW: Final = 400
 _HALF_LIFE_MS: Final = 30 * 86_400_000.0
@@ -66,7 +66,7 @@ def search(connection: sqlite3.Connection, params: t.SearchParams, file: str | N
 
     Raises `InvalidRequest`, `CursorExpired`.
     """
-    asked = words.phrases(params.query)
+    asked = search_words.phrases(params.query)
     if not asked:
         raise InvalidRequest("the query holds no letter and no digit, and nothing else is searched")
     question = _name_of(params)
@@ -103,7 +103,7 @@ class _Match(NamedTuple):
 
 
 def _window(
-    connection: sqlite3.Connection, params: t.SearchParams, asked: Sequence[words.Phrase],
+    connection: sqlite3.Connection, params: t.SearchParams, asked: Sequence[search_words.Phrase],
     file: str | None, cursor: _Cursor,
 ) -> list[_Match]:  # fmt: skip
     # FTS5's own bm25 reads all of the index to weigh a phrase. Here only the window is looked at, and in it only
@@ -123,7 +123,7 @@ def _window(
     ]
 
 
-def _match(asked: Sequence[words.Phrase]) -> str:
+def _match(asked: Sequence[search_words.Phrase]) -> str:
     """The question in FTS5's words. A phrase holds letters and digits only, so nothing of it can be syntax."""
     return " AND ".join(
         f'"{" ".join(phrase.words)}"{" *" if phrase.prefix else ""}' for phrase in asked
@@ -186,7 +186,7 @@ def _ranked(window: Sequence[_Match], now: int) -> list[_Found]:
 
 
 def _hits(
-    connection: sqlite3.Connection, entries: Sequence[int], asked: Sequence[words.Phrase]
+    connection: sqlite3.Connection, entries: Sequence[int], asked: Sequence[search_words.Phrase]
 ) -> tuple[list[t.Hit], list[str]]:
     sessions: dict[int, tuple[str, t.SessionInfo, list[tuple[int, int]]]] = {}
     hits, refs = [], []
@@ -200,7 +200,7 @@ def _hits(
         if file not in sessions:
             sessions[file] = _session(connection, file)
         ref, session, off_path = sessions[file]
-        shown = words.snippet(words.readable(text), asked)
+        shown = search_words.snippet(search_words.readable(text), asked)
         hits.append(
             t.Hit(
                 session_id=session.session_id, path=session.path or "", title=session.title, cwd=session.cwd,
@@ -215,7 +215,11 @@ def _hits(
 
 def _session(connection: sqlite3.Connection, file: int) -> tuple[str, t.SessionInfo, list[tuple[int, int]]]:
     ref, info, off_path = _one(connection, "SELECT ref, info, off_path FROM files WHERE id = ?", file)
-    return as_ref(ref), catalogue.from_json(info), msgspec.json.decode(off_path, type=list[tuple[int, int]])
+    return (
+        as_ref(ref),
+        session_info.from_json(info),
+        msgspec.json.decode(off_path, type=list[tuple[int, int]]),
+    )
 
 
 def _one(connection: sqlite3.Connection, sql: str, number: int) -> tuple[Any, ...]:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from sessiond.hub import catalogue
+from sessiond.hub import session_info
 from sessiond.protocol import types as t
-from sessiond.session import lines
+from sessiond.session.tree import lines
 from sessiond.store.base import LogReplaced, StorageFailed
 
 if TYPE_CHECKING:
-    from sessiond.hub.live import LiveSession
+    from sessiond.hub.session.live import LiveSession
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class OpenTracker:
 
     def _facts_of(self, live: "LiveSession") -> OpenFacts:
         session = self.describe(live)
-        listed = catalogue.standing_of(session, live.tree, live.read_rows)
+        listed = session_info.standing_of(session, live.tree, live.read_rows)
         if listed.path is not None:
             listed = msgspec.structs.replace(listed, path=lines.sound(listed.path))
         return OpenFacts(listed, tuple((target, label.text) for target, label in live.tree.labels.items()))

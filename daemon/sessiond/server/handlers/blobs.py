@@ -5,9 +5,9 @@ import binascii
 
 from sessiond.hub.errors import InvalidRequest
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.client import Client
-from sessiond.server.progress import progress_in_percent
-from sessiond.session import blobs
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.progress import progress_in_percent
+from sessiond.session.content import blobs
 
 
 async def put(client: Client, params: t.BlobPutParams) -> t.BlobPutResult:

@@ -5,20 +5,20 @@ from typing import Any
 
 from msgspec import UNSET
 
-from sessiond.hub.batches import Outcome
-from sessiond.hub.branching import branch_summary, leaf_move, moved, row_of
 from sessiond.hub.errors import InvalidRequest
-from sessiond.hub.live import LiveSession
-from sessiond.hub.placing import Placement
+from sessiond.hub.session.batches import Outcome
+from sessiond.hub.session.entry_placement import Placement
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.summaries.branching import branch_summary, leaf_move, moved, row_of
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.answers import Pending
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.deferred import Pending
+from sessiond.server.connection.summary_waiters import Waiting
+from sessiond.server.connection.tickets import Effect
 from sessiond.server.handlers.compacting import files, refuse_too_large
 from sessiond.server.handlers.writing import write
-from sessiond.server.tickets import Effect
-from sessiond.server.waiting import Waiting
-from sessiond.session.branching import BranchPreparation, prepare_branch
-from sessiond.session.steps import Steps
+from sessiond.session.compaction.branching import BranchPreparation, prepare_branch
+from sessiond.session.tree.steps import Steps
 
 
 def prepare(

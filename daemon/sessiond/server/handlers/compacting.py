@@ -5,22 +5,22 @@ from typing import Any
 
 from msgspec import UNSET
 
-from sessiond.hub import limits
-from sessiond.hub.batches import Outcome
-from sessiond.hub.compacting import Request
 from sessiond.hub.errors import TooLarge
-from sessiond.hub.live import LiveSession
-from sessiond.hub.placing import at_the_leaf
-from sessiond.hub.summarizing import MOST_IN_A_PROMPT
+from sessiond.hub.session.batches import Outcome
+from sessiond.hub.session.entry_placement import at_the_leaf
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.summaries import limits
+from sessiond.hub.summaries.compacting import Request
+from sessiond.hub.summaries.requesting import MOST_IN_A_PROMPT
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.answers import Pending
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.deferred import Pending
+from sessiond.server.connection.summary_waiters import Waiting
 from sessiond.server.handlers.writing import write
-from sessiond.server.waiting import Waiting
-from sessiond.session import entries
-from sessiond.session.compaction import Preparation
-from sessiond.session.files import FileOperations
-from sessiond.session.steps import Steps
+from sessiond.session.compaction.preparation import Preparation
+from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.tree import entries
+from sessiond.session.tree.steps import Steps
 
 
 def prepare(

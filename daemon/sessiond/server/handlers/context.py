@@ -5,14 +5,15 @@ from typing import Any
 
 from msgspec import Raw
 
-from sessiond.hub import resolving
 from sessiond.hub.errors import ContextTooLarge
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session import blob_resolution
+from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.server.client import MOST_IN_A_REPLY, Client
-from sessiond.server.encoding import converted
-from sessiond.session import explain, tokens
-from sessiond.session.context import Context, total_bytes
+from sessiond.server.connection.client import MOST_IN_A_REPLY, Client
+from sessiond.server.connection.encoding import converted
+from sessiond.session.context import tokens
+from sessiond.session.context.context import Context, total_bytes
+from sessiond.session.formats import explain
 from sessiond.session.formats.beside import beside
 from sessiond.session.formats.write import BESIDE, Provider, write
 from sessiond.session.formats.written import Written
@@ -29,7 +30,9 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
     seen = await live.context(leaf)
     missing: list[str] = []
     if params.resolve_blobs:
-        seen, missing = await resolving.put_back_into_context(seen, live.blobs, most_bytes=MOST_IN_A_REPLY)
+        seen, missing = await blob_resolution.put_back_into_context(
+            seen, live.blobs, most_bytes=MOST_IN_A_REPLY
+        )
     counted = await live.drive(tokens.count(tree, leaf, seen))
     written = prompt_id = None
     if params.format != "agent":

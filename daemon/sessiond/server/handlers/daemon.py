@@ -8,8 +8,8 @@ import time
 import sessiond
 from sessiond.hub import clock
 from sessiond.protocol import types as t
-from sessiond.server import memory
-from sessiond.server.client import Client
+from sessiond.server import resource_usage
+from sessiond.server.connection.client import Client
 
 log = logging.getLogger(__name__)
 
@@ -19,8 +19,8 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
     return t.StatusResult(
         version=sessiond.__version__, pid=os.getpid(), epoch=server.epoch, home=server.home,
         socket=server.socket, started_at=clock.iso(server.started_ns),
-        uptime=time.monotonic() - server.started, rss_bytes=memory.resident(),
-        descriptors=memory.descriptors(), tasks=len(asyncio.all_tasks()),
+        uptime=time.monotonic() - server.started, rss_bytes=resource_usage.resident(),
+        descriptors=resource_usage.descriptors(), tasks=len(asyncio.all_tasks()),
         open_sessions=len(client.hub.open_sessions()), clients=len(server.clients),
         requests_in_work=server.room.requests, held_bytes=server.room.incoming.taken,
         queued_bytes=server.outboxes.total,

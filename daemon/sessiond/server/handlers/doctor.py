@@ -1,8 +1,8 @@
 """`server/doctor`: looks through all that lies on disk, and mends what it may."""
 
 from sessiond.protocol import types as t
-from sessiond.server.client import Client
-from sessiond.server.progress import progress_in_percent
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.progress import progress_in_percent
 
 
 async def doctor(client: Client, params: t.DoctorParams) -> t.DoctorResult:

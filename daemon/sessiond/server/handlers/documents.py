@@ -1,14 +1,14 @@
 """Documents made of a session, for editors to show: one entry as Markdown."""
 
-from sessiond.hub import resolving
 from sessiond.hub.errors import EntryTooLarge
-from sessiond.hub.live import LiveSession
-from sessiond.hub.loaded import LoadedSession
+from sessiond.hub.session import blob_resolution
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.readable import LoadedSession
 from sessiond.protocol import types as t
-from sessiond.server.client import MOST_IN_A_REPLY, Client
-from sessiond.session import steps
-from sessiond.session.entry_document import LANGUAGE, Surroundings, entry_document, entry_uri
-from sessiond.session.tree import NONE
+from sessiond.server.connection.client import MOST_IN_A_REPLY, Client
+from sessiond.session.content.entry_document import LANGUAGE, Surroundings, entry_document, entry_uri
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import NONE
 
 MOST_CHILDREN = 100
 
@@ -17,7 +17,7 @@ async def entry(_client: Client, live: LiveSession, params: t.EntryDocumentParam
     row = live.row(params.entry_id)
     body = live.read(row)
     try:
-        page = await resolving.put_back(
+        page = await blob_resolution.put_back(
             [body], live.blobs, page_bytes=MOST_IN_A_REPLY // 4, most_bytes=MOST_IN_A_REPLY // 4
         )
         [body] = page.entries

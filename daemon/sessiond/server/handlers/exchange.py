@@ -5,13 +5,14 @@ from typing import Any
 
 from msgspec import UNSET
 
-from sessiond.hub import kept, working
-from sessiond.hub.exchange import Reporting
-from sessiond.hub.live import LiveSession
-from sessiond.hub.loaded import Moment
+from sessiond.hub import working_state
+from sessiond.hub.session import derived_cache
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.readable import Moment
+from sessiond.hub.transfer.reporting import Reporting
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.client import Client
-from sessiond.server.progress import progress, progress_in_percent
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.progress import progress, progress_in_percent
 
 
 async def import_(client: Client, params: t.ImportParams) -> t.ImportResult:
@@ -34,6 +35,6 @@ async def _exported(
 ) -> t.ExportResult:
     state: t.WorkingState | None = None
     if params.format == "nova":
-        state = await working.working_state(client.hub, live, await kept.state_at(live, row))
+        state = await working_state.working_state(client.hub, live, await derived_cache.state_at(live, row))
     with progress_in_percent(client, params.work_done_token, "Exporting the session") as tell:
         return await client.hub.exchange.export(live, moment, params, state, tell)

@@ -1,7 +1,7 @@
 """The history of prompts: add, recent, search."""
 
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
 
 
 async def add(client: Client, params: t.HistoryAddParams) -> t.HistoryAddResult:

@@ -2,10 +2,10 @@
 
 from sessiond.hub.errors import InvalidRequest, SessionTrashed
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.tickets import Effect
 from sessiond.server.handlers.named import named
-from sessiond.server.tickets import Effect
-from sessiond.session.retention import Policy
+from sessiond.session.listing.retention import Policy
 
 
 async def delete(client: Client, params: t.DeleteParams) -> t.DeleteResult:

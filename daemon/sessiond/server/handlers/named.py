@@ -1,11 +1,11 @@
 """Which session a request means, and what is said of its file."""
 
-from sessiond.hub import catalogue
+from sessiond.hub import session_info
 from sessiond.hub.errors import InvalidRequest
 from sessiond.hub.hub import refuse_unless_absolute
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
 
 
 async def named(client: Client, session_id: str | None, path: str | None) -> LiveSession:
@@ -20,4 +20,4 @@ async def named(client: Client, session_id: str | None, path: str | None) -> Liv
 
 def session_result(client: Client, live: LiveSession, *, duplicate: bool = False) -> t.SessionResult:
     """What is said of a session, with the problems of its file."""
-    return catalogue.session_result(client.hub.info(live), live.tree, duplicate=duplicate)
+    return session_info.session_result(client.hub.info(live), live.tree, duplicate=duplicate)

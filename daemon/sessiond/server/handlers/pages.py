@@ -2,10 +2,10 @@
 
 import asyncio
 
-from sessiond.hub import pages
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session import pages
+from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
 
 
 async def page(_client: Client, live: LiveSession, params: t.PageParams) -> t.PageResult:

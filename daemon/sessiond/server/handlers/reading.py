@@ -5,14 +5,15 @@ from typing import Any, TypeAlias
 
 from msgspec import Raw
 
-from sessiond.hub import resolving
 from sessiond.hub.errors import CursorExpired
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session import blob_resolution
+from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.server.client import MOST_IN_A_REPLY, Client
-from sessiond.server.encoding import MANY_PARTS, converted
-from sessiond.session import steps, views
-from sessiond.session.tree import NONE
+from sessiond.server.connection.client import MOST_IN_A_REPLY, Client
+from sessiond.server.connection.encoding import MANY_PARTS, converted
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import NONE
+from sessiond.session.views import tree_view
 
 PAGE_BYTES = 2 * 1024 * 1024
 """A page of entries ends here, whatever its limit: reading more at once would hold the loop."""
@@ -82,7 +83,7 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
     around = NONE if params.around is None else live.row(params.around)
     after = NONE if params.cursor is None or around != NONE else _row(live, params.cursor)
     page = await live.drive(
-        views.tree_rows(
+        tree_view.tree_rows(
             live.tree, live.outline, live.read_rows, filter=params.filter, query=params.query or "",
             root_row=root, after_row=after, around_row=around, limit=params.limit,
         )
@@ -130,7 +131,9 @@ def _answered(
 
 async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after: _After) -> t.EntriesResult:
     """The page with blobs put back: as many of its entries as a page may hold then."""
-    page = await resolving.put_back(entries, live.blobs, page_bytes=PAGE_BYTES, most_bytes=MOST_IN_A_REPLY)
+    page = await blob_resolution.put_back(
+        entries, live.blobs, page_bytes=PAGE_BYTES, most_bytes=MOST_IN_A_REPLY
+    )
     count = len(page.entries)
     return t.EntriesResult(
         log_id=live.log.log_id, entries=_raw(page.entries), seqs=seqs[:count],

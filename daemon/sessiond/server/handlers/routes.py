@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.answers import Nature, Pending, Unopened
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.deferred import Nature, Pending, Unopened
+from sessiond.server.connection.params import reader_of
+from sessiond.server.connection.tickets import READS, Effect
 from sessiond.server.handlers import (
     blobs,
     branching,
@@ -29,8 +31,6 @@ from sessiond.server.handlers import (
     writing,
 )
 from sessiond.server.handlers.named import named
-from sessiond.server.params import reader_of
-from sessiond.server.tickets import READS, Effect
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)

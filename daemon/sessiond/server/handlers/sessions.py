@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from sessiond.hub.hub import refuse_unless_absolute
-from sessiond.hub.live import LiveSession
-from sessiond.hub.resolving import missing_of
+from sessiond.hub.session.blob_resolution import missing_of
+from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.answers import Unopened
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.deferred import Unopened
+from sessiond.server.connection.tickets import Effect
 from sessiond.server.handlers.named import named, session_result
-from sessiond.server.tickets import Effect
 
 
 async def create(client: Client, params: t.CreateParams) -> t.SessionResult:

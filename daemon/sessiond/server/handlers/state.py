@@ -12,18 +12,19 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond import config
-from sessiond.hub import kept, working
-from sessiond.hub.batches import Outcome
+from sessiond.hub import working_state
 from sessiond.hub.errors import InvalidRequest
-from sessiond.hub.live import LiveSession
-from sessiond.hub.placing import at_the_leaf
+from sessiond.hub.session import derived_cache
+from sessiond.hub.session.batches import Outcome
+from sessiond.hub.session.entry_placement import at_the_leaf
+from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.client import Client
-from sessiond.server.tickets import Effect
-from sessiond.session import entries, marks
-from sessiond.session.commands import Command
-from sessiond.session.state import Limits, context_lines
-from sessiond.session.updates import Above, Decided, Made, Update
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.tickets import Effect
+from sessiond.session.state.updates import Above, Decided, Made, Update
+from sessiond.session.state.working_state import Limits, context_lines
+from sessiond.session.tree import entries, marks
+from sessiond.session.tree.command_ids import Command
 
 
 def state(client: Client, live: LiveSession, params: t.StateParams) -> Coroutine[Any, Any, t.StateResult]:
@@ -33,9 +34,9 @@ def state(client: Client, live: LiveSession, params: t.StateParams) -> Coroutine
 
 
 async def _state(client: Client, live: LiveSession, row: int, leaf_id: str | None) -> t.StateResult:
-    point = await kept.state_at(live, row)
+    point = await derived_cache.state_at(live, row)
     return t.StateResult(
-        state=await working.working_state(client.hub, live, point),
+        state=await working_state.working_state(client.hub, live, point),
         leaf_id=leaf_id,
         should_prune=point.state.should_prune(_limits(client.server.chosen.state, None)),
     )
@@ -79,9 +80,9 @@ async def _updated(
 ) -> t.UpdateStateResult:
     outcome = await recorded
     entry_id, row = _last(outcome)
-    point = await kept.state_at(live, row)
+    point = await derived_cache.state_at(live, row)
     return t.UpdateStateResult(
-        state=await working.working_state(client.hub, live, point), entry_id=entry_id,
+        state=await working_state.working_state(client.hub, live, point), entry_id=entry_id,
         log_id=outcome.log_id, seq=row, should_prune=point.state.should_prune(limits),
         duplicate=outcome.prepared.duplicate,
     )  # fmt: skip
@@ -90,12 +91,12 @@ async def _updated(
 async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]) -> t.BeginTaskResult:
     outcome = await recorded
     entry_id, row = _last(outcome)
-    before = await kept.state_at(live, live.tree.parent(row))
-    point = await kept.state_at(live, row)
+    before = await derived_cache.state_at(live, live.tree.parent(row))
+    point = await derived_cache.state_at(live, row)
     return t.BeginTaskResult(
         session_id=live.session_id, resume_from_session=live.session_id,
         context="\n".join(context_lines(live.session_id, point.state, point.model)),
-        state=await working.working_state(client.hub, live, point), model=point.model, entry_id=entry_id,
+        state=await working_state.working_state(client.hub, live, point), model=point.model, entry_id=entry_id,
         log_id=outcome.log_id, seq=row, pruned=point.state.pruned and not before.state.pruned,
         duplicate=outcome.prepared.duplicate,
     )  # fmt: skip

@@ -5,13 +5,16 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from sessiond.hub import kept, limits
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session import derived_cache
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.summaries import limits
 from sessiond.protocol import types as t
-from sessiond.server.client import Client
-from sessiond.session import comparing, statistics, tokens
-from sessiond.session.statistics import Cost, Share, Tally, Tokens
-from sessiond.session.tree import NONE, Tree
+from sessiond.server.connection.client import Client
+from sessiond.session.context import tokens
+from sessiond.session.state import statistics
+from sessiond.session.state.statistics import Cost, Share, Tally, Tokens
+from sessiond.session.tree.tree import NONE, Tree
+from sessiond.session.views import comparing
 
 _DIGITS: Final = 9
 """Places of a cost. Sums of binary fractions have a noise in their last digits that means nothing."""
@@ -21,7 +24,7 @@ async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.S
     tree = live.tree
     row = live.row_at(params.leaf_id)
     leaf_id = tree.leaf_id if params.leaf_id is UNSET else params.leaf_id
-    path, whole = await kept.tallies(live, row)
+    path, whole = await derived_cache.tallies(live, row)
     context = await live.context(row)
     counted = await live.drive(tokens.count(tree, row, context))
     settings = limits.in_force(client.server.chosen.compaction, tree)

@@ -1,10 +1,10 @@
 """What keeps a client up to date: subscribe, unsubscribe, flush."""
 
-from sessiond.hub.live import LiveSession
-from sessiond.hub.watch import REPLAY_LIMIT
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.subscribers import REPLAY_LIMIT
 from sessiond.protocol import types as t
-from sessiond.server.client import Client
-from sessiond.server.tickets import Effect
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.tickets import Effect
 
 
 def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t.SubscribeResult:

@@ -5,17 +5,17 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET
 
-from sessiond.hub.appending import MUCH_UNWRITTEN
-from sessiond.hub.batches import Outcome
 from sessiond.hub.errors import EntryNotFound, InvalidRequest
-from sessiond.hub.live import LiveSession
-from sessiond.hub.placing import AT_THE_LEAF, Placement, at_the_leaf
+from sessiond.hub.session.appending import MUCH_UNWRITTEN
+from sessiond.hub.session.batches import Outcome
+from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, at_the_leaf
+from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.answers import Pending
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
+from sessiond.server.connection.deferred import Pending
 from sessiond.server.handlers.formatted import in_agents_format
-from sessiond.session import entries, marks
-from sessiond.session.commands import Command
+from sessiond.session.tree import entries, marks
+from sessiond.session.tree.command_ids import Command
 
 
 def append(client: Client, params: t.AppendParams) -> Pending:

@@ -10,9 +10,9 @@ from sessiond.server.lsp.diagnostics import SOURCE
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.naming import is_entry
-from sessiond.session import preview
-from sessiond.session.entry_document import entry_uri
-from sessiond.session.tree import LEAF
+from sessiond.session.content import preview
+from sessiond.session.content.entry_document import entry_uri
+from sessiond.session.tree.tree import LEAF
 
 KIND: Final = "refactor.sessiond"
 QUICK_FIX: Final = types.CodeActionKind.QuickFix.value

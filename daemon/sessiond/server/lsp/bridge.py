@@ -19,7 +19,7 @@ import sessiond
 from sessiond.protocol import errors as wire
 from sessiond.rpc.connection import NotAwaited
 from sessiond.rpc.message import RequestId
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
 from sessiond.server.lsp import (
     actions,
     commands,

@@ -13,7 +13,7 @@ from lsprotocol import types
 from msgspec import UNSET
 
 from sessiond.hub.errors import InvalidRequest
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session.live import LiveSession
 from sessiond.paths import make_private
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.handlers.named import named
@@ -21,7 +21,7 @@ from sessiond.server.lsp import names
 from sessiond.server.lsp.actions import default_label
 from sessiond.server.lsp.documents import uri_of
 from sessiond.server.lsp.editor import Editor
-from sessiond.session import preview
+from sessiond.session.content import preview
 from sessiond.store.files import paths
 
 PATIENCE_SECONDS: Final = 300.0

@@ -9,9 +9,9 @@ from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.fields import half_written
 from sessiond.server.lsp.hover import entry_text
-from sessiond.session import preview
-from sessiond.session.references import FIELDS
-from sessiond.session.steps import ROWS_A_STEP, Steps
+from sessiond.session.content import preview
+from sessiond.session.tree.references import FIELDS
+from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 
 MOST: Final = 100
 _REST_OF_ID: Final = re.compile(rb"[A-Za-z0-9_-]*")

@@ -6,7 +6,7 @@ from sessiond.hub.errors import HubError
 from sessiond.server.lsp.documents import Document, path_of, uri_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.naming import Spot, id_range, is_entry, spot
-from sessiond.session.tree import HEADER, NONE
+from sessiond.session.tree.tree import HEADER, NONE
 
 
 def register(editor: Editor) -> None:

@@ -9,8 +9,8 @@ from sessiond.server.lsp.documents import Document, path_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.naming import id_range
 from sessiond.session.dialects.recognition import ForeignProgram
-from sessiond.session.problems import PROBLEMS, Problem
-from sessiond.session.steps import ROWS_A_STEP, Steps
+from sessiond.session.tree.problems import PROBLEMS, Problem
+from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 
 SOURCE: Final = "sessiond"
 _SEVERITIES: Final = {"error": types.DiagnosticSeverity.Error, "warning": types.DiagnosticSeverity.Warning}

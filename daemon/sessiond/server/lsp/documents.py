@@ -18,15 +18,15 @@ from lsprotocol import types
 
 from sessiond.hub.errors import ForeignDialect, HubError
 from sessiond.hub.hub import Hub
-from sessiond.hub.live import LiveSession
-from sessiond.hub.loaded import LoadedSession
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.readable import LoadedSession
 from sessiond.server.lsp import position
 from sessiond.server.lsp.position import Encoding
 from sessiond.server.lsp.texts import Text
 from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
-from sessiond.session.looks import is_session
-from sessiond.session.tree import Tree
-from sessiond.session.views import Outline
+from sessiond.session.tree.recognition import is_session
+from sessiond.session.tree.tree import Tree
+from sessiond.session.views.tree_view import Outline
 from sessiond.store.base import LogNotFound, StorageFailed
 from sessiond.store.memory import MemoryStore
 

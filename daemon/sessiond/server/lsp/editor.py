@@ -11,7 +11,7 @@ from pygls.lsp.server import LanguageServer
 from sessiond.hub.hub import Hub
 from sessiond.protocol import methods as m, types as t
 from sessiond.server import errors
-from sessiond.server.client import Client
+from sessiond.server.connection.client import Client
 from sessiond.server.lsp.documents import Documents
 
 P = TypeVar("P")

@@ -5,7 +5,7 @@ from lsprotocol import types
 from sessiond.hub.errors import SessionNotFound
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.lsp.editor import Editor
-from sessiond.session.entry_document import SCHEME, named_by
+from sessiond.session.content.entry_document import SCHEME, named_by
 
 OPTIONS = types.TextDocumentContentOptions(schemes=[SCHEME])
 

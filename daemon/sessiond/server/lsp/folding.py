@@ -8,9 +8,9 @@ from lsprotocol import types
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.shapes import Encoded, Fold, encoded
-from sessiond.session import steps
-from sessiond.session.steps import ROWS_A_STEP, Steps
-from sessiond.session.tree import USER
+from sessiond.session.tree import steps
+from sessiond.session.tree.steps import ROWS_A_STEP, Steps
+from sessiond.session.tree.tree import USER
 
 MOST: Final = 5_000
 """Folds, where an editor does not say how many it takes."""

@@ -8,8 +8,10 @@ from lsprotocol import types
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.shapes import Encoded, Hint, Position, encoded
-from sessiond.session import lines, preview, steps, tokens
-from sessiond.session.tree import BAD, HEADER, LEAF
+from sessiond.session.content import preview
+from sessiond.session.context import tokens
+from sessiond.session.tree import lines, steps
+from sessiond.session.tree.tree import BAD, HEADER, LEAF
 
 MOST: Final = 2_000
 """Lines that are looked at: an editor asks for those that it shows."""

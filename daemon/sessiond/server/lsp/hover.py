@@ -8,9 +8,9 @@ from sessiond.server.handlers.documents import surroundings
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.naming import is_entry, spot
-from sessiond.session import markdown, preview
-from sessiond.session.entry_document import entry_document
-from sessiond.session.problems import PROBLEMS
+from sessiond.session.content import markdown, preview
+from sessiond.session.content.entry_document import entry_document
+from sessiond.session.tree.problems import PROBLEMS
 
 LONGEST: Final = 6_000
 """Characters of what an entry says that a hover shows."""

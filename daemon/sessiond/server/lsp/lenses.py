@@ -9,7 +9,7 @@ from sessiond.server.lsp import names
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.shapes import Command, Encoded, Lens, at, encoded
-from sessiond.session.tree import USER
+from sessiond.session.tree.tree import USER
 
 MOST: Final = 5_000
 

@@ -5,16 +5,17 @@ from typing import Final
 
 from lsprotocol import types
 
-from sessiond.hub.blobs import SessionBlobs
+from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.server.lsp import position
 from sessiond.server.lsp.definition import parent_session_uri
 from sessiond.server.lsp.documents import Document, uri_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.fields import own_fields
 from sessiond.server.lsp.shapes import Encoded, Link, at, encoded
-from sessiond.session import blobs, steps
-from sessiond.session.steps import Steps
-from sessiond.session.tree import HEADER
+from sessiond.session.content import blobs
+from sessiond.session.tree import steps
+from sessiond.session.tree.steps import Steps
+from sessiond.session.tree.tree import HEADER
 
 MOST: Final = 1_000
 _PREFIX: Final = blobs.PREFIX.encode()

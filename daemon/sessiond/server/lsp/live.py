@@ -9,7 +9,7 @@ from typing import Final
 
 from lsprotocol import types
 
-from sessiond.hub.live import LiveSession
+from sessiond.hub.session.live import LiveSession
 from sessiond.server.lsp.diagnostics import diagnostics
 from sessiond.server.lsp.documents import path_of
 from sessiond.server.lsp.editor import Editor

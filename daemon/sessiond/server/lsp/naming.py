@@ -6,8 +6,8 @@ from lsprotocol import types
 
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.fields import Field, field_at, own_fields
-from sessiond.session.codes import BAD, HEADER
-from sessiond.session.references import FIELDS
+from sessiond.session.tree.codes import BAD, HEADER
+from sessiond.session.tree.references import FIELDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.fields import own_fields
 from sessiond.server.lsp.naming import id_range, is_entry, spot
-from sessiond.session.references import FIELDS, naming_rows
+from sessiond.session.tree.references import FIELDS, naming_rows
 
 MOST: Final = 1_000
 """Places that are shown: a root of thousands of branches is known by fewer."""

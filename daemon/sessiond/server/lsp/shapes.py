@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from sessiond.hub.slices import run_in_slices
-from sessiond.session.steps import Steps
+from sessiond.hub.execution.slices import run_in_slices
+from sessiond.session.tree.steps import Steps
 
 _T = TypeVar("_T")
 _TOGETHER: Final = 50

@@ -9,10 +9,10 @@ from sessiond.server.lsp.documents import KEPT, Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.position import END_OF_LINE
 from sessiond.server.lsp.shapes import Encoded, FlatSymbol, Location, Symbol, at, encoded
-from sessiond.session import views
-from sessiond.session.steps import Steps
-from sessiond.session.tree import NONE
-from sessiond.session.views import Filter, Node, Page
+from sessiond.session.tree.steps import Steps
+from sessiond.session.tree.tree import NONE
+from sessiond.session.views import tree_view
+from sessiond.session.views.tree_view import Filter, Node, Page
 
 MOST: Final = 5_000
 """More rows than this help nobody in an outline, and cost every editor seconds."""
@@ -65,7 +65,9 @@ async def _page(document: Document) -> Page:
     session, chosen = document.session, _FILTERS[-1]
 
     def look(filter: Filter, limit: int) -> Steps[Page]:
-        return views.tree_rows(session.tree, session.outline, session.read_rows, filter=filter, limit=limit)
+        return tree_view.tree_rows(
+            session.tree, session.outline, session.read_rows, filter=filter, limit=limit
+        )
 
     for filter in _FILTERS[:-1]:
         if (await session.drive(look(filter, 1))).shown <= MOST:

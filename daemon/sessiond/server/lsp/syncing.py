@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.texts import LARGEST, Change, Text, encoded
-from sessiond.session import lines
+from sessiond.session.tree import lines
 
 _S = TypeVar("_S")
 

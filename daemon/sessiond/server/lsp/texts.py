@@ -8,7 +8,7 @@ import msgspec
 
 from sessiond.server.lsp import position
 from sessiond.server.lsp.position import Encoding
-from sessiond.session import lines
+from sessiond.session.tree import lines
 
 LARGEST: Final = 2 * 1024 * 1024
 """Bytes of a text above which it is not kept: to decode one of this size takes 5 ms. The file is read instead."""

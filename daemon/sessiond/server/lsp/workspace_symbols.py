@@ -7,12 +7,12 @@ from typing import Final
 import msgspec
 from lsprotocol import types
 
-from sessiond.hub import catalogue
+from sessiond.hub import session_info
 from sessiond.hub.errors import InvalidRequest
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.lsp.documents import uri_of
 from sessiond.server.lsp.editor import Editor
-from sessiond.session import preview
+from sessiond.session.content import preview
 
 MOST: Final = 100
 _SLOT: Final = b'{"type":"title"'
@@ -43,7 +43,7 @@ def register(editor: Editor) -> None:
 async def _newest(editor: Editor) -> list[types.SymbolInformation]:
     listed = await editor.ask(m.LIST, t.ListParams(all=True, limit=MOST))
     # A page holds the sessions as the index encoded them.
-    sessions = [catalogue.from_json(msgspec.json.encode(session)) for session in listed.sessions]
+    sessions = [session_info.from_json(msgspec.json.encode(session)) for session in listed.sessions]
     return [
         types.SymbolInformation(
             location=_place(session.path, 0),

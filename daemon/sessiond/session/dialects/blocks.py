@@ -6,7 +6,7 @@ Both nest (`{"type": "text", "text": {"content": …}}`) or do not (`{"type": "t
 
 from typing import Any
 
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 
 
 def blocks(content: Any) -> list[dict[str, Any]]:
@@ -88,7 +88,11 @@ def _images(block: dict[str, Any]) -> list[dict[str, Any]]:
     source = fields.mapping(inner.get("source"))
     if source.get("type") == "base64" and isinstance(source.get("data"), str):
         return [
-            {"type": "image", "data": source["data"], "mimeType": fields.as_text(source.get("media_type"))}
+            {
+                "type": "image",
+                "data": source["data"],
+                "mimeType": fields.as_text(source.get("media_type")),
+            }
         ]
     images = [it for it in fields.items(block.get("images")) if isinstance(it, str)]
     if images and len(images) == len(fields.items(block.get("images"))):

@@ -8,8 +8,8 @@ a model must see them all. Everything that has no place here is kept as it is (f
 import re
 from typing import Any, Final
 
-from sessiond.session import entries
-from sessiond.session.dialects import claude_leaf, claude_messages, fields
+from sessiond.session.content import fields
+from sessiond.session.dialects import claude_leaf, claude_messages
 from sessiond.session.dialects.claude_lines import (
     ChainLine,
     Preserved,
@@ -22,6 +22,7 @@ from sessiond.session.dialects.claude_lines import (
 )
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.dialects.weaving import Imported, Weaver
+from sessiond.session.tree import entries
 
 NAME: Final = "claude-code"
 

@@ -8,7 +8,7 @@ until somebody speaks below it (fact: session-servers §6.1).
 from collections.abc import Iterator
 from typing import Any
 
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 from sessiond.session.dialects.claude_lines import ChainLine
 
 

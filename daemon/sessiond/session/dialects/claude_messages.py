@@ -6,7 +6,7 @@ the source, so costs are 0.
 
 from typing import Any, Final
 
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 
 _STOPS: Final = {
     "end_turn": "stop", "stop_sequence": "stop", "tool_use": "toolUse", "max_tokens": "length",
@@ -22,7 +22,8 @@ def assistant(parts: list[dict[str, Any]], *, at: str, synthetic_is_error: bool 
     content = [block for part in parts for block in blocks(part.get("content"))]
     calls = any(block.get("type") == "toolCall" for block in content)
     stop = next(
-        (part["stop_reason"] for part in reversed(parts) if fields.text(part.get("stop_reason"))), None
+        (part["stop_reason"] for part in reversed(parts) if fields.text(part.get("stop_reason"))),
+        None,
     )
     message: dict[str, Any] = {
         "role": "assistant", "content": content, "api": "anthropic-messages", "provider": "anthropic",
@@ -100,7 +101,12 @@ def _block(block: dict[str, Any] | str) -> dict[str, Any]:
             rest = fields.without(block, "type", "thinking", "signature")
             signature = fields.text(block.get("signature"))
             signed = {} if signature is None else {"thinkingSignature": signature}
-            return {"type": "thinking", "thinking": fields.as_text(block.get("thinking")), **signed, **rest}
+            return {
+                "type": "thinking",
+                "thinking": fields.as_text(block.get("thinking")),
+                **signed,
+                **rest,
+            }
         case "redacted_thinking":
             return {"type": "redactedThinking", **fields.without(block, "type")}
         case "tool_use":
@@ -120,4 +126,9 @@ def _image(block: dict[str, Any]) -> dict[str, Any]:
     data, mime_type = source.get("data"), source.get("media_type")
     if source.get("type") != "base64" or not isinstance(data, str) or not isinstance(mime_type, str):
         return block
-    return {"type": "image", "data": data, "mimeType": mime_type, **fields.without(block, "type", "source")}
+    return {
+        "type": "image",
+        "data": data,
+        "mimeType": mime_type,
+        **fields.without(block, "type", "source"),
+    }

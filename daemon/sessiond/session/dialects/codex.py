@@ -6,7 +6,8 @@ replacement in `details`. Events that only mirror an item are counted, not kept 
 
 from typing import Any, Final
 
-from sessiond.session.dialects import codex_items, fields
+from sessiond.session.content import fields
+from sessiond.session.dialects import codex_items
 from sessiond.session.dialects.claude_messages import no_cost
 from sessiond.session.dialects.codex_items import Speaker
 from sessiond.session.dialects.source import Source, SourceLine
@@ -97,7 +98,10 @@ class _Reader:
     def _take(self, line: SourceLine, value: dict[str, Any], mirrored: set[tuple[str, str]]) -> None:
         weaver = self._weaver
         at = weaver.tick(value.get("timestamp"))
-        type, payload = fields.as_text(value.get("type")), fields.mapping(value.get("payload"))
+        type, payload = (
+            fields.as_text(value.get("type")),
+            fields.mapping(value.get("payload")),
+        )
         item = _item(value)
         if item is not None:
             self._take_item(line, item, at)

@@ -9,7 +9,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 
 NAME: Final = "codex"
 _INJECTED: Final = (

@@ -4,11 +4,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 
 TUNNEL_TYPE: Final = "sessiond.entry"
 """`custom_type` under which an entry of a type that a format does not have goes along: {type, payload}."""
-_BASE: Final = ("type", "id", "parentId", "timestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +52,16 @@ class Losses:
                 self.lose(f"{of}.{name}")
 
 
-def payload_of(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry without what all entries have."""
-    return fields.without(entry, *_BASE)
-
-
-def type_of(entry: dict[str, Any]) -> str:
-    """An entry's type; nothing for one that has none."""
-    return fields.as_text(entry.get("type"))
-
-
 def tunnelled(entry: dict[str, Any], losses: Losses) -> dict[str, Any]:
     """The data of a custom entry that carries one of a type that the format does not have."""
-    losses.carried[type_of(entry)] += 1
-    return {"type": type_of(entry), "payload": payload_of(entry)}
+    losses.carried[fields.type_of(entry)] += 1
+    return {"type": fields.type_of(entry), "payload": fields.payload_of(entry)}
 
 
 def said_by_header(whole: Whole) -> list[dict[str, Any]]:
     """Title and tags that only the header says, as entries, for formats whose header has no room for them."""
     made: list[dict[str, Any]] = []
-    said = {type_of(it) for it in whole.entries}
+    said = {fields.type_of(it) for it in whole.entries}
     if whole.title is not None and not said & {"session_info", "title_change"}:
         made.append({"type": "session_info", "id": "header-title", "name": whole.title})
     tagged = any(it.get("customType") == "sessiond.tags" for it in whole.entries)

@@ -6,7 +6,8 @@
 
 from typing import Any, Final
 
-from sessiond.session.dialects import blocks, fields
+from sessiond.session.content import fields
+from sessiond.session.dialects import blocks
 from sessiond.session.dialects.linking import Linked, Names, Part, carried, name_of, newest, weave
 from sessiond.session.dialects.source import Source
 from sessiond.session.dialects.weaving import Imported, Weaver
@@ -94,7 +95,10 @@ def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
             return [
                 Part(
                     type,
-                    {**kept, **fields.without(payload, "summary", "first_kept_entry_id", "tokens_before")},
+                    {
+                        **kept,
+                        **fields.without(payload, "summary", "first_kept_entry_id", "tokens_before"),
+                    },
                 )
             ]
         case "branch_summary":

@@ -7,12 +7,12 @@ title is taken, its line is not.
 
 from typing import Any, Final
 
-from sessiond.session import lines, migrate, payloads
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 from sessiond.session.dialects.linking import Linked, Names, in_order, name_of
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.dialects.weaving import Imported, Weaver
-from sessiond.session.entries import COMMAND_FIELD
+from sessiond.session.tree import lines, migrate, payloads
+from sessiond.session.tree.entries import COMMAND_FIELD
 
 NAME: Final = "pi"
 

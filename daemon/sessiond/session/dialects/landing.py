@@ -5,14 +5,14 @@ from typing import Final
 
 import msgspec
 
-from sessiond.session import entries, large, lines, whole
-from sessiond.session.codes import KIND, KIND_OF, ROLE_OF, USER
-from sessiond.session.dialects import fields
+from sessiond.session.content import extract_blobs, fields, restore_blobs
 from sessiond.session.dialects.weaving import IMPORT_TYPE, Imported, Woven, origin_id, session_ids
-from sessiond.session.header_title import with_room
-from sessiond.session.rows import Rows
-from sessiond.session.steps import Read
-from sessiond.session.tree import Tree
+from sessiond.session.tree import entries, lines
+from sessiond.session.tree.codes import KIND, KIND_OF, ROLE_OF, USER
+from sessiond.session.tree.header_title import with_room
+from sessiond.session.tree.rows import Rows
+from sessiond.session.tree.steps import Read
+from sessiond.session.tree.tree import Tree
 
 _KEPT: Final = KIND["custom"]
 """What an entry became that could not be appended as it was."""
@@ -62,10 +62,12 @@ def _says_the_same(tree: Tree, read: Read, it: Woven) -> bool:
         return True
     stored, line = read([row])[0], it.line
     as_stored, as_read = [stored], [line]
-    if large.may_hold(line):
-        as_read += [large.take_out(line, images=images).draft for images in (False, True)]
-    if whole.names_blobs(line):  # and here the image may stand in the line: its hash is that of the reference
-        as_stored.append(large.take_out(stored).draft)
+    if extract_blobs.may_hold(line):
+        as_read += [extract_blobs.take_out(line, images=images).draft for images in (False, True)]
+    if restore_blobs.names_blobs(
+        line
+    ):  # and here the image may stand in the line: its hash is that of the reference
+        as_stored.append(extract_blobs.take_out(stored).draft)
     said = [_content(it) for it in as_stored]
     return any(_content(it) in said for it in as_read)
 
@@ -82,7 +84,12 @@ def _nothing(_digest: str) -> None:
 
 
 def new_log(
-    imported: Imported, session_id: str, cwd: str, *, images: bool = False, find: whole.Find = _nothing
+    imported: Imported,
+    session_id: str,
+    cwd: str,
+    *,
+    images: bool = False,
+    find: restore_blobs.Find = _nothing,
 ) -> Landed:
     """The whole log of a new session: header, entries and, where the last line is not the leaf, a leaf line.
 
@@ -96,10 +103,10 @@ def new_log(
     blobs: dict[str, bytes] = {}
     written = [with_room(msgspec.json.encode(header))]
     for it in imported.woven:
-        whole_line = whole.put_back_images(it.line, find)
+        whole_line = restore_blobs.put_back_images(it.line, find)
         line = it.line if images else whole_line
-        if large.may_hold(line, images=images):
-            line, found = large.take_out(line, images=images)
+        if extract_blobs.may_hold(line, images=images):
+            line, found = extract_blobs.take_out(line, images=images)
             blobs |= found
         written.append(line)
     if imported.woven[-1].id != imported.leaf:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 from sessiond.session.dialects.exported import TUNNEL_TYPE
 from sessiond.session.dialects.source import SourceLine
 from sessiond.session.dialects.weaving import Weaver

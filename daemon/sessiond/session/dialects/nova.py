@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.session import entries
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.dialects.weaving import Imported, Weaver
-from sessiond.session.state import KEPT_DECISIONS
+from sessiond.session.state.working_state import KEPT_DECISIONS
+from sessiond.session.tree import entries
 
 NAME: Final = "nova"
 

@@ -6,7 +6,8 @@
 
 from typing import Any, Final
 
-from sessiond.session.dialects import blocks, fields
+from sessiond.session.content import fields
+from sessiond.session.dialects import blocks
 from sessiond.session.dialects.linking import Linked, Names, Part, carried, name_of, newest, weave
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.dialects.weaving import Imported, Weaver

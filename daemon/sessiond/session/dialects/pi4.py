@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 from sessiond.session.dialects.linking import Linked, Names, Part, name_of, weave
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.dialects.weaving import Imported, Weaver

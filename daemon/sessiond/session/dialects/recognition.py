@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.session import lines
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 from sessiond.session.dialects.source import FIRST_LINES, first_objects
+from sessiond.session.tree import lines
 
 PROBE_BYTES: Final = 64 * 1024
 """Bytes at the start of a file that usually suffice for `is_home_format`."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sessiond.session import lines
+from sessiond.session.tree import lines
 
 FIRST_LINES: Final = 24
 """Objects at the start of a file that are enough to tell its dialect."""

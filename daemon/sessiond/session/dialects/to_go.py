@@ -6,16 +6,14 @@ on the leaf ends the file (seed: Go §3-5).
 
 from typing import Any
 
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 from sessiond.session.dialects.exported import (
     TUNNEL_TYPE,
     Losses,
     Whole,
     keeps_none,
-    payload_of,
     said_by_header,
     tunnelled,
-    type_of,
 )
 from sessiond.session.dialects.go import LEAF_TYPE
 
@@ -27,10 +25,10 @@ def to_go(whole: Whole, losses: Losses) -> bytes:
         header["parent_session"] = whole.parent_session
     header |= {"timestamp": whole.timestamp, "cwd": whole.cwd}
     written = [fields.dumps(header)]
-    targets = {it.get("id"): it.get("targetId") for it in whole.entries if type_of(it) == "leaf"}
+    targets = {it.get("id"): it.get("targetId") for it in whole.entries if fields.type_of(it) == "leaf"}
     last: object = None
     for entry in [*said_by_header(whole), *whole.entries]:
-        if type_of(entry) == "leaf":
+        if fields.type_of(entry) == "leaf":
             continue
         type, payload = _payload(entry, losses)
         last = entry.get("id")
@@ -58,7 +56,7 @@ def _above(parent: object, targets: dict[Any, Any]) -> object:
 
 
 def _payload(entry: dict[str, Any], losses: Losses) -> tuple[str, dict[str, Any]]:
-    type, payload = type_of(entry), payload_of(entry)
+    type, payload = fields.type_of(entry), fields.payload_of(entry)
     match type:
         case "message" if (message := _message(payload.get("message"), losses)) is not None:
             losses.lose_rest("message entry", payload, "message")
@@ -91,7 +89,10 @@ def _payload(entry: dict[str, Any], losses: Losses) -> tuple[str, dict[str, Any]
             losses.lose_rest(type, payload, "content")
             return "message", {"role": "custom", "content": _content(payload.get("content"), losses)}
         case "custom" if isinstance(payload.get("data"), dict) and payload.keys() <= {"customType", "data"}:
-            return type, {"custom_type": fields.as_text(payload.get("customType")), "data": payload["data"]}
+            return type, {
+                "custom_type": fields.as_text(payload.get("customType")),
+                "data": payload["data"],
+            }
     return "custom", {"custom_type": TUNNEL_TYPE, "data": tunnelled(entry, losses)}
 
 
@@ -110,7 +111,10 @@ def _message(message: Any, losses: Losses) -> dict[str, Any] | None:
         case "assistant":
             losses.lose_rest("assistant", message, "role", "content", "provider", "model")
             made = {"role": role, "content": _content(content, losses)}
-            name, owner = fields.text(message.get("model")), fields.text(message.get("provider"))
+            name, owner = (
+                fields.text(message.get("model")),
+                fields.text(message.get("provider")),
+            )
             if name is not None:
                 made["model"] = f"{owner}/{name}" if owner else name
             elif owner is not None:

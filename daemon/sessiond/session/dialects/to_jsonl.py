@@ -1,8 +1,8 @@
 """Export in the home format, v3: the entries as they are, under a header that any reader of v3 takes."""
 
-from sessiond.session import entries, lines
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 from sessiond.session.dialects.exported import Losses, Whole
+from sessiond.session.tree import entries, lines
 
 
 def to_jsonl(whole: Whole, losses: Losses) -> bytes:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from sessiond.session.dialects import fields
-from sessiond.session.dialects.exported import Losses, Whole, type_of
+from sessiond.session.content import fields
+from sessiond.session.dialects.exported import Losses, Whole
 
 
 def to_nova(whole: Whole, state: dict[str, Any], losses: Losses) -> bytes:
     """The file: the given state, without what is null, as NOVA leaves it out."""
     for entry in whole.entries:
         if entry.get("customType") not in ("sessiond.state", "sessiond.tags"):
-            losses.lose(f"{type_of(entry) or 'unnamed'} entry")
+            losses.lose(f"{fields.type_of(entry) or 'unnamed'} entry")
     return fields.dumps({name: value for name, value in state.items() if value is not None}) + b"\n"

@@ -6,16 +6,14 @@ program would take for no session, and write over (fact: pi-omp §2.20).
 
 from typing import Any, Final
 
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 from sessiond.session.dialects.exported import (
     TUNNEL_TYPE,
     Losses,
     Whole,
     keeps_none,
-    payload_of,
     said_by_header,
     tunnelled,
-    type_of,
 )
 from sessiond.session.dialects.operator import SNAKE
 
@@ -42,12 +40,12 @@ def to_operator(whole: Whole, losses: Losses) -> bytes:
     written = [fields.dumps(header)]
     for entry in [*said_by_header(whole), *whole.entries]:
         base = {
-            "type": type_of(entry), "id": entry.get("id"), "parent_id": entry.get("parentId"),
+            "type": fields.type_of(entry), "id": entry.get("id"), "parent_id": entry.get("parentId"),
             "timestamp": _seconds(entry.get("timestamp")),
         }  # fmt: skip
         written.append(fields.dumps({**base, **_payload(entry, losses)}))
     last = whole.entries[-1] if whole.entries else {}
-    if whole.leaf is not None and last.get("id") != whole.leaf and type_of(last) != "leaf":
+    if whole.leaf is not None and last.get("id") != whole.leaf and fields.type_of(last) != "leaf":
         leaf = {
             "type": "leaf", "id": f"leaf-{fields.digest(whole.leaf)[:8]}", "parent_id": last.get("id"),
             "timestamp": _seconds(last.get("timestamp")), "target_id": whole.leaf,
@@ -57,7 +55,7 @@ def to_operator(whole: Whole, losses: Losses) -> bytes:
 
 
 def _payload(entry: dict[str, Any], losses: Losses) -> dict[str, Any]:
-    type, payload = type_of(entry), payload_of(entry)
+    type, payload = fields.type_of(entry), fields.payload_of(entry)
     match type:
         case "message" if (message := _message(payload.get("message"), losses)) is not None:
             return {**_snake(fields.without(payload, "message")), "message": message}

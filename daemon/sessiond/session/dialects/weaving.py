@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sessiond.session import entries
-from sessiond.session.dialects import fields
+from sessiond.session.content import fields
 from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.tree import entries
 
 ORIGIN_TYPE: Final = "sessiond.origin"
 """`customType` of the entry that says where a session comes from: {source, sourceId, sourcePath, …}."""

@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.session import payloads
 from sessiond.session.formats.conversation import Call, Image, Part, Result, Role, Text, Thinking, Turn
+from sessiond.session.tree import payloads
 
 IMAGE_LEFT_OUT: Final = "[An image was here that cannot be shown.]"
 

@@ -25,7 +25,7 @@ from sessiond.session.formats.conversation import (
 )
 from sessiond.session.formats.fitting import Taken, fit, without
 from sessiond.session.formats.written import Joined, Written, add_all, joined, without_system
-from sessiond.session.steps import Steps
+from sessiond.session.tree.steps import Steps
 
 IMAGE_TYPES: Final = frozenset(("image/jpeg", "image/png", "image/gif", "image/webp"))
 

@@ -4,11 +4,11 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.session import payloads, steps
-from sessiond.session.context import Context
+from sessiond.session.context.context import Context
 from sessiond.session.formats.write import Beside
-from sessiond.session.steps import Read, Steps
-from sessiond.session.tree import KIND, Tree
+from sessiond.session.tree import payloads, steps
+from sessiond.session.tree.steps import Read, Steps
+from sessiond.session.tree.tree import KIND, Tree
 
 _SESSION_INIT: Final = KIND["session_init"]
 _CHANGES: Final = frozenset((KIND["compaction"], KIND["context_edit"]))

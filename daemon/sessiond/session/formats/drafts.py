@@ -6,11 +6,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from sessiond.session import entries
+from sessiond.session.context.summaries import milliseconds
 from sessiond.session.formats import from_anthropic, from_google, from_openai
 from sessiond.session.formats.made import Json, NotReadable
 from sessiond.session.formats.write import Provider
-from sessiond.session.summaries import milliseconds
+from sessiond.session.tree import entries
 
 _READERS: Final[dict[Provider, Callable[[bytes | Raw], list[Json]]]] = {
     "openai": from_openai.read,

@@ -7,7 +7,7 @@ from typing import Final
 
 from sessiond.session.formats.agent import IMAGE_LEFT_OUT
 from sessiond.session.formats.conversation import Call, Image, Part, Reasons, Result, Role, Text, Turn
-from sessiond.session.steps import Steps
+from sessiond.session.tree.steps import Steps
 
 _TURNS_A_STEP: Final = 200
 

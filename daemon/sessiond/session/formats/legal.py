@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from sessiond.session.formats.conversation import MADE_ID, Call, Part, Reasons, Result, Text, Thinking, Turn
-from sessiond.session.steps import Steps
+from sessiond.session.tree.steps import Steps
 
 NO_RESULT: Final = "No result was recorded for this call."
 

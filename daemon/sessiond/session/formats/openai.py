@@ -11,7 +11,7 @@ from typing import Any, Final
 from sessiond.session.formats.conversation import Call, Image, Part, Reasons, Result, Role, Text, Turn
 from sessiond.session.formats.fitting import Taken, fit
 from sessiond.session.formats.written import Written
-from sessiond.session.steps import Steps
+from sessiond.session.tree.steps import Steps
 
 IMAGES_OF_RESULTS: Final = "The images that the tools answered with:"
 

@@ -6,14 +6,14 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from sessiond.session import system
+from sessiond.session.context import system_message
 from sessiond.session.formats import anthropic, google, openai
 from sessiond.session.formats.agent import said
 from sessiond.session.formats.conversation import Reasons, Result, Text, Turn
 from sessiond.session.formats.families import keeps_thinking
 from sessiond.session.formats.legal import legal
 from sessiond.session.formats.written import Written
-from sessiond.session.steps import Steps, let_go
+from sessiond.session.tree.steps import Steps, let_go
 
 Provider: TypeAlias = Literal["openai", "anthropic", "google"]
 
@@ -65,7 +65,7 @@ def write(format: Provider, messages: Sequence[Raw], beside: Beside) -> Steps[Wr
 
 def _system_prompt(messages: Sequence[Raw]) -> str | None:
     """The words that system messages come to; None when they have none."""
-    message = system.in_force(messages)
+    message = system_message.in_force(messages)
     turn = None if message is None else said(message, BESIDE)
     words = turn.parts[0] if isinstance(turn, Turn) and turn.parts else None
     return words.text if isinstance(words, Text) else None

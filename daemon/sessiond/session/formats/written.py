@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.session.formats.conversation import Reasons, Text, Turn
-from sessiond.session.steps import Steps, let_go
+from sessiond.session.tree.steps import Steps, let_go
 
 OPENING: Final = "(The conversation began earlier; what was said first is not shown.)"
 """What the user says first where a provider wants that, and the conversation begins with the assistant."""

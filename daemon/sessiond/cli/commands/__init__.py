@@ -1,0 +1,1 @@
+"""The commands: one function a verb, which asks the daemon and prints the result."""

@@ -1,0 +1,158 @@
+"""The command append: drafts from options or standard input.
+
+Each draft gets its id here, so that an append whose answer was lost can be sent again without doubling
+anything.
+"""
+
+from __future__ import annotations
+
+import json  # noqa: TID251 - the thin client has no msgspec
+import os
+import sys
+import time
+
+from sessiond.cli.parse import stdin
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.parse.session_argument import session_id_to_write
+from sessiond.client.wire import Disconnected
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from sessiond.cli.parse.arguments import Given
+
+_OF_PROVIDERS = (
+    "role",
+    "choices",
+    "candidates",
+    "parts",
+)  # fields that no entry has, but a message or answer
+
+
+def append(given: Given) -> int:
+    """Send `session/append`."""
+    params = {"entries": _drafts(given)} | _conditions(given)
+    if (format := given.text("format")) is not None:
+        params["format"] = format
+    text = _send(given, params)
+    if given.flag("json"):
+        print(text)
+        return 0
+    result = json.loads(text)
+    for entry in result["entries"]:
+        print(entry["id"])
+    if result.get("branched"):
+        print("The leaf had moved on, so this is a branch of its own.", file=sys.stderr)
+    return 0
+
+
+def _conditions(given: Given) -> dict[str, Any]:
+    """Where the entries go, and what must hold for that."""
+    params: dict[str, Any] = {}
+    parent, expected = given.text("parent"), given.text("expect")
+    if parent is not None and given.flag("root"):
+        raise Usage("--parent and --root cannot both be given")
+    if given.flag("or-branch") and expected is None:
+        raise Usage("--or-branch goes with --expect")
+    if parent is not None or given.flag("root"):
+        params["parentId"] = parent
+    if expected is not None:
+        params["expectedLeaf"] = expected
+    if given.flag("or-branch"):
+        params["onConflict"] = "branch"
+    if given.flag("stay"):
+        params["advance"] = False
+    if given.flag("written"):
+        params["durability"] = "written"
+    return params
+
+
+def _send(given: Given, params: dict[str, Any]) -> str:
+    with connect() as daemon:
+        params["sessionId"] = session_id_to_write(daemon, given)
+        try:
+            return daemon.call_text("session/append", params)
+        except Disconnected:
+            pass
+    with connect() as daemon:
+        return daemon.call_text("session/append", params)
+
+
+def _drafts(given: Given) -> list[dict[str, Any]]:
+    drafts: list[dict[str, Any]] = []
+    foreign = given.text("format") not in (None, "agent")
+    if foreign and (said := given.many("user", "assistant")):
+        raise Usage(f"--format goes with - and --json-entry, not with --{said[0][0]}")
+    for option, value in given.many("user", "assistant", "json-entry", "stdin"):
+        if option == "user":
+            drafts.append(_said({"role": "user", "content": stdin.meant(value)}))
+        elif option == "assistant":
+            drafts.append(_said(_assistant(stdin.meant(value), given.text("model"))))
+        elif option == "json-entry":
+            drafts += _read(stdin.meant(value), "--json-entry")
+        else:
+            drafts += _read(stdin.meant("-"), "standard input")
+    if not drafts:
+        raise Usage(
+            "there is nothing to append", "Give --user TEXT, --assistant TEXT, --json-entry JSON or -"
+        )
+    if foreign:
+        drafts = [_as_entry(draft) for draft in drafts]
+    for draft in drafts:
+        draft.setdefault("id", os.urandom(4).hex())
+    return drafts
+
+
+def _as_entry(item: dict[str, Any]) -> dict[str, Any]:
+    """A provider's message or answer as the message of an entry, whose id is ours: an answer's own is another's."""
+    if item.get("type") in (None, "message") and (
+        "message" not in item or any(name in item for name in _OF_PROVIDERS)
+    ):
+        return {"type": "message", "message": item}
+    return item
+
+
+def _said(message: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "message", "message": message | {"timestamp": time.time_ns() // 1_000_000}}
+
+
+def _assistant(text: str, model: str | None) -> dict[str, Any]:
+    """A message as pi and oh-my-pi expect it: they add up `usage` without looking whether it is there."""
+    message: dict[str, Any] = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+    if model is not None:
+        provider, _, name = model.partition("/")
+        if not provider or not name:
+            raise Usage(f"--model takes provider/name, not {model!r}")
+        message |= {"provider": provider, "model": name}
+    nothing = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+    usage = nothing | {"totalTokens": 0, "cost": nothing | {"total": 0}}
+    return message | {"usage": usage, "stopReason": "stop"}
+
+
+def _read(text: str, source: str) -> list[dict[str, Any]]:
+    """The drafts in a text: one object, an array of them, or one on each line."""
+    try:
+        found = json.loads(text, parse_constant=_not_json)
+    except (ValueError, RecursionError):
+        found = [
+            _line(line, number, source) for number, line in enumerate(text.split("\n"), 1) if line.strip()
+        ]
+    drafts = found if isinstance(found, list) else [found]
+    if not all(isinstance(draft, dict) for draft in drafts):
+        raise Usage(
+            f"{source} holds something that is not an object", 'An entry looks like {"type": "message", …}.'
+        )
+    return drafts
+
+
+def _line(line: str, number: int, source: str) -> Any:
+    try:
+        return json.loads(line, parse_constant=_not_json)
+    except (ValueError, RecursionError) as error:
+        raise Usage(f"{source}, line {number}: this is not JSON ({error})") from error
+
+
+def _not_json(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

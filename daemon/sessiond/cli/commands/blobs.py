@@ -1,0 +1,85 @@
+"""The command blobs: how much lies beside the sessions, and moving to the trash what none of them names."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond import human
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.render import progress
+from sessiond.text import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+
+_DAY = 86_400
+_FEW = 10
+
+
+def blobs(given: Given) -> int:
+    """Send `blob/collect`: a dry run, unless the word collect and --really are there."""
+    collects = given.text("collect") is not None
+    if collects and given.text("collect") != "collect":
+        raise Usage(f"blobs knows collect, not {given.text('collect')!r}", "sessiond blobs --help")
+    if given.flag("really") and not collects:
+        raise Usage("--really goes with collect", "sessiond blobs collect --really")
+    params: dict[str, Any] = {"dryRun": not given.flag("really")}
+    if (days := given.number("days")) is not None:
+        params["graceSeconds"] = days * _DAY
+    with connect(given) as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("blob/collect", params))
+            return 0
+        found = progress.call(daemon, "blob/collect", params)
+    if collects:
+        _say_collected(found)
+    else:
+        _say_totals(found)
+    _say_missing(found["missing"])
+    return 0
+
+
+def _say_totals(found: dict[str, Any]) -> None:
+    named, unnamed = found["kept"], len(found["removed"])
+    size = human.size(found["keptBytes"] + found["removedBytes"])
+    print(f"{human.count(named + unnamed, 'blob')}, {size}")
+    if unnamed:
+        size = human.size(found["removedBytes"])
+        print(f"  {unnamed:,} of them, {size}, are named by no session: sessiond blobs collect")
+
+
+def _say_collected(found: dict[str, Any]) -> None:
+    size = human.size(found["removedBytes"])
+    count = human.count(len(found["removed"]), "blob")
+    if not found["removed"]:
+        print("Nothing to collect.")
+    elif found["dryRun"]:
+        _list(found["removed"])
+        print(f"{count}, {size}, would go to the trash: sessiond blobs collect --really")
+    else:
+        print(f"{count}, {size}, moved to {one_line(found['trashed'])}")
+    print(f"{human.count(found['kept'], 'blob')}, {human.size(found['keptBytes'])}, stay")
+
+
+def _list(removed: list[dict[str, Any]]) -> None:
+    import time
+
+    now = time.time()
+    for blob in removed[:_FEW]:
+        print(f"{blob['hash'][:16]}  {human.size(blob['size']):>7}  {human.ago(blob['modifiedAt'], now)}")
+    if len(removed) > _FEW:
+        print(f"and {len(removed) - _FEW:,} more: --json lists them")
+
+
+def _say_missing(missing: list[dict[str, Any]]) -> None:
+    if not missing:
+        return
+    print(f"{human.count(len(missing), 'blob')} that sessions name, but that are not there:", file=sys.stderr)
+    for blob in missing[:_FEW]:
+        print(f"  {blob['hash'][:16]} in {one_line(blob['sessionPath'])}", file=sys.stderr)
+    if len(missing) > _FEW:
+        print(f"  and {len(missing) - _FEW:,} more: --json lists them", file=sys.stderr)

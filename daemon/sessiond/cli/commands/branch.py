@@ -1,0 +1,82 @@
+"""The command branch: the leaf moves to an earlier entry, with a summary of what is left behind or without."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond import human
+from sessiond.cli.commands.compact import show_summary
+from sessiond.cli.parse import stdin
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.parse.session_argument import session_id, session_id_to_write
+from sessiond.cli.render import leaving_entries, progress
+from sessiond.text import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+
+
+def branch(given: Given) -> int:
+    """Send `session/branch`, or `session/prepareBranch` for a dry run."""
+    target = given.needed("ENTRY")
+    params: dict[str, Any] = {"targetId": None if target == "root" else target}
+    if (instructions := given.text("instructions")) is not None:
+        if not given.flag("summarize") and not given.flag("dry-run"):
+            raise Usage("--instructions go with --summarize")
+        params["instructions"] = instructions
+    if given.flag("dry-run"):
+        if others := [it for it in ("summarize", "summary", "expect") if given.many(it)]:
+            raise Usage(f"--dry-run changes nothing, so it takes no --{others[0]}")
+        return _preview(given, params)
+    if given.flag("summarize") and given.text("summary") is not None:
+        raise Usage("--summarize and --summary cannot both be given")
+    if (summary := stdin.text(given, "summary")) is not None:
+        params["summary"] = summary
+    if given.flag("summarize"):
+        params["summarize"] = True
+    if (expected := given.text("expect")) is not None:
+        params["expectedLeaf"] = expected
+    with connect(given) as daemon:
+        params["sessionId"] = session_id_to_write(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/branch", params))
+            return 0
+        moved = progress.call(daemon, "session/branch", params)
+    show_summary(moved)
+    if given.flag("summarize") and moved["summary"] is None:
+        print("Nothing was left behind, so there is no summary.", file=sys.stderr)
+    leaf = moved.get("leafId")
+    print(f"The leaf is now {one_line(leaf)}." if leaf else "The leaf is now before the first entry.")
+    return 0
+
+
+def _preview(given: Given, params: dict[str, Any]) -> int:
+    with connect() as daemon:
+        name = params["sessionId"] = session_id(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/prepareBranch", params))
+            return 0
+        prepared = daemon.call("session/prepareBranch", params)
+        left = prepared["entriesToSummarize"]
+        if not left:
+            print("Nothing would be left behind.")
+            return 0
+        print(*leaving_entries.entries(daemon, name, left), "", sep="\n")
+    count = human.count(len(left), "entry", "entries")
+    tokens = human.amount(prepared["tokens"])
+    common = prepared["commonAncestorId"]
+    print(f"{count} would be left behind, about {tokens} tokens; {_parting(common)}")
+    for line in leaving_entries.files(prepared["fileOperations"]):
+        print(line)
+    if prepared["editorText"] is not None:
+        again = prepared["resumeAt"] or "root"
+        print(f"To say that message in other words: sessiond branch {one_line(name)} {one_line(again)}")
+    return 0
+
+
+def _parting(common_id: str | None) -> str:
+    return f"the ways part at {one_line(common_id)}." if common_id else "the ways share no entry."

@@ -1,0 +1,130 @@
+"""The command compact: a summary for the older part of a session, or a look at what that would do."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond import human
+from sessiond.cli.parse import stdin
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.parse.session_argument import session_id, session_id_to_write
+from sessiond.cli.render import leaving_entries, progress
+from sessiond.cli.render.bars import bar, percent
+from sessiond.cli.render.style import style_for
+from sessiond.text import lines, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.render.style import Style
+    from sessiond.client.blocking import Daemon
+
+_BAR = 24
+_SETTINGS = (
+    ("keep-recent", "keepRecentTokens"),
+    ("context-window", "contextWindow"),
+    ("reserve", "reserveTokens"),
+)
+_NOTHING = {
+    "alreadyCompacted": ("Nothing to compact: the path ends in a compaction.", ""),
+    "nothingToSummarize": (
+        "Nothing to compact: all that is there counts as recent.",
+        "Keep less of it with --keep-recent N.",
+    ),
+    "callsUnanswered": ("Not now: a tool call waits for its result.", "Try again when it is there."),
+}
+
+
+def compact(given: Given) -> int:
+    """Send `session/compact`, or `session/prepareCompaction` for a dry run."""
+    params: dict[str, Any] = {}
+    if settings := chosen_settings(given):
+        params["settings"] = settings
+    if (instructions := given.text("instructions")) is not None:
+        params["instructions"] = instructions
+    if given.flag("dry-run"):
+        if given.text("summary") is not None:
+            raise Usage("--dry-run changes nothing, so it takes no --summary")
+        return _preview(given, params)
+    if (summary := stdin.text(given, "summary")) is not None:
+        params["summary"] = summary
+    with connect(given) as daemon:
+        name = params["sessionId"] = session_id_to_write(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/compact", params))
+            return 0
+        done = progress.call(daemon, "session/compact", params)
+    show_summary(done)
+    tokens = f"{human.amount(done['tokensBefore'])} tokens became {human.amount(done['tokensAfter'])}"
+    print(f"{done['entryId']} stands for all before {one_line(done['firstKeptEntryId'])}: {tokens}.")
+    if (before := done.get("previousLeafId")) is not None:
+        print(f"To undo it: sessiond branch {one_line(name)} {one_line(before)}")
+    return 0
+
+
+def chosen_settings(given: Given) -> dict[str, Any]:
+    """The settings of a compaction that are among the options, as the wire names them."""
+    chosen = {field: given.number(option) for option, field in _SETTINGS}
+    return {field: number for field, number in chosen.items() if number is not None}
+
+
+def show_summary(done: dict[str, Any]) -> None:
+    """Print a summary that somebody was asked to write."""
+    if done["summary"] is not None and done["summarizedBy"] != "given":
+        print(*(f"  {line}".rstrip() for line in lines(done["summary"])), "", sep="\n")
+
+
+def _preview(given: Given, params: dict[str, Any]) -> int:
+    with connect() as daemon:
+        params["sessionId"] = session_id(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/prepareCompaction", params))
+            return 0
+        prepared = daemon.call("session/prepareCompaction", params)
+        if prepared["reason"] is not None:
+            what, then = _NOTHING.get(prepared["reason"], (f"Nothing to compact: {prepared['reason']}.", ""))
+            print(what)
+            if then:
+                print(then, file=sys.stderr)
+            return 0
+        print(*_drawn(daemon, params["sessionId"], prepared), sep="\n")
+    return 0
+
+
+def _drawn(daemon: Daemon, name: str, prepared: dict[str, Any]) -> Iterator[str]:
+    style = style_for(sys.stdout)
+    leaves = prepared["entriesToSummarize"]
+    yield from leaving_entries.entries(daemon, name, leaves, [prepared["firstKeptEntryId"]])
+    yield ""
+    count = human.count(len(leaves), "entry", "entries")
+    yield f"A summary would stand for {count}. The filled one stays, and what follows it."
+    if prepared["splitTurn"]:
+        cut = human.count(len(prepared["turnPrefix"]), "entry", "entries")
+        yield f"The newest turn is cut in its middle: {cut} of it would be summarised."
+    if prepared["previousSummary"] is not None:
+        yield "It takes up the summary of the compaction before it."
+    yield from leaving_entries.files(prepared["fileOperations"])
+    yield from _tokens(prepared, style)
+
+
+def _tokens(prepared: dict[str, Any], style: Style) -> Iterator[str]:
+    """How full the window is now, and how full it would be."""
+    settings = prepared["settings"]
+    window, reserve = settings["contextWindow"], settings["reserveTokens"]
+    colour = "red" if prepared["needed"] else "green"
+    for heading, tokens, note in (
+        (
+            "now ",
+            prepared["tokensBefore"],
+            f", counts as full above {human.amount(max(window - reserve, 0))}",
+        ),
+        ("then", prepared["tokensAfter"], " and the summary"),
+    ):
+        share = tokens / window if window else 1.0
+        said = f"{percent(share)}, {human.amount(tokens)} of {human.amount(window)} tokens{note}"
+        yield f"{style(heading, 'dim')}  {style(bar(share, _BAR, style), colour)}  {said}"
+        colour = "green"

@@ -1,0 +1,226 @@
+"""The command completion: scripts for shells, and what the last word of a command line may become.
+
+The scripts know nothing; they ask this command at each press of the key, so they never fall behind. It asks a daemon
+that runs, and starts none.
+"""
+
+from __future__ import annotations
+
+import os
+
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.choices import CHOICES
+from sessiond.cli.parse.entry_argument import LEAF
+from sessiond.cli.parse.manual import COMMON, TOPICS
+from sessiond.cli.parse.verbs import ALIASES, VERBS
+from sessiond.text import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given, Option, Verb
+
+FILES = ":files"
+"""In place of a candidate: the shell completes names of files itself."""
+
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:@+")
+_MOST = 200
+_ABOUT = 60
+_FILE_VALUES = ("FILE", "DIR", "PATH", "FOLDER")
+
+_KINDS = {
+    "diff A": "ENTRY", "diff B": "ENTRY",
+    "restore ID…": "TRASHED", "purge [ID…]": "TRASHED", "search --session": "ID", "new --parent": "ID",
+    "list --tag": "TAG", "search --tag": "TAG", "cleanup --tag": "TAG", "tag --add": "TAG", "tag --remove": "TAG",
+    "new --tag": "TAG", "tag --set": "TAG", "search --label": "LABEL",
+}  # fmt: skip
+"""What completes an option or place, where its name alone does not tell."""
+
+_BASH = """\
+# sessiond for bash: eval "$(sessiond completion bash)"
+_sessiond() {
+    local word about
+    COMPREPLY=()
+    while IFS=$'\\t' read -r word about; do
+        if [[ $word == :files ]]; then compopt -o default; else COMPREPLY+=("$word"); fi
+    done < <(sessiond completion bash -- "${COMP_WORDS[@]:0:COMP_CWORD+1}" 2>/dev/null)
+}
+complete -F _sessiond sessiond
+"""
+
+_ZSH = """\
+#compdef sessiond
+# sessiond for zsh: eval "$(sessiond completion zsh)" after compinit, or this text as _sessiond in a folder of $fpath
+_sessiond() {
+    local word about files=
+    local -a found
+    while IFS=$'\\t' read -r word about; do
+        if [[ $word == :files ]]; then files=1; else found+=("${word}:${about}"); fi
+    done < <(sessiond completion zsh -- "${(@)words[1,CURRENT]}" 2>/dev/null)
+    if (( ${#found} )); then _describe -V 'sessiond' found; fi
+    if [[ -n $files ]]; then _files; fi
+}
+if [[ ${funcstack[1]} == _sessiond ]]; then _sessiond "$@"; else compdef _sessiond sessiond; fi
+"""
+
+_FISH = """\
+# sessiond for fish: sessiond completion fish > ~/.config/fish/completions/sessiond.fish
+function __sessiond_complete
+    for line in (sessiond completion fish -- (commandline -opc) (commandline -ct) 2>/dev/null)
+        if test "$line" = :files
+            __fish_complete_path (commandline -ct)
+        else
+            echo $line
+        end
+    end
+end
+complete -c sessiond -f -a '(__sessiond_complete)'
+"""
+
+_SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+
+
+def completion(given: Given) -> int:
+    """Print a script, or what the last word may become: one a line, a tab, what it is."""
+    shell = given.needed("SHELL")
+    if shell not in _SCRIPTS:
+        raise Usage(f"there is no completion for {shell!r}", "bash, zsh and fish are known.")
+    if not given.rest:
+        print(_SCRIPTS[shell], end="")
+        return 0
+    for word, about in candidates(given.rest):
+        if word == FILES or word.startswith(given.rest[-1]):
+            print(f"{word}\t{one_line(about)[:_ABOUT]}" if about else word)
+    return 0
+
+
+def candidates(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What the last of these words may become, with what it is; the first is the program."""
+    if len(words) <= 2:
+        yield from ((name, verb.about) for name, verb in VERBS.items())
+        return
+    if words[1] == "help":
+        yield from ((name, verb.about) for name, verb in VERBS.items())
+        yield from TOPICS.items()
+        return
+    name, last, before = ALIASES.get(words[1], words[1]), words[-1], words[2:-1]
+    verb = VERBS.get(name)
+    if verb is None:
+        return
+    options = {f"--{it.name}": it for it in verb.options} | {
+        f"-{it.short}": it for it in verb.options if it.short
+    }
+    wanted = options.get(before[-1]) if before else None
+    if wanted is not None and wanted.value:
+        yield from _values(f"{name} --{wanted.name}", wanted.value, _named(before, options))
+    elif last.startswith("-"):
+        yield from ((f"--{it.name}", it.about) for it in (*verb.options, *COMMON))
+    else:
+        yield from _places(name, verb, _named(before, options))
+
+
+def _named(before: Sequence[str], options: dict[str, Option]) -> list[str]:
+    """The words that fill places."""
+    found: list[str] = []
+    waiting = False
+    for word in before:
+        if waiting:
+            waiting = False
+        elif word in options:
+            waiting = bool(options[word].value)
+        elif not word.startswith("-"):
+            found.append(word)
+    return found
+
+
+def _places(name: str, verb: Verb, filled: list[str]) -> Iterator[tuple[str, str]]:
+    """What may stand in the next place. One in brackets may have been left out, so the place behind it counts, too."""
+    for place in verb.places[len(filled) :]:
+        yield from _values(f"{name} {place}", place.strip("[]…"), filled)
+        if not place.startswith("["):
+            return
+
+
+def _values(what: str, kind: str, filled: list[str]) -> Iterable[tuple[str, str]]:
+    if what in CHOICES:
+        return [(it, "") for it in CHOICES[what]]
+    match _KINDS.get(what, kind):
+        case "ID":
+            return [*_plain(map(_session, _sessions())), (FILES, "")]
+        case "TRASHED":
+            return _plain(map(_session, _rows("trash/list", {"limit": _MOST})))
+        case "ENTRY":
+            return _entries(filled)
+        case "TAG":
+            return _plain((word, "") for word in sorted({word for it in _sessions() for word in it["tags"]}))
+        case "LABEL":
+            return _labels(filled)
+        case "METHOD":
+            return _methods()
+        case file if file in _FILE_VALUES:
+            return [(FILES, "")]
+    return []
+
+
+def _entries(filled: list[str]) -> Iterable[tuple[str, str]]:
+    """Every entry of the session that is named, or of this terminal's, by id; by label, too, and the leaf."""
+    rows = _tree(filled, "all")
+    ids = _plain((it["id"], it["preview"] or it["type"]) for it in rows)
+    return [*ids, *_labels(filled), (LEAF, "the leaf")] if rows else []
+
+
+def _labels(filled: list[str]) -> list[tuple[str, str]]:
+    return _plain((it["label"], it["preview"] or it["type"]) for it in _tree(filled, "labeled-only"))
+
+
+def _tree(filled: list[str], filter: str) -> list[dict[str, Any]]:
+    """Rows of the session that is named first, else (what is first may be an entry) of the one that is meant."""
+    from sessiond.cli.commands.shell_prompt import last_here
+
+    here = last_here(os.getcwd())  # noqa: PTH109 - pathlib would cost a key press 5 ms
+    for session in (*filled[:1], here):
+        if session is not None and (
+            rows := _rows("session/tree", {"sessionId": session, "filter": filter, "limit": _MOST})
+        ):
+            return rows
+    return []
+
+
+def _methods() -> list[tuple[str, str]]:
+    from sessiond.protocol.methods import METHODS
+
+    return [(name, "") for name in METHODS]
+
+
+def _sessions() -> list[dict[str, Any]]:
+    return _rows("session/list", {"all": True, "limit": _MOST})
+
+
+def _session(found: dict[str, Any]) -> tuple[str, str]:
+    return found["sessionId"], found["title"] or found.get("firstPrompt") or found["cwd"] or ""
+
+
+def _rows(method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
+    """What an answer lists; nothing when there is no daemon, or it does not know the session."""
+    from sessiond.client.blocking import connect
+    from sessiond.client.reach import CannotConnect
+    from sessiond.client.wire import Disconnected, RpcError
+
+    try:
+        with connect(autostart=False) as daemon:
+            answer = daemon.call(method, params)
+    except (CannotConnect, Disconnected, RpcError):
+        return []
+    rows: list[dict[str, Any]] = answer.get("sessions", answer.get("nodes", []))
+    return rows
+
+
+def _plain(candidates: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(word, about) for word, about in candidates if _is_plain(word)]
+
+
+def _is_plain(word: str | None) -> bool:
+    """Whether a word means nothing to a shell, nor to us as an option: ids of other programs may hold anything."""
+    return word is not None and word != "" and not word.startswith("-") and _PLAIN.issuperset(word)

@@ -1,0 +1,57 @@
+"""The command configure: when a session is compacted by itself, and how much of it stays then."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond import human
+from sessiond.cli.commands.compact import chosen_settings
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.parse.session_argument import session_id_to_write
+from sessiond.cli.render.columns import aligned
+from sessiond.cli.render.style import style_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+
+_ENABLED = {"on": True, "off": False}
+
+
+def configure(given: Given) -> int:
+    """Send `session/configure`."""
+    params: dict[str, Any] = {}
+    choice: dict[str, Any] = chosen_settings(given)
+    when = given.text("auto-compact")
+    if when == "default":
+        if choice:
+            raise Usage("--auto-compact default takes all choices back, so it goes alone")
+        params["autoCompact"] = None
+    elif when is not None:
+        if when not in _ENABLED:
+            raise Usage(f"--auto-compact takes on, off or default, not {when!r}")
+        choice["enabled"] = _ENABLED[when]
+    if choice:
+        params["autoCompact"] = choice
+    with connect(given) as daemon:
+        params["sessionId"] = session_id_to_write(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/configure", params))
+            return 0
+        settings = daemon.call("session/configure", params)["autoCompact"]
+    print(*_shown(settings), sep="\n")
+    return 0
+
+
+def _shown(settings: dict[str, Any]) -> list[str]:
+    window, reserve = settings["contextWindow"], settings["reserveTokens"]
+    room = f"a window of {window:,} less {reserve:,} for the answer"
+    rows = [
+        ("auto-compact", "on" if settings["enabled"] else "off"),
+        ("full above", f"{max(window - reserve, 0):,} tokens: {room}"),
+        ("then keep", f"about {human.count(settings['keepRecentTokens'], 'token')} of the newest entries"),
+    ]
+    return list(aligned(rows, style_for(sys.stdout), ["dim"]))

@@ -1,0 +1,80 @@
+"""The command context: what a model would see, as a transcript, as part of a provider's request, or explained."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond import human
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.parse.session_argument import session_id
+from sessiond.cli.render.style import style_for
+from sessiond.text import lines, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+
+_REQUESTS = {
+    "openai": ("", "messages"),
+    "anthropic": ("system", "messages"),
+    "google": ("systemInstruction", "contents"),
+}
+"""What a request calls the system prompt, where that stands beside, and the messages."""
+
+
+def context(given: Given) -> int:
+    """Send `session/context`."""
+    params: dict[str, Any] = {}
+    if (leaf := given.text("leaf")) is not None:
+        params["leafId"] = leaf
+    if (format := given.text("format")) is not None:
+        params["format"] = format
+    if given.flag("explain"):
+        params["explain"] = True
+    with connect() as daemon:
+        params["sessionId"] = session_id(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/context", params))
+            return 0
+        seen = daemon.call("session/context", params)
+    if seen["explanation"] is not None:
+        from sessiond.cli.render.context_reasons import explained
+
+        print(*explained(seen["explanation"], style_for(sys.stdout)), sep="\n")
+    elif seen["format"] in _REQUESTS:
+        _print_request(seen)
+    else:
+        from sessiond.cli.render import transcript
+
+        style = style_for(sys.stdout)
+        for message, entry_id in zip(seen["messages"], seen["entryIds"], strict=False):
+            print(*transcript.message(message, entry_id, style), sep="\n")
+    _say_settings(seen)
+    return 0
+
+
+def _say_settings(seen: dict[str, Any]) -> None:
+    tokens = f"{'about ' if seen['tokensEstimated'] else ''}{human.amount(seen['tokens'])} tokens"
+    said = [human.count(len(seen["messages"]), "message"), tokens]
+    said += [f"{role} {model}" for role, model in seen["models"].items()]
+    said.append(f"thinking {seen['thinkingLevel']}")
+    if seen["mode"] not in ("", "none"):
+        said.append(f"mode {seen['mode']}")
+    print(one_line(", ".join(said)), file=sys.stderr)
+    if lost := seen.get("missingBlobs"):
+        missing = human.count(len(lost), "blob")
+        print(
+            f"{missing} of it could not be put back: sessiond blobs lists what is missing.", file=sys.stderr
+        )
+
+
+def _print_request(seen: dict[str, Any]) -> None:
+    """The messages as the provider's request names them: for scripts, so a pipe gets every character."""
+    import json  # noqa: TID251 - the thin client has no msgspec
+
+    system, messages = _REQUESTS[seen["format"]]
+    request = {} if seen["system"] is None else {system: seen["system"]}
+    text = json.dumps({**request, messages: seen["messages"]}, indent=2, ensure_ascii=False)
+    print("\n".join(lines(text)) if sys.stdout.isatty() else text)

@@ -1,0 +1,118 @@
+"""The command diff: two branches of a session side by side."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond import human
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.parse.session_argument import session_id
+from sessiond.cli.render.columns import aligned, behind
+from sessiond.cli.render.content_text import in_short, speaker
+from sessiond.cli.render.style import style_for
+from sessiond.text import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.render.style import Style
+    from sessiond.client.blocking import Daemon
+
+_SHOWN = 12
+"""Entries of each side: the first of them; what a branch became is in its last one, which is always shown."""
+_FILES = 20
+
+
+def diff(given: Given) -> int:
+    """Send `session/compare`."""
+    if given.flag("all") and given.flag("stat"):
+        raise Usage("--all and --stat cannot both be given")
+    params: dict[str, Any] = {"leftId": given.needed("A"), "rightId": given.needed("B")}
+    with connect() as daemon:
+        params["sessionId"] = session_id(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/compare", params))
+            return 0
+        found = daemon.call("session/compare", params)
+        shown = 1_000_000 if given.flag("all") else 0 if given.flag("stat") else _SHOWN
+        said = _said(daemon, params["sessionId"], [*_ends(found, shown), found["ancestorId"]])
+    for line in _drawn(found, said, shown, style_for(sys.stdout)):
+        print(line)
+    return 0
+
+
+def _ends(found: dict[str, Any], shown: int) -> Iterator[str]:
+    for side in ("left", "right"):
+        yield from _some(found[side]["entryIds"], shown)
+
+
+def _some(ids: list[str], shown: int) -> list[str]:
+    """The first of some entries, and the last."""
+    return ids if len(ids) <= shown else [*ids[: shown - 1], ids[-1]] if shown else []
+
+
+def _said(daemon: Daemon, session: str, ids: list[str | None]) -> dict[str, dict[str, Any]]:
+    """The entries of some ids, by id."""
+    wanted = [it for it in ids if it is not None]
+    found: dict[str, dict[str, Any]] = {}
+    for start in range(0, len(wanted), 200):
+        page = daemon.call("session/entries", {"sessionId": session, "ids": wanted[start : start + 200]})
+        found |= {entry["id"]: entry for entry in page["entries"]}
+    return found
+
+
+def _drawn(found: dict[str, Any], said: dict[str, Any], shown: int, style: Style) -> Iterator[str]:
+    ancestor = found["ancestorId"]
+    if ancestor is None:
+        yield "The branches have no entry in common."
+    else:
+        yield from aligned(
+            [["they part at", one_line(ancestor), *_words(said.get(ancestor))]], style, ("dim", "bold", "")
+        )
+    left, right = found["left"], found["right"]
+    for side, colour, sign in ((left, "red", "-"), (right, "green", "+")):
+        yield ""
+        yield style(f"{sign} {one_line(side['leafId'] or 'nothing')}  {_summary(side)}", colour, "bold")
+        yield from _entries(side["entryIds"], said, shown, colour, sign, style)
+        for name, what in (("modified", "modifiedFiles"), ("read", "readFiles")):
+            yield from _files(name, side[what], style)
+
+
+def _summary(side: dict[str, Any]) -> str:
+    stats = side["stats"]
+    parts = [
+        human.count(len(side["entryIds"]), "entry", "entries"),
+        f"about {human.amount(side['tokens'])} tokens",
+    ]
+    if spent := stats["tokens"]["total"]:
+        parts.append(f"{human.amount(spent)} spent")
+    if cost := stats["cost"]["total"]:
+        parts.append(human.money(cost))
+    return ", ".join(parts) if side["entryIds"] else "nothing of its own"
+
+
+def _entries(
+    ids: list[str], said: dict[str, Any], shown: int, colour: str, sign: str, style: Style
+) -> Iterator[str]:
+    some = _some(ids, shown)
+    left_out = len(ids) - len(some)
+    rows = [[one_line(it), *_words(said.get(it))] for it in some]
+    for number, line in enumerate(behind([style(sign, colour)] * len(some), 1, rows, style, (colour,))):
+        if left_out and number == len(some) - 1:
+            yield style(f"  {human.count(left_out, 'entry', 'entries')} more (--all shows them)", "dim")
+        yield line
+
+
+def _words(entry: dict[str, Any] | None) -> list[str]:
+    return ["?", ""] if entry is None else [speaker(entry), in_short(entry)]
+
+
+def _files(name: str, files: list[str], style: Style) -> Iterator[str]:
+    for file in files[:_FILES]:
+        yield f"    {style(name, 'dim')}  {one_line(file)}"
+    if len(files) > _FILES:
+        yield style(f"    and {len(files) - _FILES} more {name}", "dim")

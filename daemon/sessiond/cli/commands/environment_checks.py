@@ -1,0 +1,307 @@
+"""What is around the daemon, looked at from outside: the environment, the configuration, locks, the socket.
+
+Never imports the server, and needs none to be there; what lies in the folders `hub.doctor` looks at.
+"""
+# ruff: noqa: PTH110, PTH120 - folders are texts here, as in `paths`
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import sessiond
+from sessiond import config
+from sessiond.client.blocking import connect
+from sessiond.client.reach import CannotConnect, DaemonNotRunning, SocketRefused, knock, read_endpoint
+from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError
+from sessiond.paths import OTHERS_MAY_ANYTHING, OTHERS_MAY_WRITE, SOCKET_PATH_LIMIT, Places
+from sessiond.protocol import types as t
+from sessiond.protocol.findings import finding
+from sessiond.rpc.process import boot_id, is_stopped, start_time
+
+_CONFIG_NAMES = ("config.toml", "sessiond.toml", "config.json", "config.yaml", "config.yml")
+
+_BACK_SECONDS = 10.0
+"""How long a daemon that was asked to listen again may take."""
+
+
+@dataclass
+class Surroundings:
+    """What was found. `daemon`: does one answer, is it there but silent, or is there none."""
+
+    where: Places
+    findings: list[t.Finding] = field(default_factory=list)
+    daemon: Literal["answers", "silent", "none"] = "none"
+    chosen: config.Config = field(default_factory=config.Config)
+    may_start: bool = True  # nothing was found that keeps a daemon from starting
+    holder: int | None = None  # who holds `daemon.lock`
+
+    def add(
+        self,
+        kind: str,
+        what: str,
+        path: str | None = None,
+        *,
+        severity: t.FindingSeverity | None = None,
+        advice: str | None = None,
+    ) -> None:
+        """Note a finding."""
+        self.findings.append(finding(kind, what, path, severity=severity, advice=advice))
+
+
+def look_around(where: Places, environ: Mapping[str, str]) -> Surroundings:
+    """Look at everything, the daemon last: it may take 15 seconds to find that it does not answer."""
+    around = Surroundings(where)
+    _look_at_environment(around, environ)
+    _look_at_folders(around)
+    _look_at_config(around, environ)
+    _look_at_locks(around)
+    _look_at_endpoint(around)
+    _look_at_daemon(around)
+    _look_at_lingering(around, environ)
+    return around
+
+
+def call_back(around: Surroundings) -> bool:
+    """Ask the process that holds the lock to look after its socket and endpoint; whether it is to be reached then."""
+    if around.holder is None or not _is_sessiond(around.holder):
+        return False
+    try:
+        os.kill(around.holder, signal.SIGHUP)
+    except OSError:
+        return False
+    deadline = time.monotonic() + _BACK_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            found = knock(around.where, deadline)
+        except CannotConnect:
+            found = None
+        if found is not None:
+            found.close()
+            if read_endpoint(around.where):
+                return True
+        time.sleep(0.05)
+    return False
+
+
+def _look_at_environment(around: Surroundings, environ: Mapping[str, str]) -> None:
+    if environ.get("SESSIOND_HOME"):
+        usual = os.path.join(os.path.abspath(os.path.expanduser(environ["SESSIOND_HOME"])), "run")  # noqa: PTH100, PTH111
+        if os.path.dirname(around.where.socket) != usual:
+            what = f"{usual}/sessiond.sock has more than {SOCKET_PATH_LIMIT} bytes; the socket is {around.where.socket}"
+            around.add("longSocketPath", what, around.where.socket)
+        return
+    runtime = environ.get("XDG_RUNTIME_DIR")
+    if not runtime:
+        around.add("noRuntimeFolder", f"XDG_RUNTIME_DIR is not set; the socket is {around.where.socket}")
+    elif (reason := _unfit(runtime)) is not None:
+        what = f"XDG_RUNTIME_DIR is {runtime}, but {reason}; the socket is {around.where.socket}"
+        around.add("runtimeFolder", what, runtime)
+
+
+def _unfit(folder: str) -> str | None:
+    """Why a folder is none for a socket, or None."""
+    if not os.path.isabs(folder):  # noqa: PTH117
+        return "that is no absolute path"
+    try:
+        status = os.lstat(folder)
+    except OSError as error:
+        return f"it cannot be looked at ({error.strerror})"
+    if not stat.S_ISDIR(status.st_mode):
+        return "it is no folder"
+    if status.st_uid != os.geteuid():
+        return f"it belongs to user id {status.st_uid}"
+    return "others may enter it" if status.st_mode & OTHERS_MAY_ANYTHING else None
+
+
+def _look_at_folders(around: Surroundings) -> None:
+    """Whether each folder is there, or can be made; what is in them is looked at by others."""
+    for folder in dict.fromkeys((around.where.state, around.where.data, around.where.runtime)):
+        reason = _unusable(folder)
+        if reason is not None:
+            around.add("badFolder", f"it cannot be used: {reason}", folder)
+            around.may_start = False
+
+
+def _unusable(folder: str) -> str | None:
+    try:
+        status = os.lstat(folder)
+    except FileNotFoundError:
+        above = os.path.dirname(folder)
+        while not os.path.lexists(above):
+            above = os.path.dirname(above)
+        if not os.path.isdir(above):  # noqa: PTH112
+            return f"{above} is no folder"
+        return (
+            None
+            if os.access(above, os.W_OK | os.X_OK)
+            else f"it is not there, and {above} may not be written to"
+        )
+    except OSError as error:
+        return error.strerror or str(error)
+    if not stat.S_ISDIR(status.st_mode):
+        return "it is a symbolic link" if stat.S_ISLNK(status.st_mode) else "it is no folder"
+    if status.st_uid != os.geteuid():
+        return f"it belongs to user id {status.st_uid}"
+    if status.st_mode & OTHERS_MAY_WRITE:
+        return "others may write to it"
+    return None if os.access(folder, os.W_OK | os.X_OK) else "it may not be written to"
+
+
+def _look_at_config(around: Surroundings, environ: Mapping[str, str]) -> None:
+    path = around.where.config_file
+    try:
+        around.chosen = config.read(path)
+    except config.InvalidConfig as error:
+        kind = "unsafeConfig" if isinstance(error, config.UnsafeConfig) else "badConfig"
+        around.add(kind, str(error), path)
+        around.may_start = False
+    for other in _other_config_files(around.where, environ):
+        what = f"sessiond does not read it; the configuration is read from {path}"
+        around.add("misplacedConfig", what, other)
+
+
+def _other_config_files(where: Places, environ: Mapping[str, str]) -> list[str]:
+    """Return the files that a person may take for the configuration, but that this daemon does not read."""
+    ours = [where.config, where.data, where.state, *([where.home] if where.home else [])]
+    found = [os.path.join(folder, name) for folder in ours for name in _CONFIG_NAMES]
+    found.append(os.path.join(os.path.dirname(where.config), "sessiond.toml"))
+    if not where.home:  # some systems have another folder for it, and examples name this one
+        found.append(os.path.join(environ.get("HOME", "/"), ".config", "sessiond", "config.toml"))
+    return [it for it in dict.fromkeys(found) if it != where.config_file and os.path.isfile(it)]  # noqa: PTH113
+
+
+def _look_at_locks(around: Surroundings) -> None:
+    held = _holders()
+    around.holder = _holder_of(around.where.daemon_lock, held)
+    starting = _holder_of(around.where.start_lock, held)
+    if starting is not None and start_time(starting) is not None:
+        what = f"process {starting} holds it: it is starting the daemon"
+        around.add("startHeld", what, around.where.start_lock)
+
+
+def _holders() -> dict[tuple[int, int], int]:
+    """Who holds a flock on which file (device and inode); empty where the system does not say."""
+    found = {}
+    try:
+        with open("/proc/locks", encoding="ascii") as file:
+            for line in file:
+                fields = line.split()
+                if len(fields) > 5 and fields[1] == "FLOCK":
+                    major, minor, inode = fields[5].split(":")
+                    found[os.makedev(int(major, 16), int(minor, 16)), int(inode)] = int(fields[4])
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def _holder_of(path: str, held: dict[tuple[int, int], int]) -> int | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    pid = held.get((status.st_dev, status.st_ino))
+    if pid is None:
+        # Overlays and btrfs give a file another device than the system notes with its locks.
+        same = (it for (_, inode), it in held.items() if inode == status.st_ino and _is_sessiond(it))
+        pid = next(same, None)
+    return pid if pid is not None and pid > 0 else None
+
+
+def _look_at_endpoint(around: Surroundings) -> None:
+    path = around.where.endpoint
+    if not os.path.lexists(path):
+        return
+    told = read_endpoint(around.where)
+    if not isinstance(told.get("socket"), str) or not isinstance(told.get("pid"), int):
+        around.add("damagedEndpoint", "it is not what a daemon writes", path)
+    elif not _is_alive(told):
+        around.add("staleEndpoint", f"it tells of process {told['pid']}, which does not run", path)
+    elif around.holder is not None and around.holder != told["pid"]:
+        what = f"it is held by process {around.holder}, not by process {told['pid']}"
+        around.add("lockHeldElsewhere", what, around.where.daemon_lock)
+    elif around.holder is None and told["pid"] in _holders().values():
+        # It holds a lock, but not on the file that has the name now.
+        what = f"it is not the file that process {told['pid']} holds locked"
+        around.add("lockLost", what, around.where.daemon_lock)
+
+
+def _is_alive(told: dict[str, Any]) -> bool:
+    known = told.get("bootId"), told.get("startTime")
+    return None not in known and known == (boot_id(), start_time(told["pid"]))
+
+
+def _is_sessiond(pid: int) -> bool:
+    """Whether a process that holds our lock is what we think; the lock is ours alone, but a fork may hold it on."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return b"sessiond" in file.read()
+    except OSError:
+        return False
+
+
+def _look_at_daemon(around: Surroundings) -> None:
+    try:
+        with connect(autostart=False, where=around.where) as daemon:
+            status = daemon.call("server/status")
+    except DaemonNotRunning:
+        _look_at_silence(around)
+    except SocketRefused as error:
+        around.add("foreignSocket", str(error), around.where.socket)
+        around.daemon, around.may_start = "silent", False
+    except DaemonHung as error:
+        around.daemon = "silent"
+        if error.pid is not None and is_stopped(error.pid):
+            advice = f"Somebody has stopped it (SIGSTOP, or Ctrl-Z in a debugger): kill -CONT {error.pid}"
+        elif error.pid is not None:
+            advice = f"Wait a moment and look again. If it stays so: kill {error.pid}. What is acknowledged is on disk."
+        else:
+            advice = None
+        around.add("hung", str(error), around.where.socket, advice=advice)
+    except (CannotConnect, Disconnected, BadReply, RpcError) as error:
+        around.daemon = "silent"
+        around.add("hung", str(error), around.where.socket)
+    else:
+        around.daemon = "answers"
+        if status["version"] != sessiond.__version__:
+            what = f"the daemon is sessiond {status['version']}, this is {sessiond.__version__}"
+            around.add("otherVersion", what)
+
+
+def _look_at_silence(around: Surroundings) -> None:
+    """Nobody listens: because no daemon runs, or because its socket is gone."""
+    path = around.where.socket
+    if around.holder is not None:
+        what = f"process {around.holder} holds {around.where.daemon_lock}, but nobody listens at {path}"
+        around.add("unreachable", what, path)
+        around.daemon = "silent"
+        return
+    around.add("notRunning", "no daemon runs")
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return
+    if stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid():
+        around.add("staleSocket", "nobody listens there any more", path)
+    else:
+        around.add("foreignSocket", "it is not a socket of yours", path)
+        around.may_start = False
+
+
+def _look_at_lingering(around: Surroundings, environ: Mapping[str, str]) -> None:
+    """Whether systemd lets processes of this user live on after the last logout."""
+    import pwd
+
+    if not os.path.isdir("/run/systemd/system") or not environ.get("XDG_SESSION_ID"):  # noqa: PTH112
+        return
+    try:
+        name = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return
+    if not os.path.exists(f"/var/lib/systemd/linger/{name}"):
+        around.add("noLingering", f"user {name} has no lingering")

@@ -1,0 +1,145 @@
+"""Commands about the daemon's process: status, clients, stop, restart, serve, attach. The first three start none."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sessiond import human
+from sessiond.client.blocking import connect, connect_to_any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+
+
+def status(given: Given) -> int:
+    """Send `server/status`."""
+    with connect_to_any() as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("server/status"))
+            return 0
+        told = daemon.call("server/status")
+    leaving = ", about to stop" if told["draining"] else ""
+    sessions, attached = (
+        human.count(told["openSessions"], "open session"),
+        human.count(told["clients"], "client"),
+    )
+    from sessiond.text import one_line
+
+    uptime = human.duration(told["uptime"])
+    print(f"sessiond {told['version']} runs as process {told['pid']}, up {uptime}{leaving}")
+    print(f"  {sessions}, {attached} with this one")
+    loaded = "with" if told["lspLoaded"] else "without"
+    print(f"  {human.size(told['rssBytes'])} of memory, {loaded} the LSP side")
+    print(f"  home    {one_line(told['home'])}")
+    print(f"  socket  {one_line(told.get('socket') or 'none')}")
+    if told.get("tcp"):
+        print(f"  tcp     {one_line(told['tcp'])}")
+    if told.get("lowSpace"):
+        print(f"  only {human.size(told['freeBytes'])} are free where sessions lie: free some space")
+    _tell_of_refusing(told.get("refusing", []))
+    return 0
+
+
+def _tell_of_refusing(sessions: list[dict[str, Any]]) -> None:
+    """Say which open sessions take no writes, and why."""
+    if not sessions:
+        return
+    from sessiond.text import one_line
+
+    takes = "takes" if len(sessions) == 1 else "take"
+    print(f"  {human.count(len(sessions), 'session')} {takes} no writes:")
+    for it in sessions:
+        refuses = it["refuses"]
+        print(f"    {one_line(it['sessionId'])}  {refuses['reason']}: {one_line(refuses['message'])}")
+
+
+def clients(given: Given) -> int:
+    """Send `server/clients`."""
+    with connect(autostart=False) as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("server/clients"))
+            return 0
+        attached = daemon.call("server/clients")["clients"]
+    import time
+
+    from sessiond.cli.render.columns import aligned
+    from sessiond.cli.render.style import style_for
+    from sessiond.text import one_line
+
+    now = time.time()
+    rows = [
+        (
+            one_line(client["clientId"]),
+            one_line(" ".join(filter(None, (client.get("name"), client.get("version"))))) or "unnamed",
+            human.ago(client["connectedAt"], now),
+            f"{len(client['sessions'])} open, {len(client['subscriptions'])} watched",
+            f"{human.size(client['queuedBytes'])} queued" if client["queuedBytes"] else "",
+            one_line(client.get("terminal", {}).get("id", "")),
+        )
+        for client in attached
+    ]
+    print(*aligned(rows, style_for(sys.stdout), ["yellow", "", "dim", "dim", "red", "blue"]), sep="\n")
+    return 0
+
+
+def stop(given: Given) -> int:
+    """Send `server/stop`, then wait until it has."""
+    from sessiond.client.reach import DaemonNotRunning
+
+    try:
+        daemon = connect_to_any()
+    except DaemonNotRunning:
+        if given.flag("json"):
+            raise
+        print("The daemon was not running.", file=sys.stderr)
+        return 0
+    with daemon:
+        text = daemon.call_text("server/stop")
+        daemon.wait_closed()
+    print(text if given.flag("json") else "The daemon has stopped.")
+    return 0
+
+
+def restart(given: Given) -> int:
+    """Send `server/drain`, wait until the daemon has ended, and start another one in its place."""
+    import json  # noqa: TID251 - the thin client has no msgspec
+
+    from sessiond.cli.parse.arguments import Usage
+    from sessiond.client.reach import ADDRESS, read_endpoint
+    from sessiond.client.replace import WITHIN, restart as start_anew
+    from sessiond.paths import places
+
+    if os.environ.get(ADDRESS):
+        raise Usage(f"{ADDRESS} is set", "Restart the daemon where it runs.")
+    where = places()
+    before = start_anew(where, within=0.0 if given.flag("now") else WITHIN)
+    after = read_endpoint(where)
+    if given.flag("json"):
+        print(json.dumps({"before": before, "after": after}, ensure_ascii=False))
+        return 0
+    print(
+        f"sessiond {after.get('build')} runs (process {after.get('pid')}) and listens at {after.get('socket')}"
+    )
+    if before:
+        print(f"  in place of sessiond {before.get('build')} (process {before.get('pid')})")
+    return 0
+
+
+def serve(given: Given) -> int:
+    """Be the daemon."""
+    from sessiond.cli.commands.serve import serve as be_the_daemon
+
+    return be_the_daemon(
+        stdio=given.flag("stdio"), detach=given.flag("detach"), ready_fd=given.number("ready-fd")
+    )
+
+
+def attach(given: Given) -> int:
+    """Pump bytes between standard input and output and the daemon."""
+    from sessiond.cli.commands.serve import attach_stdio
+
+    return attach_stdio()

@@ -1,0 +1,82 @@
+"""Commands for the protocol itself: rpc, schema, terminal."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond.cli.exit_codes import DONE, REFUSED
+from sessiond.cli.parse import stdin
+from sessiond.cli.parse.arguments import Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+
+
+def rpc(given: Given) -> int:
+    """Any method, with params as they are given; prints the result as it was sent."""
+    from sessiond.client.blocking import connect
+
+    method = given.needed("METHOD")
+    params = _params(given.text("PARAMS") or "{}")
+    # To ask a daemon how it is, or to stop it, is no reason to start one.
+    autostart = not method.startswith("server/")
+    with connect(autostart=autostart, greeting=None if method == "initialize" else _greeting()) as daemon:
+        print(daemon.call_exactly(method, params))
+    return 0
+
+
+def schema(given: Given) -> int:
+    """The JSON Schema of every method and notification."""
+    import msgspec
+
+    from sessiond.protocol.schema import schema as whole
+
+    text = msgspec.json.format(msgspec.json.encode(whole()), indent=2)
+    print(text.decode())
+    return 0
+
+
+def terminal(given: Given) -> int:
+    """Print the identity of the terminal that this command runs in. Asks no daemon."""
+    from sessiond.client.terminal import here
+
+    found = here()
+    if given.flag("json"):
+        import json  # noqa: TID251 - the thin client has no msgspec
+
+        print(json.dumps(found, ensure_ascii=False))
+    elif found is not None:
+        print(found["id"])
+    else:
+        print("This process has no terminal. To name one: SESSIOND_TERMINAL=NAME", file=sys.stderr)
+    return REFUSED if found is None else DONE
+
+
+def _greeting() -> dict[str, Any] | None:
+    """Return what `initialize` is to say of the terminal; None without one."""
+    from sessiond import __version__
+    from sessiond.client.terminal import here
+
+    if (found := here()) is None:
+        return None
+    return {
+        "clientInfo": {"name": "sessiond rpc", "version": __version__},
+        "initializationOptions": {"sessiond": {"terminal": found}},
+    }
+
+
+def _params(text: str) -> dict[str, Any]:
+    import json  # noqa: TID251 - the thin client has no msgspec
+
+    if text == "-":
+        text = stdin.whole()
+    try:
+        params = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Usage(f"PARAMS is not JSON ({error})") from error
+    if not isinstance(params, dict):
+        raise Usage("PARAMS is not a JSON object")
+    return params

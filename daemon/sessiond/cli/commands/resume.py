@@ -1,0 +1,67 @@
+"""The command continue: the session of this terminal, or for a shell's prompt only what it is called.
+
+A prompt is drawn all the time, so what only the rest needs is loaded behind that.
+"""
+# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# ruff: noqa: PTH100, PTH109
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sessiond.cli.exit_codes import DONE, REFUSED
+from sessiond.cli.parse.arguments import Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+
+
+def resume(given: Given) -> int:
+    """Send `session/continue`; with --prompt only look at what it would find."""
+    if given.flag("prompt"):
+        return _prompt(given)
+    from sessiond import human
+    from sessiond.cli.commands.sessions import warn_of
+    from sessiond.cli.parse.entry_argument import connect
+    from sessiond.cli.parse.session_argument import with_terminal
+    from sessiond.text import one_line
+
+    params: dict[str, Any] = {"cwd": _where(given)}
+    if given.flag("no-create"):
+        params["create"] = False
+    with connect(given) as daemon:
+        if given.flag("json"):
+            print(daemon.call_text("session/continue", with_terminal(params)))
+            return DONE
+        found = daemon.call("session/continue", with_terminal(params))
+    print(one_line(found["session"]["sessionId"]))
+    print(one_line(found["because"]["message"]), file=sys.stderr)
+    for it in found["former"]:
+        there = human.count(len(it["sessionIds"]), "session")
+        print(f"{there} of {one_line(it['cwd'])}, which is gone: {one_line(it['message'])}", file=sys.stderr)
+        ours = one_line(it["sessionIds"][0])
+        print(
+            f"  To have the newest here: sessiond move {ours} --cwd {one_line(params['cwd'])}",
+            file=sys.stderr,
+        )
+    warn_of(found.get("problems", []))
+    return DONE
+
+
+def _prompt(given: Given) -> int:
+    if others := [it for it in ("no-create", "command-id", "json") if given.flag(it)]:
+        raise Usage(f"--prompt is for a shell's prompt, so it takes no --{others[0]}")
+    from sessiond.cli.commands import shell_prompt
+
+    if not (words := shell_prompt.words(_where(given))):
+        return REFUSED
+    print(words)
+    return DONE
+
+
+def _where(given: Given) -> str:
+    return os.path.abspath(given.text("cwd") or os.getcwd())

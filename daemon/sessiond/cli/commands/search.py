@@ -1,0 +1,98 @@
+"""`search`: entries found by their words, each with the command that shows it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from sessiond import human
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.session_argument import where, whole_id
+from sessiond.cli.render.style import style_for
+from sessiond.client.blocking import connect
+from sessiond.text import fit, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.render.style import Style
+
+_INDENT = "    "
+
+
+def search(given: Given) -> int:
+    """Send `session/search`."""
+    params: dict[str, Any] = {"query": given.needed("QUERY")}
+    if not params["query"].strip():
+        raise Usage(
+            "search needs words to look for, and QUERY is empty", "sessiond list shows every session."
+        )
+    if given.text("cwd") is not None:
+        params["cwd"] = where(given)
+    for option, field in (
+        ("role", "role"), ("tag", "tag"), ("label", "label"), ("since", "since"), ("until", "until"),
+        ("session", "sessionId"), ("cursor", "cursor"),
+    ):  # fmt: skip
+        if (value := given.text(option)) is not None:
+            params[field] = value
+    if (limit := given.number("limit", at_least=1)) is not None:
+        params["limit"] = limit
+    with connect() as daemon:
+        if "sessionId" in params:
+            params["sessionId"] = whole_id(daemon, params["sessionId"])
+        if given.flag("json"):
+            print(daemon.call_text("session/search", params))
+            return 0
+        found = daemon.call("session/search", params)
+    style = style_for(sys.stdout)
+    print(*(_told(hit, style) for hit in found["hits"]), sep="\n\n", end="\n" if found["hits"] else "")
+    _say_what_is_missing(found)
+    return 0
+
+
+def _told(hit: dict[str, Any], style: Style) -> str:
+    session, entry = one_line(hit["sessionId"]), hit.get("targetId") or hit.get("entryId")
+    head = [
+        style(human.ago(hit["timestamp"] or "", time.time()), "dim"),
+        one_line(hit.get("role") or hit["type"]),
+        style(one_line(hit.get("title") or "without a title"), "bold"),
+        style(one_line(human.folder(hit["cwd"], os.path.expanduser("~"))), "blue"),  # noqa: PTH111 - as in sessions
+    ]
+    if not hit["onPath"]:
+        head.append("(on another branch)")
+    command = f"sessiond show {session}" + (f" --entry {one_line(entry)}" if entry else "")
+    return "\n".join(
+        (
+            "  ".join(head),
+            _INDENT + _marked(hit["snippet"], hit["ranges"], style),
+            _INDENT + style(command, "dim"),
+        )
+    )
+
+
+def _marked(snippet: str, ranges: Sequence[Sequence[int]], style: Style) -> str:
+    """The snippet with what was found in colour; without, should it hold what a terminal must not be sent."""
+    if style.columns is not None:
+        snippet = fit(snippet, max(style.columns - len(_INDENT), 20), style.ellipsis)
+    harmless = one_line(snippet)
+    if harmless != snippet:
+        return harmless
+    parts, at = [], 0
+    for start, end in ranges:
+        parts += [snippet[at:start], style(snippet[start:end], "bold", "yellow")]
+        at = max(at, end)
+    return "".join([*parts, snippet[at:]])
+
+
+def _say_what_is_missing(found: dict[str, Any]) -> None:
+    if found["unsearched"]:
+        left = human.count(found["unsearched"], "session")
+        print(f"{left} could not be searched yet; ask again in a moment.", file=sys.stderr)
+    elif not found["hits"]:
+        print("Nothing was found. All words must stand in one entry; a word* may go on.", file=sys.stderr)
+    if found.get("nextCursor"):
+        print("There are more: repeat it with a higher --limit.", file=sys.stderr)

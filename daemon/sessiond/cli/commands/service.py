@@ -1,0 +1,129 @@
+"""The commands install-service and uninstall-service: sessiond as a service of this user, started on demand."""
+
+from __future__ import annotations
+
+import contextlib
+import json  # noqa: TID251 - what a reader of --json would use
+import os
+import sys
+from pathlib import Path
+
+from sessiond.cli.exit_codes import DONE, REFUSED
+from sessiond.client import service
+from sessiond.client.replace import make_room
+from sessiond.client.units import unit_name
+from sessiond.paths import places
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+    from sessiond.paths import Places
+
+
+def install(given: Given) -> int:
+    """Write the files of the service and have the manager listen; with --print only show them."""
+    where = places()
+    files = service.files(where)
+    if given.flag("print"):
+        _tell(given, {"files": files}, *(f"# {path}\n{text}" for path, text in files.items()))
+        return DONE
+    changed = [path for path, text in files.items() if _written(path, text)]
+    told = [f"{path} {'written' if path in changed else 'is as it should be'}" for path in files]
+    report: dict[str, Any] = {
+        "written": changed,
+        "unchanged": [path for path in files if path not in changed],
+    }
+    if not service.manager_answers():
+        by_hand = _by_hand(where)
+        _tell(given, {**report, "on": False, "run": by_hand}, *told)
+        print("Its service manager cannot be asked from here. In a session of yours, run:", file=sys.stderr)
+        print(*(f"  {line}" for line in by_hand), sep="\n", file=sys.stderr)
+        return DONE
+    if sys.platform != "darwin" and (refused := service.ask("daemon-reload")):
+        return _failed(refused)
+    if not changed and _listens(where):
+        _tell(given, {**report, "on": True}, *told, "The service is on already.")
+        return DONE
+    # The daemon that runs has the socket; and nobody shall start another one before the manager has it.
+    with make_room(where, "sessiond install-service"):
+        if refused := _switched_on(where):
+            return _failed(refused)
+    told.append("The service is on: the first who needs it starts it.")
+    if sys.platform != "darwin":
+        told.append("It ends when you log out, unless you let it stay: loginctl enable-linger")
+    _tell(given, {**report, "on": True}, *told)
+    return DONE
+
+
+def uninstall(given: Given) -> int:
+    """Have the manager forget the service, and remove its files. The daemon ends; clients start it as before."""
+    where = places()
+    there = [path for path in service.files(where) if os.path.lexists(path)]
+    if given.flag("print"):
+        _tell(given, {"files": there}, *there)
+        return DONE
+    if not there:
+        _tell(given, {"removed": []}, "There is no service of sessiond here.")
+        return DONE
+    if service.manager_answers():
+        unit = unit_name(where)
+        if sys.platform == "darwin":
+            service.ask("bootout", f"gui/{os.getuid()}/dev.{unit}")
+        else:
+            service.ask("disable", "--now", f"{unit}.socket", f"{unit}.service")
+    for path in there:
+        Path(path).unlink()
+    _tell(given, {"removed": there}, *(f"{path} removed" for path in there))
+    if sys.platform != "darwin" and service.manager_answers():
+        service.ask("daemon-reload")
+    return DONE
+
+
+def _tell(given: Given, report: dict[str, Any], *lines: str) -> None:
+    """Print what was done: the report for scripts, or the lines for people."""
+    print(*([json.dumps(report, ensure_ascii=False)] if given.flag("json") else lines), sep="\n")
+
+
+def _written(path: str, text: str) -> bool:
+    """Make the file say this, in one step; whether it said something else, or nothing."""
+    file = Path(path)
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if file.read_text(encoding="utf-8") == text:
+            return False
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_name(f"{file.name}.{os.getpid()}.new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.chmod(0o644)
+    fresh.rename(file)
+    return True
+
+
+def _switched_on(where: Places) -> str:
+    unit = unit_name(where)
+    if sys.platform == "darwin":
+        (path,) = service.files(where)
+        service.ask("bootout", f"gui/{os.getuid()}/dev.{unit}")
+        return service.ask("bootstrap", f"gui/{os.getuid()}", path)
+    return service.ask("enable", f"{unit}.socket") or service.ask("restart", f"{unit}.socket")
+
+
+def _listens(where: Places) -> bool:
+    return sys.platform != "darwin" and not service.ask("is-active", f"{unit_name(where)}.socket")
+
+
+def _by_hand(where: Places) -> list[str]:
+    unit = unit_name(where)
+    if sys.platform == "darwin":
+        (path,) = service.files(where)
+        return ["sessiond stop", f"launchctl bootstrap gui/{os.getuid()} {path}"]
+    return ["systemctl --user daemon-reload", "sessiond stop", f"systemctl --user enable --now {unit}.socket"]
+
+
+def _failed(refused: str) -> int:
+    print(f"sessiond: the service manager refused: {refused}", file=sys.stderr)
+    print(
+        "  systemctl --user status says how it is; sessiond works without the service, too.", file=sys.stderr
+    )
+    return REFUSED

@@ -1,0 +1,105 @@
+"""`continue --prompt`: this terminal's session in a few words, for the prompt of a shell.
+
+It is run before every prompt, so it starts no daemon, waits for none, changes nothing and complains of nothing: the
+breadcrumb says which session it is, a daemon that answers at once says what it is called, and otherwise there is
+nothing to say.
+"""
+
+# Without pathlib, and the client only where a daemon may run: each costs as much as everything else.
+# ruff: noqa: PTH110
+
+from __future__ import annotations
+
+import os
+
+from sessiond.client import terminal
+from sessiond.paths import places
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from typing import Any
+
+    from sessiond.paths import Places
+
+_AT_ONCE = 0.2
+"""Seconds that the daemon has. One that is asked nothing else answers in a thousandth of that."""
+_TITLE = 40
+_ID = 8
+_OBEYED = dict.fromkeys(map(ord, "%$`\\!"))
+"""What shells may expand in a prompt."""
+
+
+def words(cwd: str) -> str:
+    """The beginning of the session's id and its title, on one line; empty when this terminal has none here."""
+    where = places()
+    session = last_here(cwd)
+    if session is None or not _may_run(where):
+        return ""
+    listed = _asked(where, session)
+    return "" if listed is None else _told(listed)
+
+
+def last_here(cwd: str) -> str | None:
+    """The id of the session that this terminal had last in a folder."""
+    here = terminal.here()
+    return None if here is None else _left_behind(places(), str(here["id"]), cwd)
+
+
+def _left_behind(where: Places, terminal_id: str, cwd: str) -> str | None:
+    """Return the id in the breadcrumb of this terminal for this folder; None when there is none."""
+    from sessiond.store.files import paths
+
+    try:
+        with open(f"{where.state}/terminal-sessions/{paths.terminal_name(terminal_id)}", "rb") as file:
+            records = os.fsdecode(file.read(65_536)).split("\n\n")
+    except OSError:
+        return None
+    for record in records:
+        lines = record.split("\n")
+        if lines[0] == cwd:
+            return lines[2] if len(lines) > 2 and paths.is_known_id(lines[2]) else None
+    return None
+
+
+def _may_run(where: Places) -> bool:
+    """Whether it is worth to load what connects."""
+    return os.path.exists(where.endpoint) or os.path.exists(where.socket) or "SESSIOND_CONNECT" in os.environ
+
+
+def _asked(where: Places, session: str) -> dict[str, Any] | None:
+    """What a daemon that runs lists of the session; None when none does, or it has no time."""
+    from sessiond.client import dial
+    from sessiond.client.reach import CannotConnect
+    from sessiond.client.wire import BadReply, Disconnected
+    from sessiond.paths import UnsafeFolder
+
+    try:
+        sock = dial.look(where)
+        if sock is None:
+            return None
+        with sock:
+            sock.settimeout(_AT_ONCE)
+            found = _listed(sock, session)
+    except (CannotConnect, Disconnected, BadReply, UnsafeFolder, OSError):
+        return None
+    return next((it for it in found if it["sessionId"] == session), None)
+
+
+def _listed(sock: socket.socket, session: str) -> list[dict[str, Any]]:
+    """The sessions with this id somewhere; none when that is refused."""
+    from sessiond.client.wire import Reader, frame, members
+
+    params = {"all": True, "drafts": True, "query": session, "limit": 5}
+    sock.sendall(frame({"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": params}))
+    reader = Reader(sock)
+    while "id" not in (message := members(reader.read())) or "method" in message:
+        pass  # what is not for us
+    return message["result"][0]["sessions"] if "result" in message else []
+
+
+def _told(session: dict[str, Any]) -> str:
+    from sessiond.text import fit, one_line
+
+    name = one_line(session.get("title") or session.get("firstPrompt") or "").translate(_OBEYED)
+    return f"{session['sessionId'][:_ID]} {fit(name, _TITLE)}".rstrip()

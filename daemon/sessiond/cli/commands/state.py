@@ -1,0 +1,131 @@
+"""The command state: what an agent must know to go on with a task, and what changes it."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from sessiond import human
+from sessiond.cli.parse import stdin
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.parse.session_argument import session_id, session_id_to_write
+from sessiond.cli.render.columns import aligned
+from sessiond.cli.render.style import style_for
+from sessiond.text import lines, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+    from sessiond.client.blocking import Daemon
+
+_CHANGES = ("decide", "artifact", "plan", "tokens", "model", "agent", "compress")
+
+
+def state(given: Given) -> int:
+    """Send `session/state`, or what the options ask for: `session/updateState`, `session/beginTask`."""
+    changes = [name for name in _CHANGES if given.many(name)]
+    if given.text("because") is not None and "decide" not in changes:
+        raise Usage("--because says why of a --decide")
+    if repeated := [name for name in _CHANGES if len(given.many(name)) > 1]:
+        raise Usage(f"--{repeated[0]} can be given once", "One update is one line: run the command again.")
+    if (leaf := given.text("leaf")) is not None and (changes or given.flag("begin-task")):
+        raise Usage("--leaf only shows: what is recorded is recorded at the session's leaf")
+    if given.flag("begin-task"):
+        if others := [name for name in changes if name != "decide"]:
+            raise Usage(f"--begin-task does not go with --{others[0]}", "Run one after the other.")
+        return _begin_task(given)
+    if changes:
+        return _show(given, "session/updateState", _change(given), session_id_to_write)
+    if given.text("command-id") is not None:
+        raise Usage("--command-id goes with what is recorded", "sessiond state --help")
+    return _show(given, "session/state", {} if leaf is None else {"leafId": leaf}, session_id)
+
+
+def _begin_task(given: Given) -> int:
+    """Print the lines for a system prompt, for scripts, and the rest on standard error."""
+    params = _decision(given)
+    with connect(given) as daemon:
+        params["sessionId"] = session_id_to_write(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/beginTask", params))
+            return 0
+        begun = daemon.call("session/beginTask", params)
+    context = begun["context"]
+    print("\n".join(lines(context)) if sys.stdout.isatty() else context)
+    if begun["pruned"]:
+        print("The state was pruned: older decisions, and artifacts, may be gone from it.", file=sys.stderr)
+    return 0
+
+
+def _show(given: Given, method: str, params: dict[str, Any], session: Callable[[Daemon, Given], str]) -> int:
+    with connect(given) as daemon:
+        params["sessionId"] = session(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text(method, params))
+            return 0
+        found = daemon.call(method, params)
+    _print_state(found["state"])
+    if found["shouldPrune"]:
+        print("It is above its limits: the next --begin-task prunes it.", file=sys.stderr)
+    return 0
+
+
+def _change(given: Given) -> dict[str, Any]:
+    params = _decision(given)
+    if (artifact := given.text("artifact")) is not None:
+        name, _, path = artifact.partition("=")
+        if not name or not path:
+            raise Usage(f"--artifact takes NAME=PATH, not {artifact!r}")
+        params["artifact"] = {"name": name, "path": path}
+    for option, field in (("plan", "plan"), ("model", "model"), ("agent", "agentName")):
+        if (value := stdin.text(given, option)) is not None:
+            params[field] = value
+    if (tokens := given.number("tokens")) is not None:
+        params["tokens"] = tokens
+    if given.flag("compress"):
+        params["compress"] = True
+    return params
+
+
+def _decision(given: Given) -> dict[str, Any]:
+    decision = stdin.text(given, "decide")
+    if decision is None:
+        return {}
+    return {"decision": {"decision": decision, "rationale": stdin.text(given, "because") or ""}}
+
+
+def _print_state(state: dict[str, Any]) -> None:
+    now, style = time.time(), style_for(sys.stdout)
+    decisions = [
+        ("decided", f"{it['decision']}  ({_when_and_why(it, now)})") for it in reversed(state["keyDecisions"])
+    ]
+    artifacts = [("artifact", f"{name}: {path}") for name, path in state["latestArtifacts"].items()]
+    used = [human.count(state["turnCount"], "turn"), f"{state['tokensUsed']:,} tokens"]
+    rows = [
+        ("session", state["sessionId"]),
+        ("plan", state.get("plan")),
+        *decisions,
+        *artifacts,
+        ("used", ", ".join(used)),
+        ("model", state.get("model")),
+        ("agent", state.get("agentName")),
+        ("tags", " ".join(f"#{word}" for word in state["tags"])),
+        ("fork of", state.get("forkParentId")),
+        ("forks", str(state["forkCount"]) if state["forkCount"] else None),
+        ("pruned", _ago(state.get("lastPrunedAt"), now) if state["pruned"] else None),
+        ("updated", _ago(state["lastUpdated"], now)),
+    ]
+    print(*aligned([(name, one_line(said)) for name, said in rows if said], style, ["dim"]), sep="\n")
+
+
+def _when_and_why(decision: dict[str, Any], now: float) -> str:
+    why = [f"because: {decision['rationale']}"] if decision["rationale"] else []
+    return ", ".join([human.ago(decision["timestamp"], now), *why])
+
+
+def _ago(timestamp: str | None, now: float) -> str:
+    return f"{timestamp} ({human.ago(timestamp, now)})" if timestamp else ""

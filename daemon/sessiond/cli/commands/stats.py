@@ -1,0 +1,150 @@
+"""The command stats: what a session is made of, and what it has cost."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond import human
+from sessiond.cli.parse.entry_argument import connect
+from sessiond.cli.parse.session_argument import session_id
+from sessiond.cli.render.bars import bar, percent
+from sessiond.cli.render.columns import behind
+from sessiond.cli.render.style import style_for
+from sessiond.text import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+    from sessiond.cli.render.style import Style
+
+_BAR = 24
+_SMALL_BAR = 12
+_TOOLS = 8
+_TOKENS = (("input", "in"), ("output", "out"), ("cacheRead", "cache read"), ("cacheWrite", "cache written"))
+
+
+def stats(given: Given) -> int:
+    """Send `session/stats`."""
+    params: dict[str, Any] = {}
+    if (leaf := given.text("leaf")) is not None:
+        params["leafId"] = leaf
+    with connect() as daemon:
+        params["sessionId"] = session_id(daemon, given)
+        if given.flag("json"):
+            print(daemon.call_text("session/stats", params))
+            return 0
+        found = daemon.call("session/stats", params)
+    for line in _overview(found, style_for(sys.stdout)):
+        print(line)
+    return 0
+
+
+def _overview(found: dict[str, Any], style: Style) -> Iterator[str]:
+    path, tree = found["path"], found["tree"]
+    yield _context(found["context"], style)
+    yield ""
+    yield from _counts(path, tree, style)
+    if tree["cost"]["total"] or tree["tokens"]["total"]:
+        yield ""
+        yield from _models(tree, style)
+    if tree["tools"]:
+        yield ""
+        yield from _tools(tree["tools"], style)
+
+
+def _context(use: dict[str, Any], style: Style) -> str:
+    tokens, window = use["tokens"], use["contextWindow"]
+    share = tokens / window if window else 1.0
+    colour = "red" if share > 0.85 else "yellow" if share > 0.6 else "green"
+    said = f"{'about ' if use['estimated'] else ''}{human.amount(tokens)} of {human.amount(window)} tokens"
+    return f"{style('context', 'dim')}  {style(bar(share, _BAR, style), colour)}  {percent(share)}, {said}"
+
+
+def _counts(path: dict[str, Any], tree: dict[str, Any], style: Style) -> Iterator[str]:
+    """Numbers of the path and of the tree side by side; one column where they are the same."""
+    same = path == tree
+    rows = [["", "session"] if same else ["", "path", "whole tree"]]
+    for name, count in _named(tree):
+        of_path = dict(_named(path)).get(name, "0")
+        rows.append([name, count] if same else [name, of_path, count])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        name, *counts = row
+        cells = [count.rjust(width) for count, width in zip(counts, widths[1:], strict=True)]
+        if number == 0:
+            yield style("  ".join([name.ljust(widths[0]), *cells]), "bold")
+        else:
+            yield "  ".join([style(name.ljust(widths[0]), "dim"), *cells])
+
+
+def _named(stats: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The numbers that there are, by what they count."""
+    yield "entries", f"{stats['entries']:,}"
+    for role, count in stats["messages"].items():
+        yield f"messages of {one_line(role)[:20]}", f"{count:,}"
+    counts = (("toolCalls", "tool calls"), ("toolErrors", "failed tools"), ("compactions", "compactions"),
+              ("branchSummaries", "branch summaries"))  # fmt: skip
+    for name, said in counts:
+        if stats[name]:
+            yield said, f"{stats[name]:,}"
+    for name, said in _TOKENS:
+        if stats["tokens"][name]:
+            yield f"tokens {said}", human.amount(stats["tokens"][name])
+    if stats["tokens"]["total"]:
+        yield "tokens in all", human.amount(stats["tokens"]["total"])
+    if stats["cost"]["total"]:
+        yield "cost", human.money(stats["cost"]["total"])
+
+
+def _models(tree: dict[str, Any], style: Style) -> Iterator[str]:
+    """Each model with its share of the cost, or where nothing costs, of the tokens."""
+    measure = "cost" if tree["cost"]["total"] else "tokens"
+    whole = tree[measure]["total"] or 1
+    shares = [it[measure]["total"] / whole for it in tree["models"]]
+    rows = [
+        [
+            percent(share),
+            *([human.money(it["cost"]["total"])] if measure == "cost" else []),
+            one_line(it.get("model") or "")
+            or ("answers of no named model" if it["messages"] else "tools and summaries"),
+            _spent(it),
+        ]
+        for it, share in zip(tree["models"], shares, strict=True)
+    ]
+    numbers = range(len(rows[0]) - 2)
+    yield style(f"models, by {measure}", "bold")
+    yield from _with_bars(
+        shares, _to_the_right(rows, *numbers), style, [*("" for _ in numbers), "cyan", "dim"]
+    )
+
+
+def _spent(model: dict[str, Any]) -> str:
+    tokens = f"{human.amount(model['tokens']['total'])} tokens"
+    return f"{tokens}, {human.count(model['messages'], 'answer')}" if model["messages"] else tokens
+
+
+def _tools(tools: dict[str, int], style: Style) -> Iterator[str]:
+    ordered = sorted(tools.items(), key=lambda it: (-it[1], it[0]))
+    most = ordered[0][1]
+    shown = ordered[:_TOOLS]
+    rows = [[f"{count:,}", one_line(name) or "without a name"] for name, count in shown]
+    yield style("tools, by calls", "bold")
+    shares = [count / most for _, count in shown]
+    yield from _with_bars(shares, _to_the_right(rows, 0), style, ["", "cyan"])
+    if len(ordered) > _TOOLS:
+        yield style(f"and {human.count(len(ordered) - _TOOLS, 'more tool')}", "dim")
+
+
+def _with_bars(shares: list[float], rows: list[list[str]], style: Style, colours: list[str]) -> Iterator[str]:
+    """Rows, each behind the bar of its share."""
+    bars = [style(bar(share, _SMALL_BAR, style), "green") + " " for share in shares]
+    return behind(bars, _SMALL_BAR + 1, rows, style, colours)
+
+
+def _to_the_right(rows: list[list[str]], *columns: int) -> list[list[str]]:
+    """The rows with some columns flush right, as numbers are."""
+    widths = {column: max(len(row[column]) for row in rows) for column in columns}
+    return [[cell.rjust(widths.get(column, 0)) for column, cell in enumerate(row)] for row in rows]

@@ -1,0 +1,69 @@
+"""The command view: an open session as a page in the browser of this machine, followed live."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json  # noqa: TID251 - a reader of --json would use it
+import sys
+import tempfile
+import threading
+import webbrowser
+from functools import partial
+from html import escape
+from pathlib import Path
+
+from sessiond.cli.parse.session_argument import session_id
+from sessiond.cli.render.followed_session import Followed
+from sessiond.cli.render.live_page import LivePage
+from sessiond.client import blocking, daemon as asynchronous
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sessiond.cli.parse.arguments import Given
+
+
+def view(given: Given) -> int:
+    """Serve the page until Ctrl-C."""
+    with blocking.connect() as daemon:
+        session = session_id(daemon, given)
+    say = _say_as_json if given.flag("json") else _say
+    show = say if given.flag("no-open") else partial(_open, say)
+    with contextlib.ExitStack() as left:
+        asyncio.run(_serve(session, given.number("port") or 0, lambda address: show(address, left)))
+    return 0
+
+
+async def _serve(session: str, port: int, show: Callable[[str], None]) -> None:
+    async with asynchronous.connect(name="sessiond view") as daemon:
+        found = (await daemon.open(session, bind=False)).session
+        page = LivePage(port)
+        followed = Followed(page.tell)
+        server = threading.Thread(target=page.serve, args=(followed.page,), daemon=True)
+        server.start()
+        try:
+            await followed.follow(daemon, found.session_id, lambda: show(page.address))
+        finally:
+            await asyncio.to_thread(page.close)
+            server.join()
+
+
+def _say(address: str, _left: contextlib.ExitStack) -> None:
+    print(address, flush=True)
+    print("The address is good for one browser. Ctrl-C ends the page.", file=sys.stderr)
+
+
+def _say_as_json(address: str, _left: contextlib.ExitStack) -> None:
+    print(json.dumps({"address": address}), flush=True)
+
+
+def _open(say: Callable[..., None], address: str, left: contextlib.ExitStack) -> None:
+    """Open a file in a private folder that leads to the page: everybody sees the command line of a browser."""
+    say(address, left)
+    leads = Path(left.enter_context(tempfile.TemporaryDirectory(prefix="sessiond-view-"))) / "view.html"
+    leads.write_text(
+        f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">\n', encoding="utf-8"
+    )
+    threading.Thread(target=webbrowser.open, args=(leads.as_uri(),), daemon=True).start()

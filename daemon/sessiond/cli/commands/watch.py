@@ -1,0 +1,187 @@
+"""The command watch: entries as they arrive, each once and in order, over restarts of the daemon."""
+
+from __future__ import annotations
+
+import json  # noqa: TID251 - the thin client has no msgspec
+import sys
+import time
+from contextlib import suppress
+
+from sessiond import human
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.session_argument import session_id
+from sessiond.cli.render.content_text import in_short, is_for_models_only, speaker
+from sessiond.cli.render.style import Style, style_for
+from sessiond.client.backoff import pauses
+from sessiond.client.blocking import Daemon, connect
+from sessiond.client.reach import CannotConnect, VersionMismatch
+from sessiond.client.wire import Disconnected
+from sessiond.text import fit, one_line, pad, width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+
+_AWAY = (Disconnected, CannotConnect)  # the second when a daemon that ends just now is dialled again
+_COLOURS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
+
+
+def watch(given: Given) -> int:
+    """Send `session/subscribe`, then its notifications for ever."""
+    last, since = given.number("last"), given.number("since")
+    if last is not None and since is not None:
+        raise Usage("--last and --since cannot both be given")
+    show = _as_json if given.flag("json") else _as_lines(style_for(sys.stdout))
+    daemon = connect()
+    try:
+        session = session_id(daemon, given)
+        info = daemon.call("session/info", {"sessionId": session})["session"]
+        known: int = info["seq"] if last is None else max(info["seq"] - last, 0)
+        follower = Follower(info["sessionId"], info["logId"], known if since is None else since, show)
+        print(f"Watching {one_line(info['sessionId'])}. Ctrl-C ends it.", file=sys.stderr)
+        with suppress(*_AWAY):
+            follower.subscribe(daemon)
+            follower.show(daemon)
+        while True:
+            daemon.close()
+            print("The daemon is gone; going on when it is back.", file=sys.stderr)
+            daemon = _once_back(follower)
+            with suppress(*_AWAY):
+                follower.show(daemon)
+    finally:
+        daemon.close()
+
+
+class Follower:
+    """Shows one session's notifications; `known` is the last line of the log `log_id` that was shown."""
+
+    def __init__(
+        self, session: str, log_id: str, known: int, show: Callable[[str, dict[str, Any]], None]
+    ) -> None:
+        self.session = session
+        self.log_id = log_id
+        self.known = known
+        self._replayed_up_to = 0
+        self._print = show
+
+    def subscribe(self, daemon: Daemon) -> None:
+        """Ask for what comes behind what is known. Raises `Disconnected`, `CannotConnect`."""
+        gap = daemon.call("session/subscribe", {"sessionId": self.session, "after": self._position()})
+        if gap["logId"] != self.log_id:
+            print("The session has another log now; it is shown from its beginning.", file=sys.stderr)
+            self.log_id, self.known = gap["logId"], 0
+        self._replayed_up_to = gap["toSeq"]
+        if gap["mode"] == "snapshot":
+            self._read_up_to(daemon, gap["toSeq"])
+
+    def show(self, daemon: Daemon) -> None:
+        """Show what comes after `subscribe`. Returns when the connection ends, or raises `Disconnected`."""
+        for method, params in daemon.notifications():
+            about = params.get("sessionId") or params.get("session", {}).get("sessionId")
+            if about != self.session:
+                continue
+            if method == "session/lagged":
+                self.subscribe(daemon)
+            elif method == "session/appended":
+                self._take(params)
+            else:
+                self._shown(method, params)
+
+    def _read_up_to(self, daemon: Daemon, seq: int) -> None:
+        """Read what is too much to be replayed; what arrives live meanwhile waits in `daemon`."""
+        while self.known < seq:
+            params = {"sessionId": self.session, "after": self._position(), "limit": 500}
+            page = daemon.call("session/entries", params)
+            if not page["entries"]:
+                return
+            self._take({"sessionId": self.session, "seq": page["seqs"][-1], "replay": True, **page})
+
+    def _position(self) -> dict[str, Any]:
+        return {"logId": self.log_id, "seq": self.known}
+
+    def _take(self, params: dict[str, Any]) -> None:
+        if not params.get("replay") and params["seq"] <= self._replayed_up_to:
+            return  # it came live before the replay that holds it too; now it would be out of order
+        new = [
+            (seq, entry)
+            for seq, entry in zip(params["seqs"], params["entries"], strict=True)
+            if seq > self.known
+        ]
+        if new:
+            self.log_id, self.known = params["logId"], new[-1][0]
+            self._shown(
+                "session/appended",
+                params | {"seqs": [seq for seq, _ in new], "entries": [entry for _, entry in new]},
+            )
+
+    def _shown(self, method: str, params: dict[str, Any]) -> None:
+        self._print(method, params)
+        sys.stdout.flush()
+
+
+def _once_back(follower: Follower) -> Daemon:
+    """The next daemon, subscribed to. It is not started here: whoever stopped it may have had a reason."""
+    for pause in pauses():
+        try:
+            daemon = connect(autostart=False)
+            try:
+                follower.subscribe(daemon)
+            except BaseException:
+                daemon.close()
+                raise
+        except VersionMismatch:
+            raise
+        except _AWAY:
+            time.sleep(pause)
+        else:
+            return daemon
+    raise AssertionError("the pauses have no end")
+
+
+def _as_json(method: str, params: dict[str, Any]) -> None:
+    print(json.dumps({"method": method, "params": params}, ensure_ascii=False, separators=(",", ":")))
+
+
+def _as_lines(style: Style) -> Callable[[str, dict[str, Any]], None]:
+    def show(method: str, params: dict[str, Any]) -> None:
+        if method == "session/appended":
+            for entry in params["entries"]:
+                if is_for_models_only(entry):
+                    continue
+                print(_line(entry, style))
+        elif news := _news(method, params):
+            print(style(f"          {news}", "dim"))
+
+    return show
+
+
+def _line(entry: dict[str, Any], style: Style) -> str:
+    who = speaker(entry)
+    told = human.clock(str(entry.get("timestamp", "")))
+    name = one_line(str(entry.get("id", "")))
+    start = f"{told}  {name}  {pad(who, 9)}  "
+    text = in_short(entry)
+    if style.columns is not None:
+        text = fit(text, max(style.columns - width(start), 0), style.ellipsis)
+    who = style(pad(who, 9), _COLOURS.get(who, "dim"))
+    return f"{style(told, 'dim')}  {style(name, 'dim')}  {who}  {text}".rstrip()
+
+
+def _news(method: str, params: dict[str, Any]) -> str:
+    match method:
+        case "session/leafMoved":
+            leaf = params.get("leafId")
+            return (
+                f"the leaf moved to {one_line(leaf)}" if leaf else "the leaf moved to before the first entry"
+            )
+        case "session/changed":
+            return f"changed: {human.listed(params.get('changed', []))}"
+        case "session/deleted":
+            return "the session was deleted"
+        case "session/created":
+            return "the draft became a session"
+        case _:
+            return ""

@@ -1,0 +1,1 @@
+"""The command line: verbs, arguments, help, and the ids and names that people type."""

@@ -1,0 +1,33 @@
+"""Options and places that take one of a few words: for completion, and to refuse others before anything is sent."""
+
+from __future__ import annotations
+
+from sessiond.cli.parse.arguments import Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sessiond.cli.parse.arguments import Given
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "tree --filter": ("default", "no-tools", "user-only", "labeled-only", "all"),
+    "list --sort": ("updated", "created", "title"),
+    "search --role": ("user", "assistant", "toolResult"),
+    "export --format": ("markdown", "html", "jsonl", "operator", "go", "nova"),
+    "context --format": ("agent", "openai", "anthropic", "google"),
+    "append --format": ("openai", "anthropic", "google"),
+    "import --format": ("pi", "pi4", "operator", "go", "nova", "claude-code", "codex"),
+    "configure --auto-compact": ("on", "off", "default"),
+    "blobs [collect]": ("collect",),
+    "completion SHELL": ("bash", "zsh", "fish"),
+}
+"""By the verb and the option or place, as completion writes them."""
+
+
+def check(given: Given) -> None:
+    """Raise `Usage` for a value of an option that is none of its words."""
+    for option, value in given.options:
+        known = CHOICES.get(f"{given.verb} --{option}")
+        if known and value not in known:
+            raise Usage(
+                f"--{option} does not know {value!r}", f"It takes {', '.join(known[:-1])} or {known[-1]}."
+            )

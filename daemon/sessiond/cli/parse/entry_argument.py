@@ -1,0 +1,158 @@
+"""Entries by other names than their ids: the first characters of one, a label, or @ for the leaf. And --command-id.
+
+Who gives an id pays nothing for it: the daemon is asked as it stands, and only when it knows no such entry, which
+changes nothing, the tree is looked through and the daemon asked again.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from sessiond.cli.parse.arguments import Usage
+from sessiond.client.blocking import Daemon
+from sessiond.client.wire import RpcError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, TypeVar
+
+    from sessiond.cli.parse.arguments import Given
+    from sessiond.client.blocking import Told
+
+    T = TypeVar("T")
+
+LEAF = "@"
+SHORTEST = 3
+"""Characters of an id that may stand for all of it."""
+
+_FIELDS = ("leafId", "leftId", "rightId", "targetId", "parentId", "expectedLeaf", "rootId", "around", "ids")
+"""Where params name entries."""
+_LONGEST = 64  # characters of an id; a label may have more
+_PAGE = 5_000
+_MOST = 8
+
+
+class Ambiguous(Usage):
+    """{name!r} may be one of several entries: `then` has lines that tell them apart."""
+
+    def __init__(self, name: str, candidates: list[str]) -> None:
+        super().__init__(f"{name!r} may be one of several entries", "\n".join(candidates))
+
+
+class _Commands:
+    """Which methods take the id that a person chose, and what it is for each of several requests."""
+
+    def __init__(self, methods: Sequence[str], chosen: str) -> None:
+        self.methods = methods
+        self.ids = itertools.chain([chosen], (f"{chosen}-{number}" for number in itertools.count(2)))
+
+
+def _commands(given: Given) -> _Commands | None:
+    chosen = given.text("command-id")
+    return None if chosen is None else _Commands(given.writes, chosen)
+
+
+class ByName(Daemon):
+    """A daemon that may be told names of entries wherever a method takes their ids. Calls raise `Ambiguous`, too."""
+
+    def __init__(self, dial: Callable[[], socket.socket], given: Given | None = None) -> None:
+        super().__init__(dial)
+        self._commands = None if given is None else _commands(given)
+        self.meant: dict[str, str] = {}
+        """The ids behind the names that were looked up."""
+
+    def call(self, method: str, params: dict[str, Any] | None = None, *, told: Told | None = None) -> Any:
+        ask = super().call
+        return self._asked(
+            lambda named: ask(method, named, told=told), self._as_command(method, params or {})
+        )
+
+    def call_text(self, method: str, params: dict[str, Any] | None = None) -> str:
+        ask = super().call_text
+        return self._asked(lambda named: ask(method, named), self._as_command(method, params or {}))
+
+    def _as_command(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The params with the id that a person chose, if the method is what the command is for."""
+        if self._commands is None or method not in self._commands.methods:
+            return params
+        return {**params, "commandId": next(self._commands.ids)}
+
+    def _asked(self, ask: Callable[[dict[str, Any]], T], params: dict[str, Any]) -> T:
+        for name in [name for name in _names(params) if name == LEAF or len(name) > _LONGEST]:
+            params = self._with_id(params, name) or params
+        while True:
+            try:
+                return ask(params)
+            except RpcError as error:
+                wrong = error.data.get("id") if error.kind == "entryNotFound" else None
+                if wrong not in _names(params) or (named := self._with_id(params, wrong)) is None:
+                    raise
+                params = named
+
+    def _with_id(self, params: dict[str, Any], name: str) -> dict[str, Any] | None:
+        """The params with the id in place of a name; None when it is the name of nothing."""
+        session = {"sessionId": params["sessionId"]}
+        if name == LEAF:
+            found: str | None = super().call("session/info", session)["session"]["leafId"]
+        else:
+            found = chosen(name, list(self._rows(session)))
+        if found is None or found == name:
+            return None
+        self.meant[name] = found
+        return {
+            field: _replaced(value, name, found) if field in _FIELDS else value
+            for field, value in params.items()
+        }
+
+    def _rows(self, session: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Every entry of the session."""
+        asked = {**session, "filter": "all", "limit": _PAGE}
+        while True:
+            page = super().call("session/tree", asked)
+            yield from page["nodes"]
+            if not page.get("nextCursor"):
+                return
+            asked["cursor"] = page["nextCursor"]
+
+
+def connect(given: Given | None = None, *, autostart: bool = True) -> ByName:
+    """As `client.blocking.connect`; with `given`, requests bring the id of its --command-id. Raises `CannotConnect`."""
+    from sessiond.client.dial import connect as dial
+    from sessiond.paths import places
+
+    where = places()
+    return ByName(lambda: dial(where, autostart=autostart), given)
+
+
+def chosen(name: str, rows: list[dict[str, Any]]) -> str | None:
+    """The id of the only entry with this label, or whose id begins so; None for none. Raises `Ambiguous`."""
+    found = [row for row in rows if row["label"] == name]
+    if not found and len(name) >= SHORTEST:
+        found = [row for row in rows if row["id"].startswith(name)]
+    if len(found) > 1:
+        raise Ambiguous(name, _told_apart(found))
+    return found[0]["id"] if found else None
+
+
+def _told_apart(rows: list[dict[str, Any]]) -> list[str]:
+    from sessiond.cli.render.columns import aligned
+    from sessiond.cli.render.style import Style
+    from sessiond.text import fit, one_line
+
+    shown = [[one_line(row["id"]), one_line(row.get("role") or row["type"]),
+              fit(one_line(row.get("preview") or ""), 60)] for row in rows[:_MOST]]  # fmt: skip
+    more = [f"and {len(rows) - _MOST:,} more"] if len(rows) > _MOST else []
+    return [*aligned(shown, Style()), *more]
+
+
+def _names(params: dict[str, Any]) -> list[str]:
+    given = [params.get(field) for field in _FIELDS]
+    return [name for it in given for name in (it if isinstance(it, list) else [it]) if isinstance(name, str)]
+
+
+def _replaced(value: Any, name: str, found: str) -> Any:
+    if isinstance(value, list):
+        return [found if it == name else it for it in value]
+    return found if value == name else value

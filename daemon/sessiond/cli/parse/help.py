@@ -1,0 +1,125 @@
+"""What `--help` prints, made from the table of verbs."""
+
+from __future__ import annotations
+
+import sys
+
+from sessiond.cli.exit_codes import MEANINGS
+from sessiond.cli.parse import manual
+from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.suggestions import did_you_mean
+from sessiond.cli.parse.verbs import ALIASES, VERBS
+from sessiond.cli.render.columns import aligned
+from sessiond.cli.render.style import style_for
+from sessiond.text import pad
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sessiond.cli.parse.arguments import Option, Verb
+
+ABOUT = "sessiond owns the sessions of your coding agents, and shares them between editors, terminals and scripts."
+
+GROUPS = (
+    ("Sessions", ("new", "continue", "list", "search", "history", "show", "fork", "rename", "tag", "move")),
+    ("Entries", ("tree", "view", "append", "branch", "diff", "label", "watch")),
+    ("What a model sees", ("context", "compact", "configure", "stats", "state")),
+    ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
+    ("Other programs", ("import", "export")),
+    ("Blobs", ("blobs",)),
+    ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
+    ("Set-up", ("install-service", "uninstall-service", "completion")),
+    ("The protocol", ("rpc", "terminal", "schema")),
+)
+"""Every verb, under the heading that help and manual have it under."""
+
+_USAGE = "usage: sessiond COMMAND [...]        sessiond COMMAND --help says more"
+_WIDE = 80
+
+
+def overview() -> int:
+    """Print the names of all commands, on one screen."""
+    style = style_for(sys.stdout)
+    print(f"{ABOUT}\n\n{_USAGE}\n")
+    longest = max(len(heading) for heading, _ in GROUPS)
+    columns = (style.columns or _WIDE) - longest - 2
+    for heading, names in GROUPS:
+        first, *more = _wrapped(", ".join(names), columns)
+        print(f"{style(pad(heading, longest), 'bold')}  {first}")
+        print(*(f"{'':{longest}}  {line}\n" for line in more), sep="", end="")
+    print("\nsessiond --help says what each of them does; man sessiond is the manual.")
+    return 0
+
+
+def everything(words: Sequence[str]) -> int:
+    """Print every command with what it does, or explain the command or topic that is named."""
+    if words:
+        return topic(words[0]) if words[0] in manual.TOPICS else explain(ALIASES.get(words[0], words[0]))
+    style = style_for(sys.stdout)
+    print(f"{ABOUT}\n\n{_USAGE}\n")
+    longest = max(map(len, VERBS))
+    for heading, names in GROUPS:
+        print(style(heading, "bold"))
+        print(*aligned([(f"  {name:<{longest}}", VERBS[name].about) for name in names], style), sep="\n")
+        print()
+    print(style("More help", "bold"))
+    rows = [(f"  help {name}", about) for name, about in manual.TOPICS.items()]
+    print(*aligned(rows, style), sep="\n")
+    return 0
+
+
+def explain(name: str) -> int:
+    """Print what one command does and takes."""
+    if name not in VERBS:
+        raise Usage(f"there is no command {name!r}", did_you_mean(name, [*VERBS, *manual.TOPICS], "help "))
+    verb = VERBS[name]
+    style = style_for(sys.stdout)
+    print(f"usage: {usage(name, verb)}\n\n{verb.about}.")
+    if verb.details:
+        print(*_paragraph(verb.details, style.columns), sep="\n")
+    print(f"\n{style('Options', 'bold')}")
+    shown = [*verb.options, *manual.COMMON]
+    print(*aligned([(f"  {option_words(option)}", option.about) for option in shown], style), sep="\n")
+    if verb.examples:
+        print(f"\n{style('Examples', 'bold')}")
+        print(*(f"  {example}" for example in verb.examples), sep="\n")
+    return 0
+
+
+def topic(name: str) -> int:
+    """Print what is to be known beside the commands."""
+    style = style_for(sys.stdout)
+    match name:
+        case "exit-codes":
+            rows = [(str(code).rjust(3), meaning) for code, meaning in MEANINGS.items()]
+            print(*aligned(rows, style, ["bold"]), sep="\n")
+        case "environment":
+            print(*aligned(list(manual.ENVIRONMENT.items()), style, ["bold"]), sep="\n")
+        case _:
+            texts = [manual.NAMES, manual.STDIN, manual.SCRIPTS]
+            print("\n\n".join("\n".join(_paragraph(text, style.columns)) for text in texts))
+    return 0
+
+
+def usage(name: str, verb: Verb) -> str:
+    """The line that shows how a command is typed."""
+    return " ".join(("sessiond", name, *verb.places, *(["[options]"] if verb.options else [])))
+
+
+def option_words(option: Option) -> str:
+    """An option as it is typed, with its short form and what its value is."""
+    short = f"-{option.short}, " if option.short else ""
+    return f"{short}--{option.name} {option.value}".rstrip()
+
+
+def _paragraph(text: str, columns: int | None) -> Iterator[str]:
+    """The lines of a text, as wide as the terminal; as they are where there is none."""
+    for line in text.split("\n"):
+        yield from _wrapped(line, columns or 110)
+
+
+def _wrapped(text: str, columns: int) -> Iterator[str]:
+    from textwrap import wrap
+
+    yield from wrap(text, max(columns, 20), break_long_words=False, break_on_hyphens=False)

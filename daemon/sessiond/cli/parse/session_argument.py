@@ -1,0 +1,130 @@
+"""Which session a command is about: the one that is named, else the one that this terminal was at."""
+# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# ruff: noqa: PTH100, PTH109
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sessiond.cli.parse.arguments import Usage
+from sessiond.client import terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import Given
+    from sessiond.client.blocking import Daemon
+
+
+_UUID = 36
+"""Characters of an id that the daemon makes: a name of that length is no beginning of one."""
+_SHORTEST = 4
+"""Characters that the beginning of an id has at least."""
+_MOST = 8
+
+
+def session_id(daemon: Daemon, given: Given) -> str:
+    """Return the id to send: as given, of the given file, or of this terminal's session. Binds nothing."""
+    return _named(daemon, given) or _of_this_terminal(daemon)
+
+
+def session_id_to_write(daemon: Daemon, given: Given) -> str:
+    """Return the id as `session_id` does, for a command that writes.
+
+    A session that is found for this terminal becomes the terminal's own, so that the next command writes there, too.
+    """
+    return _named(daemon, given) or _of_this_terminal(daemon, bind=True)
+
+
+def _named(daemon: Daemon, given: Given) -> str | None:
+    named = given.text("ID")
+    if named is None:
+        return None
+    if "/" in named or named.endswith(".jsonl"):
+        opened = daemon.call("session/open", {"path": os.path.abspath(named)})
+        return str(opened["session"]["sessionId"])
+    return whole_id(daemon, named)
+
+
+def whole_id(daemon: Daemon, name: str) -> str:
+    """Return the id of the only session whose id is `name` or begins so; `name` itself where there is none.
+
+    Raises `Usage` when several begin so.
+    """
+    if len(name) >= _UUID:
+        return name
+    found = daemon.call("session/resolve", {"query": name, "limit": _MOST})
+    ids = [str(it["sessionId"]) for it in found["sessions"]]
+    return name if found["exact"] else _only(name, ids, others=found["more"])
+
+
+def whole_id_in_trash(daemon: Daemon, name: str) -> str:
+    """Return the id as `whole_id` does, of a session that is in the trash. Raises `Usage`."""
+    if len(name) >= _UUID or len(name) < _SHORTEST:
+        return name
+    ids: dict[str, None] = {}
+    params: dict[str, Any] = {"limit": 1_000}
+    while True:
+        page = daemon.call("trash/list", params)
+        ids |= {
+            str(it["sessionId"]): None for it in page["sessions"] if str(it["sessionId"]).startswith(name)
+        }
+        if (cursor := page.get("nextCursor")) is None:
+            break
+        params["cursor"] = cursor
+    return name if name in ids else _only(name, sorted(ids)[:_MOST], others=len(ids) > _MOST)
+
+
+def _only(name: str, ids: list[str], *, others: bool) -> str:
+    """Return the only one of the ids that begin with `name`; `name` when there is none. Raises `Usage`."""
+    if len(ids) > 1:
+        from sessiond.text import one_line
+
+        listed = ", ".join(map(one_line, ids)) + (" and others" if others else "")
+        raise Usage(f"session id {one_line(name)!r} is ambiguous: {listed}")
+    return ids[0] if ids else name
+
+
+def where(given: Given) -> str:
+    """The folder of `--cwd` or of this process, absolute."""
+    return os.path.abspath(given.text("cwd") or os.getcwd())
+
+
+def home_of_session(given: Given) -> str:
+    """Return the folder of `--cwd` or of this process, for a session to belong to.
+
+    A folder that does not exist is a mistake more often than a plan. On a terminal the person is asked; elsewhere
+    standard error has a warning. Raises `Usage` when the person says no.
+    """
+    folder = where(given)
+    if given.text("cwd") is None or os.path.isdir(folder):  # noqa: PTH112
+        return folder
+    from sessiond.text import one_line
+
+    missing = f"there is no folder {one_line(folder)}"
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        print(f"sessiond: warning: {missing}", file=sys.stderr)
+        return folder
+    print(f"sessiond: {missing}. Use it for the session anyway? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Usage(missing, "Nothing was changed.")
+    return folder
+
+
+def with_terminal(params: dict[str, Any]) -> dict[str, Any]:
+    """The params with the terminal of this process, if it has one: the daemon cannot see it."""
+    here = terminal.here()
+    return params | {"terminal": here} if here else params
+
+
+def _of_this_terminal(daemon: Daemon, **more: bool) -> str:
+    params = {"cwd": os.getcwd(), "create": False, **more}
+    found = daemon.call("session/continue", with_terminal(params))
+    session = found["session"]
+    from sessiond.text import one_line
+
+    name = one_line(session.get("title") or session.get("firstPrompt") or "without a title")
+    print(f"{session['sessionId']} ({name}): {one_line(found['because']['message'])}", file=sys.stderr)
+    return str(session["sessionId"])

@@ -1,0 +1,79 @@
+"""Output in ASCII, for a locale that has no other characters (`LC_ALL=C`)."""
+
+from __future__ import annotations
+
+import codecs
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from io import TextIOWrapper
+    from typing import TextIO
+
+    from sessiond.cli.parse.arguments import Given
+
+_LIKE = {
+    "…": "...", "–": "-", "—": "-", "‐": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "•": "*", "·": "*", "→": "->",
+    "←": "<-", "×": "x", "≤": "<=", "≥": ">=", "\u00a0": " ", "─": "-", "│": "|", "├": "|", "└": "`", "●": "*",
+    "○": "o", "◀": "<",
+}  # fmt: skip
+"""Characters for which ASCII has something that reads the same."""
+
+_SIMILAR = "sessiond.similar"
+_ESCAPED = "sessiond.escaped"
+
+_DATA = ("rpc", "schema", "export")
+"""Commands whose output is for programs, whatever their options."""
+
+
+def is_wanted(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the locale is C or POSIX.
+
+    Python itself writes UTF-8 there (PEP 540), and turns a C locale that nobody has asked for by LC_ALL into a
+    UTF-8 one in the environment (PEP 538).
+    """
+    chosen = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environ.get(name))), "")
+    return chosen in ("C", "POSIX")
+
+
+def use(stream: TextIOWrapper) -> None:
+    r"""Have a stream write ASCII: what reads the same where there is such a thing, else `\uXXXX`."""
+    codecs.register_error(_SIMILAR, _similar)
+    stream.reconfigure(encoding="ascii", errors=_SIMILAR)
+
+
+def use_for_data(stream: TextIO, verb: str) -> None:
+    r"""Have a stream that `use` changed write what programs read.
+
+    JSON is written with `\uXXXX`, which are the same characters. An export goes to a file or a pipe as it is.
+    """
+    if verb != "export":
+        codecs.register_error(_ESCAPED, _escaped)
+        stream.reconfigure(errors=_ESCAPED)  # type: ignore[attr-defined]  # a TextIOWrapper
+    elif not stream.isatty():
+        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[attr-defined]
+
+
+def is_data(given: Given) -> bool:
+    """Whether a command writes what programs read."""
+    return given.verb in _DATA or given.flag("json")
+
+
+def _similar(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    characters = error.object[error.start : error.end]
+    return "".join(_LIKE.get(it) or as_json_escape(it) for it in characters), error.end
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(map(as_json_escape, error.object[error.start : error.end])), error.end
+
+
+def as_json_escape(character: str) -> str:
+    """Return a character as an escape in a string of JSON: two of them above U+FFFF."""
+    code = ord(character)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD7C0 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

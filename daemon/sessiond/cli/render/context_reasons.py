@@ -1,0 +1,45 @@
+"""Every entry of a path with the reason why a model sees it or not, drawn: in, changed or out."""
+
+from __future__ import annotations
+
+from sessiond import human
+from sessiond.cli.render.columns import behind
+from sessiond.text import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from sessiond.cli.render.style import Style
+
+_SIGNS = {"in": "●", "changed": "◐", "out": "○"}
+_ASCII = {"in": "*", "changed": "~", "out": "o"}
+_COLOURS = {"in": "green", "changed": "yellow", "out": "dim"}
+
+
+def explained(entries: Sequence[dict[str, Any]], style: Style) -> Iterator[str]:
+    """One line of text for each entry of `explanation`, and one that counts them."""
+    signs = _SIGNS if style.boxes else _ASCII
+    tokens = [human.amount(entry["tokens"]) if entry["fate"] != "out" else "" for entry in entries]
+    numbers = max(map(len, tokens), default=0)
+    rows = [
+        (
+            one_line(entry["entryId"]),
+            one_line(entry["role"] or entry["type"]),
+            count.rjust(numbers),
+            one_line(entry["because"]),
+        )
+        for entry, count in zip(entries, tokens, strict=True)
+    ]
+    marks = [style(signs[entry["fate"]], _COLOURS[entry["fate"]]) for entry in entries]
+    yield from behind(marks, 1, rows, style, ("dim", "", "dim"))
+    if entries:
+        yield ""
+    yield _counted(entries, signs)
+
+
+def _counted(entries: Sequence[dict[str, Any]], signs: dict[str, str]) -> str:
+    of_fate = {fate: sum(entry["fate"] == fate for entry in entries) for fate in signs}
+    said = [f"{signs[fate]} {count:,} {fate}" for fate, count in of_fate.items() if count]
+    return ", ".join(said) or "The path is empty."

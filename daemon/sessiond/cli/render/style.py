@@ -1,0 +1,82 @@
+"""What the output may use: colours, columns, box characters, as the stream and the environment say."""
+
+from __future__ import annotations
+
+import os
+
+from sessiond.cli.render import ascii_output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TextIO
+
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+
+
+class Style:
+    """How to write to one stream. `columns` is None where lines need no cutting (a file, a pipe)."""
+
+    __slots__ = ("boxes", "colours", "columns")
+
+    def __init__(self, *, colours: bool = False, columns: int | None = None, boxes: bool = True) -> None:
+        self.colours = colours
+        self.columns = columns
+        self.boxes = boxes
+
+    def __call__(self, text: str, *names: str) -> str:
+        """The text in a colour or weight, where there are any."""
+        if not self.colours or not text or not names:
+            return text
+        return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
+
+    @property
+    def ellipsis(self) -> str:
+        """What a cut text ends in."""
+        return "…" if self.boxes else "..."
+
+
+def style_for(stream: TextIO, environ: Mapping[str, str] = os.environ, *, plain: bool = False) -> Style:
+    """The style of a stream; `plain` asks for ASCII only, as do the C locale and an encoding without boxes."""
+    return Style(
+        colours=_coloured(stream, environ),
+        columns=_columns(stream, environ),
+        boxes=not plain and not ascii_output.is_wanted(environ) and _can_box(stream.encoding),
+    )
+
+
+def _coloured(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """NO_COLOR comes first, then what forces colours, then whether it is a terminal that can show them."""
+    if environ.get("NO_COLOR"):
+        return False
+    if any(environ.get(name, "0") not in ("", "0") for name in ("CLICOLOR_FORCE", "FORCE_COLOR")):
+        return True
+    return stream.isatty() and environ.get("TERM") != "dumb" and environ.get("CLICOLOR") != "0"
+
+
+def _columns(stream: TextIO, environ: Mapping[str, str]) -> int | None:
+    if (told := environ.get("COLUMNS", "")).isdecimal() and int(told) > 0:
+        return int(told)
+    if not stream.isatty():
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+def _can_box(encoding: str | None) -> bool:
+    try:
+        "├─│└●○◀…".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,51 @@
+"""Messages and other entries as they are read on a terminal: who, which, and below that every line of it."""
+
+from __future__ import annotations
+
+from sessiond.cli.render.content_text import in_full, speaker
+from sessiond.text import lines, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from sessiond.cli.render.style import Style
+
+_COLOURS = {"user": "cyan", "assistant": "green"}
+_BY = ("toolName", "model", "customType")
+
+
+def message(said: dict[str, Any], entry_id: str, style: Style) -> Iterator[str]:
+    """A message under the id of its entry."""
+    yield _heading(str(said.get("role", "?")), said, entry_id, style)
+    yield from _indented(in_full(said))
+
+
+def entry(entry: dict[str, Any], style: Style) -> Iterator[str]:
+    """Any entry; what is neither a message nor has a text of its own as the JSON that it is."""
+    said = entry.get("message")
+    if not isinstance(said, dict):
+        said = entry
+    yield _heading(speaker(entry), said, str(entry.get("id")), style)
+    yield from _indented(in_full(said) or _as_json(entry))
+
+
+def _heading(who: str, said: dict[str, Any], entry_id: str, style: Style) -> str:
+    name = next((str(said[it]) for it in _BY if said.get(it)), "")
+    who = one_line(who)
+    told = [style(who, "bold", *filter(None, [_COLOURS.get(who)]))]
+    told += [style(it, "dim") for it in map(one_line, (name, entry_id)) if it]
+    return "  ".join(told)
+
+
+def _indented(text: list[str]) -> Iterator[str]:
+    for line in text:
+        yield f"  {line}".rstrip()
+    yield ""
+
+
+def _as_json(entry: dict[str, Any]) -> list[str]:
+    import json  # noqa: TID251 - the thin client has no msgspec
+
+    return lines(json.dumps(entry, indent=2, ensure_ascii=False))

@@ -1,0 +1,181 @@
+"""Making sessions with requests that can be repeated: create, fork, and continue where it makes one.
+
+The id of a new session follows from the command, and its header names the command. A repeat opens the session that
+the first request made.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from sessiond.hub import clock
+from sessiond.hub.discovery.resume import Continued, Continuing
+from sessiond.hub.errors import CommandReused, Damaged, ForeignDialect, SessionNotFound, SessionTrashed
+from sessiond.hub.idempotency.commands import Commands, Intent
+from sessiond.hub.session.live import LiveSession
+from sessiond.protocol import methods as m, types as t
+from sessiond.session.tree import command_ids
+from sessiond.session.tree.command_ids import Command
+from sessiond.store.base import LogExists
+
+if TYPE_CHECKING:
+    from sessiond.hub.idempotency.journal import Entry
+
+
+class Sessions(Protocol):
+    """What making sessions needs of the hub."""
+
+    async def session(self, session_id: str) -> LiveSession:
+        """The session with this id, open."""
+
+    async def create(self, params: t.CreateParams, command: Command | None = None) -> LiveSession:
+        """A new session."""
+
+    def fork(
+        self, source: LiveSession, params: t.ForkParams, command: Command | None = None
+    ) -> Callable[[], Awaitable[LiveSession]]:
+        """What makes a new session from a path of another one as it is now."""
+
+
+class Made(t.Wire, frozen=True):
+    """What the journal has of a session that was made."""
+
+    session_id: str
+    duplicate: bool = False
+
+
+class Chosen(t.Wire, frozen=True):
+    """What the journal has of a session that a terminal went on with."""
+
+    session_id: str
+    because: t.Because
+    created: bool
+    former: list[t.FormerFolder]
+    duplicate: bool = False
+
+
+def new_session_id(command: Command | None) -> str:
+    """The id of a session that names none."""
+    return clock.session_id() if command is None else command_ids.session_id_of(command.id)
+
+
+class Making:
+    """Makes sessions, each once for a command."""
+
+    def __init__(self, sessions: Sessions, known: Commands, continuing: Continuing) -> None:
+        self._sessions = sessions
+        self._commands = known
+        self._continuing = continuing
+        known.settle_with(m.CREATE, self._settle)
+        known.settle_with(m.FORK, self._settle)
+        known.settle_with(m.CONTINUE, self._settle_continue)
+
+    async def create(self, params: t.CreateParams) -> tuple[LiveSession, bool]:
+        """A new session, and whether an earlier request with the same command has made it.
+
+        Raises `LogExists`, `InvalidRequest`, `CommandReused`; `SessionTrashed` when it was made and is in the trash.
+        """
+        command = self._commands.of(m.CREATE, params)
+        return await self._once(
+            command, params.id, lambda: self._sessions.create(params, command), durable=not params.ephemeral
+        )
+
+    async def fork(
+        self, params: t.ForkParams, find: Callable[[], Awaitable[LiveSession]]
+    ) -> tuple[LiveSession, bool]:
+        """As `create`, from a path of the session that `find` answers."""
+        command = self._commands.of(m.FORK, params)
+
+        async def make() -> LiveSession:
+            return await self._sessions.fork(await find(), params, command)()
+
+        return await self._once(command, None, make)
+
+    async def go_on(self, params: t.ContinueParams, terminal: t.Terminal | None) -> Continued:
+        """What continue-recent chooses; for a command that was carried out before, what it chose then."""
+        command = self._commands.of(m.CONTINUE, params) if params.create else None
+        went: Continued | None = None
+
+        async def run() -> Chosen:
+            nonlocal went
+            try:
+                went = await self._continuing.go_on(params, terminal, command)
+            except LogExists:
+                went = Continued(await self._own(command, new_session_id(command)), _CREATED, created=True)
+            return Chosen(
+                session_id=went.live.session_id,
+                because=went.because,
+                created=went.created,
+                former=went.former,
+            )
+
+        async def intent() -> Intent:
+            return {"sessionId": new_session_id(command)}
+
+        chosen = await self._commands.once(command, Chosen, run, intent)
+        if went is not None:
+            return went
+        live = await self._again(chosen.session_id)
+        return Continued(
+            live, chosen.because, created=chosen.created, former=chosen.former, duplicate=chosen.duplicate
+        )
+
+    async def _once(
+        self, command: Command | None, wanted: str | None, make: Callable[[], Awaitable[LiveSession]], *,
+        durable: bool = True,
+    ) -> tuple[LiveSession, bool]:  # fmt: skip
+        live: LiveSession | None = None
+        session_id = wanted or ("" if command is None else new_session_id(command))
+
+        async def run() -> Made:
+            nonlocal live
+            try:
+                live = await make()
+            except LogExists:
+                if command is None:
+                    raise
+                live = await self._own(command, session_id)
+                return Made(session_id=live.session_id, duplicate=True)
+            return Made(session_id=live.session_id)
+
+        async def intent() -> Intent:
+            return {"sessionId": session_id}
+
+        made = await self._commands.once(command, Made, run, intent, durable=durable)
+        return live or await self._again(made.session_id), made.duplicate
+
+    async def _own(self, command: Command | None, session_id: str) -> LiveSession:
+        """The session that a command has made, of which the journal knows no more. Raises `LogExists`: another's."""
+        live = await self._sessions.session(session_id)
+        mark = None if live.tree.header is None else live.tree.header.sessiond_command
+        if command is None or live.session_id != session_id or mark is None or mark.id != command.id:
+            raise LogExists(session_id)
+        if mark.digest != command.digest:
+            raise CommandReused(command.id, mark.method)
+        return live
+
+    async def _again(self, session_id: str) -> LiveSession:
+        live = await self._sessions.session(session_id)
+        if live.session_id != session_id:
+            raise SessionNotFound(session_id)  # another one begins so
+        return live
+
+    async def _settle(self, entry: "Entry") -> Made | None:
+        session_id = str(entry.intent.get("sessionId"))
+        try:
+            live = await self._again(session_id)
+        except SessionTrashed:
+            is_ours = session_id == command_ids.session_id_of(entry.id)
+            return Made(session_id=session_id) if is_ours else None
+        except (SessionNotFound, Damaged, ForeignDialect, LogExists):
+            return None
+        mark = None if live.tree.header is None else live.tree.header.sessiond_command
+        return Made(session_id=session_id) if mark is not None and mark.id == entry.id else None
+
+    async def _settle_continue(self, entry: "Entry") -> Chosen | None:
+        made = await self._settle(entry)
+        if made is None:
+            return None
+        return Chosen(session_id=made.session_id, because=_CREATED, created=True, former=[])
+
+
+_CREATED = t.Because(rule="created", message="There was no session that was free.")

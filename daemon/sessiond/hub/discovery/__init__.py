@@ -1,0 +1,1 @@
+"""Which session a terminal or a script continues."""

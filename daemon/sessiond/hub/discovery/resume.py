@@ -1,0 +1,151 @@
+"""Continue-recent at work: what a terminal goes on with, and what it is remembered by. The rules: see `recent`."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sessiond.hub.discovery import renamed_folders, resume_rules
+from sessiond.hub.discovery.terminals import Terminals
+from sessiond.hub.errors import Damaged, ForeignDialect, NothingToContinue, SessionNotFound, SessionTrashed
+from sessiond.hub.index.index import Index
+from sessiond.hub.session.live import LiveSession
+from sessiond.protocol import types as t
+from sessiond.session.tree.command_ids import Command
+from sessiond.store.base import Breadcrumb, LogExists, StorageFailed, Store
+
+log = logging.getLogger(__name__)
+
+
+class Sessions(Protocol):
+    """What continuing needs of the hub."""
+
+    async def session(self, session_id: str) -> LiveSession:
+        """The session with this id, open."""
+
+    async def at_path(self, path: str) -> LiveSession:
+        """The session in a file, open."""
+
+    async def create(self, params: t.CreateParams, command: Command | None = None) -> LiveSession:
+        """A new session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What continue-recent chose."""
+
+    live: LiveSession
+    because: t.Because
+    created: bool
+    former: list[t.FormerFolder] = field(default_factory=list)
+    duplicate: bool = False
+    is_held_by_another: bool = False
+
+
+class Continuing:
+    """Which session each terminal goes on with."""
+
+    def __init__(self, sessions: Sessions, files: Store, index: Index, terminals: Terminals) -> None:
+        self._sessions = sessions
+        self._files = files
+        self._index = index
+        self._terminals = terminals
+        self._without_terminal = asyncio.Lock()
+
+    async def go_on(
+        self, params: t.ContinueParams, terminal: t.Terminal | None, command: Command | None = None
+    ) -> Continued:
+        """Continue-recent: see `recent`. Raises `NothingToContinue` when there is none and none may be made.
+
+        Nothing is bound to the terminal, except that a chosen session is held at once, so that nobody else is given
+        it meanwhile, when `params` says to bind; `remember` does the rest.
+        """
+        if terminal is not None:
+            return await self._go_on(params, terminal, command)
+        # Several that ask at once and have no terminal get the one new session that the first of them makes.
+        async with self._without_terminal:
+            return await self._go_on(params, None, command)
+
+    async def _go_on(
+        self, params: t.ContinueParams, terminal: t.Terminal | None, command: Command | None
+    ) -> Continued:
+        crumbs = [] if terminal is None else await self._files.read_breadcrumbs(terminal.id)
+        here = next((it for it in crumbs if it.cwd == params.cwd), None)
+        if here is not None and (live := await self._follow(here)) is not None:
+            return Continued(
+                live, t.Because(rule="breadcrumb", message="This terminal had it last."), created=False
+            )
+        gone = "" if here is None else " The session that this terminal had last is gone."
+        sessions = await self._index.everything(cwd=params.cwd)
+        moved = await self._moved_here(crumbs, sessions)
+        if moved is not None:
+            return moved
+        process = None if terminal is None else await self._terminals.process_of(terminal)
+        await self._terminals.refresh()
+        held = self._terminals.held_by_others(None if terminal is None else terminal.id)
+        chosen = resume_rules.choose(
+            sessions, params.cwd, held, even_if_held=not params.create, even_if_empty=terminal is None
+        )
+        if chosen is not None:
+            session, why = chosen
+            is_held = session.session_id in held
+            if terminal is not None and params.binds and not is_held:  # before anybody else can choose it
+                self._terminals.take(terminal, process, params.cwd, session.session_id)
+            live = await self._sessions.session(session.session_id)
+            because = t.Because(rule="recent", message=why + gone)
+            return Continued(live, because, created=False, is_held_by_another=is_held)
+        if not params.create:
+            raise NothingToContinue(params.cwd)
+        live = await self._sessions.create(t.CreateParams(cwd=params.cwd), command)
+        if terminal is not None and params.binds:
+            self._terminals.take(terminal, process, params.cwd, live.session_id)
+        reason = f"There is no session of {params.cwd} that is free.{gone}"
+        former = [] if sessions else await self._former_folders(params.cwd, crumbs[0] if crumbs else None)
+        return Continued(live, t.Because(rule="created", message=reason), created=True, former=former)
+
+    async def _moved_here(
+        self, crumbs: Sequence[Breadcrumb], sessions: Sequence[t.SessionInfo]
+    ) -> Continued | None:
+        """Return the session that this terminal had in a folder that is gone, if it was moved to this one."""
+        for crumb in crumbs:
+            if resume_rules.follows(crumb.cwd, crumb.session_id, sessions):
+                live = await self._follow(crumb)
+                if live is not None:
+                    message = f"This terminal had it last, in {crumb.cwd}, which is gone; it was moved here."
+                    return Continued(live, t.Because(rule="breadcrumb", message=message), created=False)
+        return None
+
+    async def _former_folders(self, cwd: str, crumb: Breadcrumb | None) -> list[t.FormerFolder]:
+        """What a folder without sessions may have been called; see `renamed`."""
+        sessions = await self._index.everything()
+        ours = [
+            it for it in sessions if it.message_count and it.path is not None and self._files.keeps(it.path)
+        ]
+        remembered = None if crumb is None else crumb.cwd
+        return await asyncio.to_thread(renamed_folders.former_folders, ours, cwd, remembered)
+
+    async def _follow(self, crumb: Breadcrumb) -> LiveSession | None:
+        for find, ref in ((self._sessions.session, crumb.session_id), (self._sessions.at_path, crumb.ref)):
+            if ref is not None:
+                try:
+                    return await find(ref)
+                except (SessionNotFound, SessionTrashed, Damaged, ForeignDialect, LogExists):
+                    continue
+        return None
+
+    async def remember(self, terminal: t.Terminal, cwd: str, live: LiveSession) -> None:
+        """Bind a session to a terminal in a folder: leave a breadcrumb, and hold it.
+
+        Where the disk takes none, the session is open all the same, and this daemon remembers.
+        """
+        if live.ephemeral:
+            return
+        process = await self._terminals.process_of(terminal)
+        await self._terminals.refresh()
+        self._terminals.take(terminal, process, cwd, live.session_id)
+        await self._terminals.store(terminal.id)
+        try:
+            await self._files.write_breadcrumb(terminal.id, Breadcrumb(cwd, live.log.ref, live.session_id))
+        except StorageFailed as error:
+            log.warning("what a terminal goes on with could not be noted: %s", error)

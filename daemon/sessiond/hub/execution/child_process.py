@@ -1,0 +1,93 @@
+"""Long computations in a Python process of their own, so that they do not hold the daemon's interpreter lock.
+
+A thread does not help there: one call into C (a regular expression, a join of many bytes) or one garbage collection
+stops all threads until it ends, and takes as long as there is data. The process lives for one call. It reads its
+work from standard input, and ends with the daemon, since nobody reads its standard output then.
+"""
+
+import asyncio
+import gc
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any, Final, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_COMMAND: Final = (sys.executable, "-E", "-P", "-m", "sessiond.hub.execution.child_process")
+_NICENESS: Final = 5
+_PROTOCOL: Final = 5
+
+
+class ChildFailed(RuntimeError):
+    """A process that was started for a long computation ended without a result."""
+
+
+class ChildNotStarted(ChildFailed):
+    """The system allows no process for a long computation: there are too many, or too little memory."""
+
+
+async def run_in_child_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function of a module in a new process, and return its result or raise what it raises.
+
+    Arguments, results and exceptions are pickled. Cancelling ends the process. Raises `ChildFailed`, and of its kinds
+    `ChildNotStarted` when nothing was done.
+    """
+    process = await asyncio.to_thread(_started)
+    talking = asyncio.ensure_future(asyncio.to_thread(_exchange, process, (function, args, kwargs)))
+    try:
+        has_returned, result = await asyncio.shield(talking)
+    finally:
+        if not talking.done():
+            process.kill()
+            await asyncio.wait([talking])
+            talking.exception()
+    if not has_returned:
+        raise result
+    return cast(R, result)
+
+
+def _started() -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(
+            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/"
+        )
+    except OSError as error:
+        raise ChildNotStarted(f"No process could be started: {error}") from error
+
+
+def _exchange(process: "subprocess.Popen[bytes]", work: object) -> tuple[bool, Any]:
+    """Hand the work to the process and wait for its answer."""
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            pickle.dump(work, process.stdin, _PROTOCOL)
+            process.stdin.close()
+            answer: tuple[bool, Any] = pickle.load(process.stdout)
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            process.kill()
+            raise ChildFailed(f"The process that was to do the work ended: {error}") from error
+        return answer
+
+
+def main() -> None:
+    """Be the process: do the work that standard input describes."""
+    os.nice(_NICENESS)
+    gc.disable()  # it ends before that matters
+    function, args, kwargs = pickle.load(sys.stdin.buffer)
+    answer: tuple[bool, Any]
+    try:
+        answer = True, function(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the daemon raises it
+        answer = False, error
+    pickle.dump(answer, sys.stdout.buffer, _PROTOCOL)
+    sys.stdout.flush()
+    os._exit(0)  # taking so much data apart would only take time
+
+
+if __name__ == "__main__":
+    main()

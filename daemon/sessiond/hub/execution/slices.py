@@ -1,0 +1,129 @@
+"""Long work on the event loop, in slices: one scheduler for all clients.
+
+Work is a generator that yields whenever it may be interrupted (`session/tree/steps.py`). The scheduler runs steps of
+all work that is under way, for at most `TICK_SECONDS` in one turn of the loop, however many requests there are. Then
+the loop reads from sockets and serves what is small, and the next turn goes on. Clients take turns: each step belongs
+to the next client, so that a client with a hundred long requests delays another client's long request by one step.
+Work of one client goes on in turns, too.
+
+What cannot be divided into steps does not belong here: see `child_process` for computing, and threads for the disk.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import Generator
+from contextvars import Context, ContextVar, copy_context
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
+
+T = TypeVar("T")
+
+TICK_SECONDS: Final = 0.002
+"""Time for long work in one turn of the event loop. One step may exceed it by its own length."""
+
+_client: ContextVar[object] = ContextVar("client", default=None)
+"""For whom a task works: any object. Work of the daemon itself is for None."""
+
+
+def context_of(client: object) -> Context:
+    """A context for tasks whose long work is that of `client`."""
+    context = copy_context()
+    context.run(_client.set, client)
+    return context
+
+
+async def run_in_slices(work: Generator[None, None, T]) -> T:
+    """Run work to its end, and return its value or raise what it raises. Cancelling closes the generator."""
+    return await _scheduler().run(work)
+
+
+@dataclass(slots=True)
+class _Job:
+    work: Generator[None, None, Any]
+    result: asyncio.Future[Any]
+
+
+class _Scheduler:
+    """The long work of one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._call_soon = loop.call_soon
+        self._create_future = loop.create_future
+        self._jobs: OrderedDict[object, deque[_Job]] = OrderedDict()
+        """By client, in the order of their turns."""
+        self._spent = 0.0
+        """Seconds of this turn of the loop."""
+        self._tick_is_due = False
+
+    async def run(self, work: Generator[None, None, T]) -> T:
+        """See `run_in_slices`. What fits into the rest of this turn is done at once."""
+        if not self._jobs:
+            while self._spent < TICK_SECONDS:
+                began = time.perf_counter()
+                try:
+                    next(work)
+                except StopIteration as end:
+                    value: T = end.value
+                    return value
+                finally:
+                    self._spend(time.perf_counter() - began)
+        job = _Job(work, self._create_future())
+        self._jobs.setdefault(_client.get(), deque()).append(job)
+        self._spend(0.0)
+        try:
+            result: T = await job.result
+        except asyncio.CancelledError:
+            work.close()
+            raise
+        return result
+
+    def _spend(self, seconds: float) -> None:
+        self._spent += seconds
+        if not self._tick_is_due:
+            self._tick_is_due = True
+            self._call_soon(self._tick)
+
+    def _tick(self) -> None:
+        """Run steps, one for each client in turn, until the time of this turn of the loop is used up."""
+        self._spent = 0.0
+        self._tick_is_due = False
+        until = time.perf_counter() + TICK_SECONDS
+        while self._jobs:
+            client, jobs = self._jobs.popitem(last=False)
+            job = jobs.popleft()
+            if _step(job):
+                jobs.append(job)
+            if jobs:
+                self._jobs[client] = jobs
+            if time.perf_counter() > until:
+                break
+        if self._jobs:
+            self._spend(TICK_SECONDS)
+
+
+def _step(job: _Job) -> bool:
+    """Do a step of a job; whether there is more to do."""
+    if job.result.done():  # cancelled
+        return False
+    try:
+        next(job.work)
+    except StopIteration as end:
+        job.result.set_result(end.value)
+        return False
+    except Exception as error:  # noqa: BLE001 - it is raised where the work is awaited
+        job.result.set_exception(error)
+        return False
+    return True
+
+
+_schedulers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Scheduler] = WeakKeyDictionary()
+
+
+def _scheduler() -> _Scheduler:
+    loop = asyncio.get_running_loop()
+    found = _schedulers.get(loop)
+    if found is None:
+        found = _schedulers[loop] = _Scheduler(loop)
+    return found

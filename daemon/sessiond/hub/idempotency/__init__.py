@@ -1,0 +1,1 @@
+"""Commands that clients repeat: each takes effect once."""

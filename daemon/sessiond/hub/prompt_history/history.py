@@ -1,0 +1,193 @@
+"""The history of prompts, in a database and on a thread of its own (seed: oh-my-pi `HistoryStorage`).
+
+An append is never held up: what it has to remember is put into a queue. Unlike the index this is nobody's copy:
+a file that is damaged is kept beside the new one.
+"""
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from sessiond.hub import clock
+from sessiond.hub.errors import CursorExpired, Draining
+from sessiond.protocol import types as t
+from sessiond.session.content import preview
+from sessiond.session.tree.tree import NewRow
+from sessiond.store.base import StorageFailed
+
+if TYPE_CHECKING:
+    from sessiond.hub.idempotency.journal import Entry
+    from sessiond.hub.prompt_history.database import Prompts
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_LARGEST_ID: Final = (1 << 63) - 1
+_GATHER_SECONDS: Final = 0.05
+_TOGETHER: Final = 200
+"""Prompts that are put into the database at once; so often, and so many, that sessions do not feel it."""
+_MOST_WAITING: Final = 10_000
+"""A program that says more than the history can take is no person: the rest is left out, and the log says so."""
+
+
+class _Said(NamedTuple):
+    line: bytes
+    cwd: str
+    at: str
+
+
+class History:
+    """The prompts of a person. `path` None: they last as long as this object. `enabled` false: none is added."""
+
+    def __init__(self, path: str | None, *, enabled: bool) -> None:
+        self._path = path
+        self.enabled = enabled
+        self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._prompts: Prompts | None = None  # of the thread
+        self._said: deque[_Said] = deque()
+        self._left_out = 0
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    async def settle(self, entry: "Entry") -> t.HistoryAddResult | None:
+        """What a command that a crash has interrupted was to be answered; None when it was not carried out."""
+        added = await self.added_by(entry.id)
+        return None if added is None else t.HistoryAddResult(added=added)
+
+    def remember(self, rows: Sequence[NewRow], cwd: str) -> None:
+        """Remember the user messages among new lines, sooner or later. Returns at once, and never fails."""
+        if not self.enabled or self._closed:
+            return
+        for row in rows:
+            if row.role == "user":
+                if len(self._said) >= _MOST_WAITING:
+                    self._left_out += 1
+                    continue
+                self._said.append(_Said(row.line, cwd, clock.timestamp()))
+                if len(self._said) == 1:
+                    self._do(self._gather)
+
+    async def add(self, params: t.HistoryAddParams) -> bool:
+        """Remember a prompt; whether it was added."""
+        if not self.enabled:
+            return False
+        said_at = clock.timestamp()
+        command_id = params.command_id
+        return await self._ask(lambda prompts: prompts.add(params.prompt, params.cwd, said_at, command_id))
+
+    async def added_by(self, command_id: str) -> bool | None:
+        """Whether a command has added a prompt; None when it was not carried out."""
+        return await self._ask(lambda prompts: prompts.added_by(command_id))
+
+    async def recent(self, params: t.HistoryRecentParams) -> t.HistoryResult:
+        """The last prompts. Raises `CursorExpired`."""
+        return await self._page("", params.cwd, params.cursor, params.limit)
+
+    async def search(self, params: t.HistorySearchParams) -> t.HistoryResult:
+        """The last prompts with these words. Raises `CursorExpired`."""
+        return await self._page(params.query, params.cwd, params.cursor, params.limit)
+
+    async def close(self) -> None:
+        """Put what is queued into the database."""
+        if not self._closed:
+            self._closed = True
+            self._work.put(None)
+            if self._thread is not None:
+                await asyncio.to_thread(self._thread.join)
+
+    async def _page(self, query: str, cwd: str | None, cursor: str | None, limit: int) -> t.HistoryResult:
+        below = _LARGEST_ID if cursor is None else _number(cursor)
+        found = await self._ask(lambda prompts: prompts.page(query, cwd, below, limit + 1))
+        more = str(found[limit - 1][0]) if len(found) > limit else None
+        return t.HistoryResult(prompts=[prompt for _, prompt in found[:limit]], next_cursor=more)
+
+    async def _ask(self, work: "Callable[[Prompts], T]") -> T:
+        if self._closed:
+            raise Draining
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+
+        def answered() -> None:
+            try:
+                result = work(self._loaded())
+            except Exception as error:  # noqa: BLE001 - it is raised where it is awaited
+                loop.call_soon_threadsafe(_settle, answer, error)
+            else:
+                loop.call_soon_threadsafe(_settle, answer, result)
+
+        self._do(answered)
+        return await answer
+
+    def _do(self, work: Callable[[], object]) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="sessiond-history", daemon=True)
+            self._thread.start()
+        self._work.put(work)
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - prompts are lost, but no session is
+                log.warning("a prompt was not put into the history: %s", error)
+        try:
+            while self._said:
+                self._take()
+        except (StorageFailed, OSError) as error:
+            log.warning("the last prompts were not put into the history: %s", error)
+        if self._prompts is not None:
+            self._prompts.close()
+
+    def _loaded(self) -> "Prompts":
+        """What keeps the prompts, loaded when it is first needed: a daemon is ready before, and it may be refused."""
+        if self._prompts is None:
+            from sessiond.hub.prompt_history.database import Prompts
+
+            self._prompts = Prompts(self._path)
+        return self._prompts
+
+    def _gather(self) -> None:
+        """Wait for what is said together, and put it into the database together."""
+        time.sleep(_GATHER_SECONDS)
+        try:
+            self._take()
+        finally:
+            if self._said:
+                self._work.put(self._gather)
+        if self._left_out and not self._said:
+            log.warning("%d prompts came too fast for the history and are not in it", self._left_out)
+            self._left_out = 0
+
+    def _take(self) -> None:
+        said = [self._said.popleft() for _ in range(min(len(self._said), _TOGETHER))]
+        self._loaded().add_all([(_text_of(it.line), it.cwd, it.at) for it in said])
+
+
+def _settle(answer: asyncio.Future[T], result: "T | Exception") -> None:
+    if answer.done():
+        return
+    if isinstance(result, Exception):
+        answer.set_exception(result)
+    else:
+        answer.set_result(result)
+
+
+def _text_of(line: bytes) -> str:
+    message = preview.decoded(line).get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _number(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 18):
+        raise CursorExpired
+    return int(cursor)

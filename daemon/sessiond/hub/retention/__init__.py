@@ -1,0 +1,1 @@
+"""Deletion, cleanup, restoration, and the collection of unreferenced blobs."""

@@ -1,0 +1,160 @@
+"""Collecting blobs that no session names: mark all that are named, then move the others to the trash.
+
+A blob that is put or named while this runs counts as new (`SessionBlobs.keep` touches it before its line is
+queued), and what is new stays. So looking at the logs may take its time while others append. What cannot be
+read may name anything: then nothing is collected.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from sessiond.hub import clock
+from sessiond.hub.execution.threads import step_through
+from sessiond.hub.session.live import LiveSession
+from sessiond.protocol import types as t
+from sessiond.session.content import blobs
+from sessiond.store.base import LogNotFound, Store
+from sessiond.store.blobs import BlobAbsent, KeptBlob
+from sessiond.store.files import paths
+
+Tell: TypeAlias = Callable[[str, int], None]
+"""Is told what is done now, and how many of a hundred parts are."""
+
+MOVED_AT_ONCE: Final = 100
+_OVERLAP: Final = blobs.REFERENCE_BYTES  # a reference may lie across two slices, and one byte shows its end
+
+
+@dataclass(slots=True)
+class _Marks:
+    """What is named: all of it, and by which log of ours, to say what is missing."""
+
+    named: set[str] = field(default_factory=set)
+    by_log: dict[str, set[str]] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    has_moved: bool = False  # a log was not where it had been listed
+
+    def mark(self, slices: Iterator[bytes], log: str | None = None) -> Iterator[None]:
+        """Look through the bytes of a log, a slice a step."""
+        before = b""
+        for data in slices:
+            before = before[-_OVERLAP:] + data
+            if found := blobs.named(before):
+                self.named.update(found)
+                if log is not None:
+                    self.by_log.setdefault(log, set()).update(found)
+            yield
+
+
+async def collect(
+    store: Store,
+    open_now: Callable[[], Sequence[LiveSession]],
+    *,
+    grace: float | None,
+    dry_run: bool,
+    tell: Tell,
+    goes_on: Callable[[], None],
+) -> t.BlobCollectResult:
+    """Find the blobs of a store that nobody names and that are older than `grace` seconds (None: none is).
+
+    `goes_on` raises when the store is about to be closed. Raises `StorageFailed` when a log cannot be read.
+    """
+    older_than = 0 if grace is None else time.time_ns() - int(grace * 1e9)
+    marks = _Marks()
+    for live in open_now():
+        for line in live.unwritten():
+            marks.named.update(blobs.named(line))
+    for live in open_now():
+        if live.ephemeral:
+            await step_through(marks.mark(live.log.scan()))
+    await _mark_all(store, open_now, marks, tell, goes_on)
+    goes_on()
+    kept: list[KeptBlob] = []
+    unnamed: list[KeptBlob] = []
+    for blob in await store.blobs.list():
+        is_old = blob.modified_ns < older_than
+        (unnamed if is_old and blob.hash not in marks.named else kept).append(blob)
+    folder = f"blobs-{paths.timestamp_in_names(clock.timestamp())}"
+    removed = unnamed if dry_run else await _move(store, unnamed, older_than, folder, tell, goes_on)
+    kept += set(unnamed) - set(removed)
+    return t.BlobCollectResult(
+        removed=[
+            t.BlobInfo(hash=it.hash, size=it.size, modified_at=clock.iso(it.modified_ns)) for it in removed
+        ],
+        removed_bytes=sum(it.size for it in removed),
+        kept=len(kept),
+        kept_bytes=sum(it.size for it in kept),
+        missing=await asyncio.to_thread(_missing, store, marks),
+        trashed=store.blobs.trash_folder(folder) if removed and not dry_run else None,
+        dry_run=dry_run,
+    )
+
+
+async def _mark_all(
+    store: Store,
+    open_now: Callable[[], Sequence[LiveSession]],
+    marks: _Marks,
+    tell: Tell,
+    goes_on: Callable[[], None],
+) -> None:
+    """Mark what the logs of a store, what they left behind, and what is open name, wherever they move to."""
+    while True:
+        marks.has_moved = False
+        goes_on()
+        before = await store.remains()  # a log may be restored from there while we list, or go there
+        refs = [stored.ref for stored in await store.list()]
+        refs += [live.log.ref for live in open_now() if not live.ephemeral]
+        logs = {ref: store.keeps(ref) for ref in refs}
+        goes_on()
+        logs |= dict.fromkeys([*before, *await store.remains()], False)
+        unseen = [ref for ref in logs if ref not in marks.seen]
+        for count, ref in enumerate(unseen):
+            goes_on()
+            tell("Looking for what is named", 90 * count // len(unseen))
+            marks.seen.add(ref)
+            try:
+                await step_through(marks.mark(store.scan(ref), ref if logs[ref] else None))
+            except LogNotFound:
+                marks.has_moved = True
+        if not marks.has_moved:
+            return
+
+
+async def _move(
+    store: Store,
+    unnamed: Sequence[KeptBlob],
+    older_than: int,
+    folder: str,
+    tell: Tell,
+    goes_on: Callable[[], None],
+) -> list[KeptBlob]:
+    moved: set[str] = set()
+    for start in range(0, len(unnamed), MOVED_AT_ONCE):
+        goes_on()
+        tell("Moving to the trash", 90 + 10 * start // len(unnamed))
+        some = [blob.hash for blob in unnamed[start : start + MOVED_AT_ONCE]]
+        moved.update(
+            await store.blobs.trash(
+                some, older_than_ns=older_than, folder=folder, reason="no session names them"
+            )
+        )
+    return [blob for blob in unnamed if blob.hash in moved]
+
+
+def _missing(store: Store, marks: _Marks) -> list[t.MissingBlob]:
+    absent = {digest for digest in set().union(*marks.by_log.values()) if not _is_there(store, digest)}
+    return [
+        t.MissingBlob(hash=digest, session_path=log)
+        for log, named in sorted(marks.by_log.items())
+        for digest in sorted(named & absent)
+    ]
+
+
+def _is_there(store: Store, digest: str) -> bool:
+    try:
+        store.blobs.size(digest)
+    except BlobAbsent:
+        return False
+    return True

@@ -1,0 +1,349 @@
+"""Taking sessions away and bringing them back: everything goes through the trash, so each step has its inverse.
+
+All but a purge, which takes what is in the trash for good.
+"""
+
+import base64
+import binascii
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from sessiond.hub import clock, session_info
+from sessiond.hub.errors import (
+    CursorExpired,
+    Damaged,
+    ForeignDialect,
+    InvalidRequest,
+    NotInTrash,
+    SessionNotFound,
+    SessionTrashed,
+)
+from sessiond.hub.idempotency.commands import Commands, Intent, refuse_reused
+from sessiond.hub.index.index import Index
+from sessiond.hub.retention.lineage import Lineage
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import SHORTEST, OpenSessions
+from sessiond.hub.trash import InTrash, Trash
+from sessiond.protocol import methods as m, types as t
+from sessiond.session.tree import lines
+from sessiond.session.tree.command_ids import Command
+from sessiond.store.base import About, LogExists, LogNotFound, Store
+
+if TYPE_CHECKING:
+    from sessiond.hub.idempotency.journal import Entry
+
+log = logging.getLogger(__name__)
+
+_BY_ITSELF: Final = t.Origin(kind="daemon")
+
+
+class Sessions(Protocol):
+    """What keeping needs of the hub."""
+
+    index: Index
+    lineage: Lineage
+
+    def info(self, live: LiveSession) -> t.SessionInfo:
+        """What the wire says of an open session."""
+
+    def refuse_when_draining(self) -> None:
+        """Raise `Draining` when no more writes are taken."""
+
+
+class Keeping:
+    """Moves sessions to the trash of `files` or `memory`, and back."""
+
+    def __init__(
+        self, sessions: Sessions, opened: OpenSessions, trash: Trash, files: Store, memory: Store,
+        commands: Commands,
+    ) -> None:  # fmt: skip
+        self._sessions = sessions
+        self._open = opened
+        self._trash = trash
+        self._files = files
+        self._memory = memory
+        self._commands = commands
+        commands.settle_with(m.DELETE, self._settle_delete)
+        commands.settle_with(m.MOVE, self._settle_move)
+        commands.settle_with(m.RESTORE, self._settle_restore)
+        commands.settle_with(m.PURGE, self._settle_purge)
+
+    async def deleted_before(self, gone: SessionTrashed) -> t.DeleteResult | None:
+        """What is answered to a delete of what is in the trash; None when it is there no more."""
+        found = await self._trash.find(gone.trashed or gone.session_id)
+        return None if found is None else _deleted(found)
+
+    async def delete(
+        self, live: LiveSession, *, by_path: bool, reason: str, by: str, command: Command | None = None
+    ) -> t.DeleteResult:
+        """Move a session to the trash, whoever has it open. What was appended before goes with it.
+
+        Raises `InvalidRequest` for another program's file that is not named `by_path`, `LogReplaced`,
+        `StorageFailed`.
+        """
+        self._sessions.refuse_when_draining()
+        refuse_reused(live, command)
+        if not live.ephemeral and not by_path and not self._files.keeps(live.log.ref):
+            where = lines.sound(live.log.ref)
+            raise InvalidRequest(
+                f"the session lies in a folder of another program: name it by its path, {where}"
+            )
+        while True:
+            live.ended = SessionTrashed(live.session_id, None)
+            try:
+                await live.ingest()  # a move that is under way ends first; no other begins
+                await live.flush()
+            except BaseException:
+                live.ended = None
+                raise
+            if self._open.has(live):
+                break
+            live = await self._open.session(live.session_id)  # somebody let go of it meanwhile
+        return await self._to_trash(live, reason or "deleted", by, command)
+
+    async def _to_trash(
+        self, live: LiveSession, reason: str, by: str, command: Command | None
+    ) -> t.DeleteResult:
+        store = self._memory if live.ephemeral else self._files
+        was, about = live.log.ref, self.about(live, by)
+        if command is not None:
+            about = replace(about, command_id=command.id)
+        async with self._open.leaving(was):
+            try:
+                where = await store.trash(live.log, reason, about)
+                live.watchers.let_go()
+                live.holders.clear()
+            finally:
+                live.watchers.cut_off()  # those that the disk has left here: they may subscribe again
+                await live.close()
+        self._has_moved(was)
+        path = None if live.ephemeral else lines.sound(was)
+        return t.DeleteResult(session_id=live.session_id, path=path, trashed=lines.sound(where))
+
+    def about(self, live: LiveSession, by: str) -> About:
+        """What the note of a session in the trash says of it."""
+        session = self._sessions.info(live)
+        return About(by, live.session_id, session.cwd, session.title or session.first_prompt)
+
+    async def move(self, params: t.MoveParams, origin: t.Origin) -> t.SessionResult:
+        """Let a session belong to another working directory; see `LiveSession.move`.
+
+        Raises `SessionNotFound`, `InvalidRequest` for another program's file, `LogExists`, `ReadOnly`,
+        `StorageFailed`, `CommandReused`.
+        """
+        command = self._commands.of(m.MOVE, params)
+
+        async def run() -> t.SessionResult:
+            live = await self._open.session(params.session_id)
+            refuse_reused(live, command)
+            await self._move(live, params.cwd, origin)
+            return self._result(live)
+
+        async def intent() -> Intent:
+            ref = await self._open.ref_of(params.session_id)
+            name = (await self._open.session(params.session_id)).session_id
+            return {"sessionId": name, "from": lines.sound(ref), "cwd": params.cwd}
+
+        return await self._commands.once(command, t.SessionResult, run, intent)
+
+    async def _move(self, live: LiveSession, cwd: str, origin: t.Origin) -> None:
+        self._sessions.refuse_when_draining()
+        was = live.log.ref
+        if not live.ephemeral and not self._files.keeps(was):
+            raise InvalidRequest(
+                "the session lies in a folder of another program, which has an order of its own; "
+                "session/fork with this cwd makes a copy here"
+            )
+        await live.move(cwd, origin)
+        self._has_moved(was)
+        self._has_moved(live.log.ref)
+
+    async def restore(self, params: t.RestoreParams) -> t.SessionResult:
+        """Put a session back to where it was.
+
+        Raises `NotInTrash`, `LogExists`, `StorageFailed`, `Damaged`, `CommandReused`.
+        """
+
+        async def run() -> t.SessionResult:
+            return self._result(await self._restore(params))
+
+        async def intent() -> Intent:
+            found = (await self._named(params.session_id, params.trashed)).log
+            return {"trashed": lines.sound(found.ref), "path": lines.sound(found.origin)}
+
+        return await self._commands.once(self._commands.of(m.RESTORE, params), t.SessionResult, run, intent)
+
+    async def _restore(self, params: t.RestoreParams) -> LiveSession:
+        self._sessions.refuse_when_draining()
+        store, found = await self._named(params.session_id, params.trashed)
+        near = await self._sessions.index.near(found.session_id, shortest=SHORTEST)
+        if self._open.cached(found.session_id) is not None or found.session_id in near.refs:
+            raise LogExists(found.session_id)
+        ref = await store.restore(found.ref)
+        self._has_moved(ref)
+        if store is self._memory:
+            return await self._open.adopt(await store.open_ref(ref), ephemeral=True)
+        return await self._open.at_path(ref)
+
+    async def purge(self, params: t.PurgeParams) -> t.PurgeResult:
+        """Take sessions out of the trash for good.
+
+        Raises `NotInTrash`, `InvalidRequest`, `StorageFailed`, `CommandReused`.
+        """
+        if params.dry_run:
+            return await self._purge_chosen(params, await self._to_purge(params))
+        chosen: list[InTrash] | None = None
+
+        async def intent() -> Intent:
+            nonlocal chosen
+            chosen = await self._to_purge(params)
+            return {"sessions": [listed(it) for it in chosen]}
+
+        async def run() -> t.PurgeResult:
+            self._sessions.refuse_when_draining()
+            return await self._purge_chosen(params, chosen or await self._to_purge(params))
+
+        return await self._commands.once(self._commands.of(m.PURGE, params), t.PurgeResult, run, intent)
+
+    async def _to_purge(self, params: t.PurgeParams) -> list[InTrash]:
+        if params.older_than_seconds is None:
+            return [await self._named(params.session_id, params.trashed)]
+        if params.session_id is None and params.trashed is None:
+            return await self._older_than(params.older_than_seconds)
+        raise InvalidRequest("say either which session, or olderThanSeconds")
+
+    async def _purge_chosen(self, params: t.PurgeParams, chosen: list[InTrash]) -> t.PurgeResult:
+        kept = len(await self._trash.list()) - len(chosen)
+        purged = chosen if params.dry_run else [it for it in chosen if await self._purge(it)]
+        return t.PurgeResult(
+            purged=[listed(it) for it in purged],
+            purged_bytes=sum(it.log.size for it in purged),
+            kept=kept,
+            dry_run=params.dry_run,
+        )
+
+    async def purge_old(self, max_age: float) -> int:
+        """Take for good what has been in the trash for `max_age` seconds; how many. Raises `StorageFailed`."""
+        return sum([await self._purge(it) for it in await self._older_than(max_age)])
+
+    async def _older_than(self, seconds: float) -> list[InTrash]:
+        until = clock.iso(max(time.time_ns() - int(seconds * 1e9), 0))
+        return [it for it in await self._trash.list() if it.log.trashed_at <= until]
+
+    async def _purge(self, found: InTrash) -> bool:
+        """Whether it was there still."""
+        try:
+            await found.store.purge(found.log.ref)
+        except LogNotFound:
+            return False
+        log.info("session %s, which was in the trash since %s, is gone for good",
+                 found.log.session_id, found.log.trashed_at)  # fmt: skip
+        return True
+
+    async def _named(self, session_id: str | None, trashed: str | None) -> InTrash:
+        """What a request names in one of two ways."""
+        if (session_id is None) is (trashed is None):
+            raise InvalidRequest("say either sessionId or trashed")
+        name = session_id or trashed or ""
+        found = await self._trash.find(name)
+        if found is None or name != (found.log.session_id if trashed is None else found.log.ref):
+            near = await self._trash.beginning(name, shortest=SHORTEST)
+            raise NotInTrash(name, did_you_mean=sorted({it.log.session_id for it in near})[:5])
+        return found
+
+    async def page(self, params: t.TrashListParams) -> t.TrashListResult:
+        """A page of the trash. Raises `CursorExpired`, `StorageFailed`."""
+        edge = None if params.cursor is None else _decode(params.cursor)
+        everything = await self._trash.list()
+        rest = [it for it in everything if edge is None or _key(it) < edge]
+        shown = rest[: params.limit]
+        return t.TrashListResult(
+            sessions=[listed(it) for it in shown],
+            total=len(everything),
+            next_cursor=_encode(shown[-1]) if len(rest) > len(shown) else None,
+        )
+
+    def _result(self, live: LiveSession, *, duplicate: bool = False) -> t.SessionResult:
+        return session_info.session_result(self._sessions.info(live), live.tree, duplicate=duplicate)
+
+    # --- what a crash has interrupted ------------------------------------------------------------------
+
+    async def _settle_delete(self, entry: "Entry") -> t.DeleteResult | None:
+        found = [it for it in await self._trash.list() if it.log.about.command_id == entry.id]
+        return _deleted(found[0], duplicate=False) if found else None
+
+    async def _settle_move(self, entry: "Entry") -> t.SessionResult | None:
+        try:
+            live = await self._open.session(str(entry.intent.get("sessionId")))
+        except (SessionNotFound, SessionTrashed, Damaged, ForeignDialect, LogExists):
+            return None
+        if lines.sound(live.log.ref) == entry.intent.get("from"):
+            return None
+        if live.tree.header is not None and live.tree.header.cwd != entry.intent.get("cwd"):
+            await self._move(
+                live, str(entry.intent.get("cwd")), _BY_ITSELF
+            )  # the file has moved, the header has not
+        return self._result(live)
+
+    async def _settle_restore(self, entry: "Entry") -> t.SessionResult | None:
+        trashed, path = entry.intent.get("trashed"), str(entry.intent.get("path"))
+        if any(lines.sound(it.log.ref) == trashed for it in await self._trash.list()):
+            return None
+        try:
+            return self._result(await self._open.at_path(path))
+        except (SessionNotFound, SessionTrashed, Damaged, ForeignDialect, LogExists):
+            return None
+
+    async def _settle_purge(self, entry: "Entry") -> t.PurgeResult | None:
+        """What is gone by now was purged; what is there still stays."""
+        left = {lines.sound(it.log.ref) for it in await self._trash.list()}
+        wanted = msgspec.convert(entry.intent.get("sessions"), list[t.TrashedSession])
+        purged = [it for it in wanted if it.trashed not in left]
+        if not purged:
+            return None
+        size = sum(it.size_bytes for it in purged)
+        return t.PurgeResult(purged=purged, purged_bytes=size, kept=len(left), dry_run=False)
+
+    def _has_moved(self, ref: str) -> None:
+        """Lists shall show at once that a log came or went."""
+        self._sessions.index.changed({ref})
+        self._sessions.lineage.forget()
+
+
+def _deleted(found: InTrash, *, duplicate: bool = True) -> t.DeleteResult:
+    """What is answered to a delete of what is in the trash."""
+    it = listed(found)
+    return t.DeleteResult(session_id=it.session_id, path=it.path, trashed=it.trashed, duplicate=duplicate)
+
+
+def listed(found: InTrash) -> t.TrashedSession:
+    """What the wire says of a log in the trash."""
+    it = found.log
+    return t.TrashedSession(
+        session_id=lines.sound(it.session_id),
+        trashed=lines.sound(it.ref),
+        path=lines.sound(it.origin) if it.origin is not None and it.origin.startswith("/") else None,
+        trashed_at=lines.sound(it.trashed_at), reason=lines.sound(it.reason), by=lines.sound(it.about.by),
+        draft=it.draft, size_bytes=it.size, cwd=lines.sound(it.about.cwd), title=lines.sound(it.about.title),
+        remains=[lines.sound(name) for name in it.remains],
+    )  # fmt: skip
+
+
+def _key(found: InTrash) -> str:
+    key: str = lines.sound(f"{found.log.trashed_at} {found.log.ref}")
+    return key
+
+
+def _encode(found: InTrash) -> str:
+    return base64.urlsafe_b64encode(_key(found).encode()).decode()
+
+
+def _decode(cursor: str) -> str:
+    try:
+        return base64.b64decode(cursor.encode(), b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        raise CursorExpired from None

@@ -1,0 +1,402 @@
+"""Appending to an open session: batches are placed, queued at the log, committed in its order, and then told of.
+
+Invariant: nothing is awaited between choosing a parent and joining the log's queue. Appends that must wait
+for something (loading, a foreign writer's lines, a torn tail, a migration, a promotion) wait under one lock,
+first come first served, and only then choose. A batch is seen as a whole, or not yet.
+"""
+
+import asyncio
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from sessiond.hub.errors import NamesALine, Overloaded
+from sessiond.hub.session import changes, entry_placement
+from sessiond.hub.session.batches import (
+    LARGE_BATCH,
+    LARGE_BATCH_BYTES,
+    Batch,
+    Done,
+    Outcome,
+    PreparedAt,
+    Waiting,
+    look_at,
+    makes_session,
+)
+from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.entry_placement import Placement, Prepared
+from sessiond.hub.session.maintained import TendedSession
+from sessiond.hub.session.write_block import RESTS_ON_LINES, as_committed
+from sessiond.protocol import types as t
+from sessiond.store.base import Durability, Log, LogReplaced, StorageFailed
+
+SETTLE_AT_ONCE: Final = 100
+"""Batches taken, or answered, in one turn of the loop."""
+MUCH_UNWRITTEN: Final = 64 * 1024 * 1024
+"""Bytes on their way to one log above which those who append to it are not read meanwhile (fact: daemons B5)."""
+MOST_UNWRITTEN: Final = 2 * MUCH_UNWRITTEN
+"""And above which an append is refused, unless it is the only one."""
+
+
+class AppendedSession(TendedSession):
+    """A session that lines are appended to. Who is told of them, and of refusals, is `LiveSession`'s."""
+
+    def __init__(self, log: Log, blobs: SessionBlobs) -> None:
+        super().__init__(log)
+        self.blobs = blobs
+        self.unwritten_bytes = 0  # on their way to the log
+        self.refuses: t.Refuses | None = None
+        """Why it takes no writes, as it was last told."""
+        self.just_promoted = False  # the draft has moved, and nobody has been told yet
+        self._batches: deque[Batch] = deque()
+        self._waiting: deque[Waiting] = deque()
+        self._serving: asyncio.Task[None] | None = None
+        self._drifted = False
+        self._undone = 0
+        """How often pending rows were taken away again."""
+        self._watched: asyncio.Future[bool] | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @abstractmethod
+    def note_refusal(self) -> None:
+        """See whether the session takes writes, and say so once when that has changed."""
+
+    @abstractmethod
+    def _begin_to_append(self) -> None:
+        """Something is about to be appended."""
+
+    @abstractmethod
+    def _tell_of_ours(self, batch: Batch, first: int, before: changes.Facts | None) -> None:
+        """Tell of a batch whose rows begin at `first`; if they may mean more than a turn, of what that is."""
+
+    @abstractmethod
+    def _tell_of_read(self, before: changes.Facts, ours: Mapping[str, t.Origin]) -> None:
+        """Tell of lines that were read from the log; `ours` says by id which entries clients of ours have sent."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether batches are on their way to the disk, or wait to be."""
+        return bool(self._batches or self._waiting)
+
+    def append(
+        self,
+        raw: Sequence[bytes],
+        placement: Placement,
+        durability: Durability,
+        origin: t.Origin,
+        done: Done,
+    ) -> None:
+        """Append a batch; `done` is called once, in log order, with its outcome or with why it was refused.
+
+        `done` may be called before this returns (refused) or on a later tick. A session that needs to be seen
+        to first (a torn tail, a foreign writer) is, and so is a batch with blobs; everything behind the first
+        append that waits, waits in line.
+        """
+        if self.ended is not None:
+            done(self.ended)
+            return
+        self._begin_to_append()
+        size = sum(memoryview(draft).nbytes for draft in raw)
+        if self.unwritten_bytes + size > MOST_UNWRITTEN and self.pending:
+            done(Overloaded(f"{self.unwritten_bytes:,} bytes wait to be written to this session"))
+            return
+        if len(raw) > LARGE_BATCH or size > LARGE_BATCH_BYTES:
+            waiting = Waiting(
+                raw, placement, durability, origin, done, size,
+                concerns_blobs=True, is_large=True, is_looked_at=False,
+            )  # fmt: skip
+        else:
+            drafts = [bytes(draft) for draft in raw]
+            concerned = self.blobs.concern(drafts)
+            if not (concerned or self._waiting) and self._take(drafts, placement, durability, origin, done):
+                return
+            waiting = Waiting(
+                drafts, placement, durability, origin, done, size,
+                concerns_blobs=concerned, is_large=False, is_looked_at=True,
+            )  # fmt: skip
+        self.unwritten_bytes += size
+        self._waiting.append(waiting)
+        if self._serving is None:
+            self._serving = asyncio.get_running_loop().create_task(self._serve())
+
+    def _take(
+        self,
+        raw: Sequence[bytes],
+        placement: Placement,
+        durability: Durability,
+        origin: t.Origin,
+        done: Done,
+        ready: PreparedAt | None = None,
+    ) -> bool:
+        """Queue or refuse an append; False when something must be seen to first."""
+        try:
+            if not self._ready_to_write():
+                return False
+            lines: bytes | None = None
+            if ready is not None and ready.state == self._state_to_place_in():
+                prepared, lines = ready.prepared, ready.lines
+            else:
+                prepared = entry_placement.prepare(self.tree, raw, placement, self.read)
+            if self._promotes(prepared):
+                return False
+        except Exception as refusal:  # noqa: BLE001 - the caller answers; nobody behind it may be held up
+            self._refuse(refusal, origin, done)
+        else:
+            self._submit(prepared, durability, origin, done, lines)
+        return True
+
+    def _refuse(self, refusal: Exception, origin: t.Origin, done: Done) -> None:
+        """Answer a refusal: after the lines that it rests on are committed, and if they fail, with their failure."""
+        self.note_refusal()
+        if isinstance(refusal, NamesALine):
+            refusal.log_id = self.log.log_id
+        if not self._batches or not isinstance(refusal, RESTS_ON_LINES):
+            done(refusal)
+            return
+
+        def committed(outcome: Outcome | Exception) -> None:
+            done(outcome if isinstance(outcome, Exception) else as_committed(refusal, self.tree))
+
+        leaf = self.tree.pending_leaf_id
+        self._submit(Prepared([], [], set(), leaf, leaf), "written", origin, committed)
+
+    async def _serve(self) -> None:
+        """Append what had to wait: see to what must be, then take all that are in line, then look again."""
+        try:
+            while self._waiting:
+                async with self._lock:
+                    first = self._waiting[0]
+                    try:
+                        await self._see_to(first)
+                    except Exception as refusal:  # noqa: BLE001 - the caller answers; a task has nobody to tell
+                        self.unwritten_bytes -= self._waiting.popleft().size
+                        self._refuse(refusal, first.origin, first.done)
+                        continue
+                    self._take_waiting()
+                await asyncio.sleep(0)
+        finally:
+            self._serving = None
+
+    def _take_waiting(self) -> None:
+        """Queue those who wait, in order, up to the first that must be seen to."""
+        for _ in range(SETTLE_AT_ONCE):
+            if not self._waiting or not self._waiting[0].may_be_taken:
+                break
+            it = self._waiting[0]
+            if not self._take(it.raw, it.placement, it.durability, it.origin, it.done, it.prepared):
+                break
+            self.unwritten_bytes -= self._waiting.popleft().size
+
+    async def _see_to(self, waiting: Waiting) -> None:
+        """Do what must be done before this batch can be queued."""
+        if not self._ready_to_write():
+            await self._make_writable()
+        if not waiting.is_looked_at:
+            await self.drive(look_at(waiting, self.blobs))
+        if waiting.concerns_blobs:
+            # What it names is known before it is kept: whoever collects blobs looks at the drafts, too.
+            waiting.raw, new = await self.blobs.take_out(waiting.raw)
+            await self.blobs.keep(new, waiting.raw)
+            waiting.concerns_blobs = False
+        if await self._promotes_when_prepared(waiting):
+            await self.log.promote()
+            self.just_promoted = True
+
+    async def _promotes_when_prepared(self, waiting: Waiting) -> bool:
+        """Prepare a large batch in slices; whether this batch makes a session of a draft.
+
+        What is appended meanwhile waits behind it, so that rows are added or taken away by a failed write or by
+        another program only. Then it is prepared again.
+        """
+        if not waiting.is_large:
+            return self._promotes(
+                entry_placement.prepare(self.tree, waiting.raw, waiting.placement, self.read)
+            )
+        state = self._state_to_place_in()
+        prepared = await self.drive(
+            entry_placement.prepare_in_steps(self.tree, waiting.raw, waiting.placement, self.read)
+        )
+        # In a thread: a join of so much lets go of the interpreter lock.
+        lines = await asyncio.to_thread(b"".join, [row.line for row in prepared.rows])
+        waiting.prepared = PreparedAt(prepared, lines, state)
+        return self._promotes(prepared)
+
+    def _state_to_place_in(self) -> object:
+        """What a prepared batch depends on: the rows of the tree, pending ones included, and where its leaf is."""
+        tree = self.tree
+        return id(tree), len(tree), tree.pending_leaf_id, self._undone
+
+    def unwritten(self) -> Iterator[bytes]:
+        """What is not in the log yet: drafts that wait, and lines that are on their way."""
+        for waiting in self._waiting:
+            yield from map(bytes, waiting.raw)
+        for batch in self._batches:
+            for row in batch.prepared.rows:
+                yield row.line
+
+    def _ready_to_write(self) -> bool:
+        if self._batches and self._batches[0].future.done():
+            self._settle()
+        if not self._writable or self._drifted:
+            return False
+        # Between batches a foreign program may have written; while ours are under way the log itself looks.
+        return bool(self._batches) or not self.log.foreign_bytes()
+
+    def _promotes(self, prepared: Prepared) -> bool:
+        return self.log.draft and any(map(makes_session, prepared.rows))
+
+    async def _until_idle(self) -> None:
+        while self._batches:
+            await self._idle.wait()
+
+    def _submit(
+        self,
+        prepared: Prepared,
+        durability: Durability,
+        origin: t.Origin,
+        done: Done,
+        lines: bytes | None = None,
+    ) -> None:
+        """Queue a batch; `lines` are those of its rows, if they have been joined already."""
+        size = 0
+        if prepared.rows:
+            if lines is None:
+                lines = b"".join([row.line for row in prepared.rows])
+            size = len(lines)
+            self.unwritten_bytes += size
+            future = self.log.append(lines, durability)
+            self.tree.attach(prepared.rows, leaf=prepared.leaf)
+        else:
+            future = asyncio.get_running_loop().create_task(self._barrier(durability))
+        self._batches.append(Batch(prepared, size, future, origin, done))
+        if len(self._batches) == 1:
+            self._idle.clear()
+            self._watch()
+
+    async def _barrier(self, durability: Durability) -> bool:
+        """A retry adds nothing, but is answered no sooner than what it repeats has its level."""
+        if durability == "synced":
+            await self.log.flush()
+        return False
+
+    # --- committing ------------------------------------------------------------------------------------
+
+    def _settle(self, _future: object = None) -> None:
+        """Take in what the log has finished, in its order."""
+        batches = self._batches
+        if self._drifted:
+            self._watch()
+            if self._watched is None:
+                self._resync()
+            return
+        for _ in range(SETTLE_AT_ONCE):
+            if not batches or not batches[0].future.done():
+                break
+            batch = batches[0]
+            if batch.future.cancelled() or batch.future.exception() is not None:
+                self._fail_all()
+                return
+            if batch.future.result():
+                self._drifted = True
+                self._settle()
+                return
+            batches.popleft()
+            self._commit(batch)
+        if not batches:
+            self._idle.set()
+        elif batches[0].future.done():
+            asyncio.get_running_loop().call_soon(self._settle)
+        else:
+            self._watch()
+
+    def _commit(self, batch: Batch) -> None:
+        """Make a batch visible, answer it, then tell of it."""
+        self.unwritten_bytes -= batch.size
+        prepared, tree = batch.prepared, self.tree
+        rows, first = prepared.rows, tree.committed
+        tells_more = bool(rows) and (self.just_promoted or not prepared.is_turn)
+        before = changes.facts(tree) if tells_more else None
+        tree.commit(len(rows), leaf=prepared.leaf)
+        if self.refuses is not None:
+            self.note_refusal()
+        if prepared.is_turn:
+            outcome = Outcome(prepared, [first], prepared.leaf, self.log.log_id, first)
+        else:
+            outcome = self._outcome(prepared)
+        batch.done(outcome)
+        if rows:
+            self._tell_of_ours(batch, first, before)
+
+    def _watch(self) -> None:
+        """Have `_settle` called when the next batch is done. The log finishes them in order: one will do."""
+        waiting = next((batch.future for batch in self._batches if not batch.future.done()), None)
+        if waiting is not None and waiting is not self._watched:
+            waiting.add_done_callback(self._settle)
+        self._watched = waiting
+
+    def _outcome(self, prepared: Prepared) -> Outcome:
+        seqs = [self.tree.row(name) or 0 for name in prepared.ids]
+        return Outcome(prepared, seqs, self.tree.leaf_id, self.log.log_id, self.tree.seq)
+
+    def _fail_all(self) -> None:
+        """The log has cut a batch away, and with it all that were queued behind: their rows go too."""
+        failed = self._take_all_batches()
+        self._undone += 1
+        self.tree.roll_back()
+        refusal: Exception = StorageFailed("the write was given up", path=self.log.path)
+        for batch in failed:
+            if not batch.future.done():
+                # It fails for the same reason, or was built on what did.
+                batch.future.add_done_callback(_consume)
+            elif isinstance(error := batch.future.exception(), Exception):
+                refusal = error
+            batch.done(refusal)
+        self._idle.set()
+        self.note_refusal()
+
+    def _take_all_batches(self) -> list[Batch]:
+        batches = list(self._batches)
+        self._batches.clear()
+        self.unwritten_bytes -= sum(batch.size for batch in batches)
+        return batches
+
+    def _resync(self) -> None:
+        """Another program's lines got between ours: read what really stands there, then answer."""
+        batches = self._take_all_batches()
+        self._drifted = False
+        self._undone += 1
+        self.tree.roll_back()
+        before = changes.facts(self.tree)
+        unread: Exception | None = None
+        try:
+            self._read_rest()
+        except (StorageFailed, LogReplaced) as error:
+            # What lies there cannot be known, so nothing here is sure any more: it must be opened anew.
+            unread = error
+            self.log.distrust()
+        for batch in batches:
+            refusal = batch.future.exception() or unread or self._refusal_of_unread(batch.prepared)
+            batch.done(refusal if isinstance(refusal, Exception) else self._outcome(batch.prepared))
+        origins = {name: batch.origin for batch in batches for name in batch.prepared.created}
+        self._tell_of_read(before, origins)
+        self._writable = not self.tree.tail and not self.tree.tail_is_entry
+        self._idle.set()
+        self.note_refusal()
+
+    def _refusal_of_unread(self, prepared: Prepared) -> StorageFailed | None:
+        """Why a batch cannot be acknowledged: a line of it is not in the file any more. None when all are there."""
+        missing = [name for name in prepared.ids if self.tree.row(name) is None]
+        if not missing:
+            return None
+        return StorageFailed(
+            f"{self.log.ref}: entry {missing[0]} is not where it was written; another program has changed the file",
+            path=self.log.path,
+        )
+
+
+def _consume(future: asyncio.Future[Any]) -> None:
+    """Take a result that nobody else awaits, so that asyncio has nothing to complain about."""
+    if not future.cancelled():
+        future.exception()

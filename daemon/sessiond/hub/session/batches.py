@@ -1,0 +1,97 @@
+"""What an append is on its way to the log: as it waits, as it is queued, and as it is committed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.entry_placement import Placement, Prepared
+from sessiond.protocol import types as t
+from sessiond.session.state import updates
+from sessiond.session.tree.steps import Steps
+from sessiond.session.tree.tree import NewRow
+from sessiond.store.base import Durability
+
+Done = Callable[["Outcome | Exception"], None]
+
+LARGE_BATCH: Final = 200
+"""Entries of a batch above which it is prepared in slices."""
+LARGE_BATCH_BYTES: Final = 256 * 1024
+"""And its bytes."""
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """A committed batch."""
+
+    prepared: Prepared
+    seqs: list[int]
+    leaf_id: str | None
+    log_id: str
+    seq: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """A batch that is queued at the log, and who waits for it."""
+
+    prepared: Prepared
+    size: int
+    future: asyncio.Future[bool]
+    origin: t.Origin
+    done: Done
+
+
+@dataclass(slots=True)
+class Waiting:
+    """An append that waits in line: what was sent, and how far it has been seen to."""
+
+    raw: Sequence[bytes]
+    placement: Placement
+    durability: Durability
+    origin: t.Origin
+    done: Done
+    size: int
+    concerns_blobs: bool  # what it names must be durable first
+    is_large: bool  # it is looked at and prepared in slices
+    is_looked_at: bool  # its drafts are copies, not parts of a frame, and `concerns_blobs` is known
+    prepared: "PreparedAt | None" = None
+
+    @property
+    def may_be_taken(self) -> bool:
+        """Whether it can be queued without being seen to first."""
+        return not self.concerns_blobs and (not self.is_large or self.prepared is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedAt:
+    """A large batch that is ready to be queued, and the state of the tree for which it is."""
+
+    prepared: Prepared
+    lines: bytes
+    state: object
+
+
+def look_at(waiting: Waiting, blobs: SessionBlobs) -> Steps[None]:
+    """Copy the drafts of a large batch out of the frame that they came in, and see whether they concern blobs."""
+    drafts: list[bytes] = []
+    concerned = False
+    looked_at = 0
+    for raw in waiting.raw:
+        draft = bytes(raw)
+        drafts.append(draft)
+        concerned = concerned or blobs.concern([draft])
+        looked_at += len(draft)
+        if looked_at > LARGE_BATCH_BYTES:
+            looked_at = 0
+            yield
+    waiting.raw, waiting.concerns_blobs, waiting.is_looked_at = drafts, concerned, True
+
+
+def makes_session(row: NewRow) -> bool:
+    """Whether an entry makes a session of a draft: an answer, or a working state without one (seed: NOVA)."""
+    if row.role == "assistant":
+        return True
+    return row.type == "custom" and not row.is_silent and updates.sets_state(row.line)

@@ -1,0 +1,145 @@
+"""Reading with blobs put back: entries of a page, messages of a context. All of it happens in a thread.
+
+What would not fit into a reply is refused before it is read, so that a request holds no more than a reply.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.hub.errors import ContextTooLarge, EntryTooLarge
+from sessiond.hub.execution.slices import run_in_slices
+from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.live import LiveSession
+from sessiond.session.content import restore_blobs
+from sessiond.session.context.context import Context
+from sessiond.session.tree import steps
+from sessiond.session.tree.steps import ROWS_A_STEP, Steps
+
+
+class Page(NamedTuple):
+    """The first of some entries, put together, and the hashes of blobs that were not to be had."""
+
+    entries: list[bytes]
+    missing: list[str]
+
+
+async def put_back(
+    entries: Sequence[bytes], blobs: SessionBlobs, *, page_bytes: int, most_bytes: int
+) -> Page:
+    """As many of the entries as a page may hold, at least one, with their blobs.
+
+    Raises `EntryTooLarge` when the first alone has more than `most_bytes`.
+    """
+    if not any(map(restore_blobs.names_blobs, entries)):
+        return Page(list(entries), [])
+    return await asyncio.to_thread(_put_back, entries, blobs, page_bytes, most_bytes)
+
+
+async def put_back_into_context(
+    context: Context, blobs: SessionBlobs, *, most_bytes: int
+) -> tuple[Context, list[str]]:
+    """The context with its blobs, and the hashes of those that were not to be had. Raises `ContextTooLarge`."""
+    if not context.blobs:
+        return context, []
+    messages, missing = await asyncio.to_thread(_put_back_messages, context, blobs, most_bytes)
+    return msgspec.structs.replace(context, messages=messages), missing
+
+
+async def with_images(lines: Sequence[bytes], blobs: SessionBlobs) -> list[bytes]:
+    """Complete lines with their images in them, as far as these are to be had; cut texts stay cut."""
+    if not await run_in_slices(_name_blobs(lines)):
+        return list(lines)
+    return await asyncio.to_thread(lambda: [_with_images(line, blobs.find) for line in lines])
+
+
+def _name_blobs(lines: Sequence[bytes]) -> Steps[bool]:
+    """Whether any of the lines may have something to be put back."""
+    for start in range(0, len(lines), ROWS_A_STEP):
+        if any(map(restore_blobs.names_blobs, lines[start : start + ROWS_A_STEP])):
+            return True
+        yield
+    return False
+
+
+async def missing_of(session: LiveSession) -> list[str]:
+    """The hashes of blobs that the entries of a session name and that are not to be had."""
+    named = await session.drive(_named(session))
+    return await asyncio.to_thread(lambda: [it for it in named if not session.blobs.size(it)])
+
+
+class Finding:
+    """Finds blobs, and remembers which it did not find."""
+
+    def __init__(self, blobs: SessionBlobs) -> None:
+        self.missing: dict[str, None] = {}
+        self._blobs = blobs
+
+    def __call__(self, digest: str) -> bytes | None:
+        data = self._blobs.find(digest)
+        if data is None:
+            self.missing[digest] = None
+        return data
+
+
+class _Measuring:
+    """Adds up what blobs would take in a reply, without reading them."""
+
+    def __init__(self, blobs: SessionBlobs) -> None:
+        self.bytes = 0
+        self._blobs = blobs
+
+    def __call__(self, digest: str) -> None:
+        self.bytes += self._blobs.size(digest) * 4 // 3 + 4  # as base64; text mostly takes less
+
+
+def _put_back(entries: Sequence[bytes], blobs: SessionBlobs, page_bytes: int, most_bytes: int) -> Page:
+    finding = Finding(blobs)
+    done: list[bytes] = []
+    room = page_bytes
+    for entry in entries:
+        measuring = _Measuring(blobs)
+        restore_blobs.put_back(entry, measuring)
+        size = len(entry) + measuring.bytes
+        if done and size > room:
+            break
+        if size > most_bytes:
+            raise EntryTooLarge(size, most_bytes)
+        done.append(restore_blobs.put_back(entry, finding))
+        if len(done[-1]) > most_bytes:
+            raise EntryTooLarge(len(done[-1]), most_bytes)
+        room -= len(done[-1])
+    return Page(done, list(finding.missing))
+
+
+def _put_back_messages(context: Context, blobs: SessionBlobs, most_bytes: int) -> tuple[list[Raw], list[str]]:
+    measuring, finding = _Measuring(blobs), Finding(blobs)
+    messages = list(context.messages)
+    measuring.bytes = sum(memoryview(message).nbytes for message in messages)
+    for place, cuts in context.blobs.items():
+        restore_blobs.put_back_into_message(bytes(messages[place]), cuts, measuring)
+        if measuring.bytes > most_bytes:
+            raise ContextTooLarge(measuring.bytes, most_bytes)
+    for place, cuts in context.blobs.items():
+        messages[place] = Raw(restore_blobs.put_back_into_message(bytes(messages[place]), cuts, finding))
+    return messages, list(finding.missing)
+
+
+def _with_images(line: bytes, find: restore_blobs.Find) -> bytes:
+    if not restore_blobs.names_blobs(line):
+        return line
+    return restore_blobs.put_back_images(line.rstrip(b"\n"), find) + b"\n"
+
+
+def _named(session: LiveSession) -> Steps[list[str]]:
+    tree = session.tree
+    rows = [row for row in range(tree.committed) if tree.is_entry(row)]
+    named: dict[str, None] = {}
+    for batch in steps.batches(tree, rows):
+        for entry in session.read_rows(batch):
+            named.update(dict.fromkeys(restore_blobs.wanted(entry)))
+        yield
+    return list(named)

@@ -1,0 +1,65 @@
+"""What is kept of a session's tree, so that the next question goes on where the last one ended.
+
+All of it can be found anew from the log; nothing is kept of a tree whose parents may still change.
+"""
+
+from dataclasses import dataclass, field
+
+from sessiond.hub.session.readable import LoadedSession
+from sessiond.session.state import statistics, updates
+from sessiond.session.state.statistics import Tally
+from sessiond.session.state.updates import Point
+from sessiond.session.tree import steps
+from sessiond.session.tree.tree import NONE, Tree
+
+
+@dataclass(slots=True)
+class Kept:
+    """The last answers about one tree. `path` is the tally of the path to `path_row`; it is not changed."""
+
+    tree: Tree
+    point: Point | None = None
+    whole: Tally = field(default_factory=Tally)
+    path: Tally = field(default_factory=Tally)
+    path_row: int = NONE
+
+
+async def state_at(live: LoadedSession, row: int) -> Point:
+    """The working state at a row, or with `NONE` before the first."""
+    kept = _kept(live)
+    kept.point = await live.drive(updates.state_at(kept.tree, row, live.read_rows, kept.point))
+    return kept.point
+
+
+async def tally(live: LoadedSession) -> Tally:
+    """What the whole tree is made of, as it is now: look at it before the next await, and do not change it."""
+    kept = _kept(live)
+    await live.drive(statistics.tally_tree(kept.whole, kept.tree, live.read_rows))
+    return kept.whole
+
+
+async def tallies(live: LoadedSession, row: int) -> tuple[Tally, Tally]:
+    """What the path to a row, and what the whole tree is made of. Neither may be changed."""
+    kept = _kept(live)
+    tree = kept.tree
+    await live.drive(statistics.tally_tree(kept.whole, tree, live.read_rows))
+    whole = kept.whole.copy()  # the next caller may add to the other one while this one still waits
+    path, path_row = kept.path, kept.path_row
+    rows = await live.drive(steps.path(tree, row, below=path_row))
+    goes_on = tree.parent(rows[0]) == path_row if rows else row == path_row
+    if not goes_on:
+        path = Tally()
+    if path.entries + len(rows) == whole.entries:
+        path = whole
+    elif rows:
+        path = path.copy()
+        await live.drive(statistics.tally_rows(path, tree, rows, live.read_rows))
+    kept.path, kept.path_row = path, row
+    return path, whole
+
+
+def _kept(live: LoadedSession) -> Kept:
+    kept = live.kept
+    if kept is None or kept.tree is not live.tree or live.tree.irregular:
+        kept = live.kept = Kept(live.tree)
+    return kept

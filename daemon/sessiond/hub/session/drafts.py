@@ -1,0 +1,135 @@
+"""Reading drafts: checks what a client sent, without knowing where it will stand.
+
+Bodies stay as they were sent; only a model change is completed, so that pi and oh-my-pi can both read it.
+"""
+
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from sessiond.hub.errors import InvalidEntry, TooLarge
+from sessiond.session.tree import entries, marks
+from sessiond.session.tree.steps import Steps
+
+MAX_ENTRY_BYTES: Final = 48 * 1024 * 1024
+"""One entry must fit into a frame again when it is read."""
+
+_head = msgspec.json.Decoder(entries.DraftHead).decode
+_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_message = msgspec.json.Decoder(entries.MessageHead).decode
+_encode = msgspec.json.Encoder().encode
+_MESSAGE: Final = Raw(b'"message"')
+_PLAIN_MESSAGE: Final = entries.DraftHead(type="message")
+_KNOWN = frozenset(entries.TYPES)
+_UNREADABLE: Final = (RecursionError, KeyError, msgspec.DecodeError)
+
+
+class Draft(msgspec.Struct, frozen=True, gc=False):
+    """What a client sent for one entry: `fields` has all its members, `target` is that of a leaf or label."""
+
+    index: int
+    type: str
+    id: str | None
+    parent_id: str | UnsetType | None
+    timestamp: str | None
+    role: str | None
+    target: str | None
+    fields: dict[str, Raw]
+    is_silent: bool
+    """Whether it is known to say nothing of its session: see `session.marks`."""
+
+
+def read_draft(index: int, raw: bytes) -> Draft:
+    """The draft in a JSON object. Raises `InvalidEntry`, `TooLarge`."""
+    refuse_too_large(index, raw)
+    try:
+        if b"\n" in raw:
+            raw = _on_one_line(raw)
+        fields = _fields(raw)
+        return _draft(index, raw, fields, _plain_message(fields) or _head(raw))
+    except _UNREADABLE as error:
+        raise _refusal(index, error) from None
+
+
+def read_in_steps(index: int, raw: bytes) -> Steps[Draft]:
+    """As `read_draft`, in steps, each of which looks through the whole draft once."""
+    refuse_too_large(index, raw)
+    try:
+        if b"\n" in raw:
+            raw = _on_one_line(raw)
+            yield
+        fields = _fields(raw)
+        yield
+        head = _plain_message(fields) or _head(raw)
+        yield
+        return _draft(index, raw, fields, head)
+    except _UNREADABLE as error:
+        raise _refusal(index, error) from None
+
+
+def _on_one_line(raw: bytes) -> bytes:
+    return msgspec.json.format(raw, indent=-1)
+
+
+def _draft(index: int, raw: bytes, fields: dict[str, Raw], head: entries.DraftHead) -> Draft:
+    role = target = None
+    silent = False
+    if head.type == "message":
+        role = _message(fields["message"]).role
+    elif head.type in _KNOWN:
+        payload = entries.decode_payload(raw)
+        target, silent = _take_known(payload, fields), marks.is_silent(payload)
+    entry_id = _entry_id(index, head)
+    timestamp = None if head.timestamp is UNSET else head.timestamp
+    return Draft(index, head.type, entry_id, head.parent_id, timestamp, role, target, fields, silent)
+
+
+def _refusal(index: int, error: Exception) -> InvalidEntry:
+    match error:
+        case RecursionError():
+            return InvalidEntry(index, "it is nested too deeply")
+        case KeyError():
+            return InvalidEntry(index, "it is a message without `message`")
+        case _:
+            return InvalidEntry(index, str(error))
+
+
+def refuse_too_large(index: int, raw: bytes) -> None:
+    """Raise `TooLarge` for a draft that no frame could hold when it is read."""
+    if len(raw) > MAX_ENTRY_BYTES:
+        raise TooLarge(f"entry {index} of the batch", len(raw), MAX_ENTRY_BYTES)
+
+
+def _entry_id(index: int, head: entries.DraftHead) -> str | None:
+    """The id that the client gave, if any. Raises `InvalidEntry` for an id or a type that cannot be."""
+    if head.type == "session":
+        raise InvalidEntry(index, "`session` is the type of the header; `session/create` writes that")
+    if not head.type:
+        raise InvalidEntry(index, "its type is empty - at `$.type`")
+    if head.id is UNSET or head.id is None:
+        return None
+    if not entries.valid_entry_id(head.id):
+        raise InvalidEntry(index, "its id is not 1 to 64 characters of A-Z a-z 0-9 _ - - at `$.id`")
+    return head.id
+
+
+def _plain_message(fields: dict[str, Raw]) -> entries.DraftHead | None:
+    """The head of the commonest draft, for which the whole need not be read a second time."""
+    is_plain = len(fields) == 2 and "message" in fields and fields.get("type") == _MESSAGE
+    return _PLAIN_MESSAGE if is_plain else None
+
+
+def _take_known(payload: entries.AnyPayload, fields: dict[str, Raw]) -> str | None:
+    """Complete what needs it; answers the entry that a leaf line or a label is about."""
+    match payload:
+        case entries.LeafEntry(target_id=target) | entries.LabelEntry(target_id=target):
+            return target
+        case entries.ModelChangeEntry(model=str(model), provider=None, model_id=None) if "/" in model:
+            provider, _, model_id = model.partition("/")
+            fields["provider"], fields["modelId"] = Raw(_encode(provider)), Raw(_encode(model_id))
+        case entries.ModelChangeEntry(model=str(model), provider=None, model_id=None) if model:
+            fields["modelId"] = Raw(_encode(model))
+        case entries.ModelChangeEntry(model=None, provider=provider, model_id=str(model_id)) if model_id:
+            fields["model"] = Raw(_encode(f"{provider}/{model_id}" if provider else model_id))
+    return None

@@ -1,0 +1,271 @@
+"""From drafts to rows: gives ids, parents and timestamps, finds retries, and says where the leaf goes.
+
+Bodies are spliced, never re-encoded, so what is stored is what was sent.
+"""
+
+from collections.abc import Callable, Container, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from sessiond.hub import clock
+from sessiond.hub.errors import (
+    CommandReused,
+    EntryNotFound,
+    IdReused,
+    InvalidEntry,
+    LeafConflict,
+    WouldBreakTree,
+)
+from sessiond.hub.session import json_equality
+from sessiond.hub.session.drafts import Draft, read_draft, read_in_steps
+from sessiond.session.compaction import safety
+from sessiond.session.tree import command_ids, entries
+from sessiond.session.tree.batches import MORE_FOLLOWS
+from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.entries import CommandMark
+from sessiond.session.tree.steps import Steps, run
+from sessiond.session.tree.tree import NONE, NewRow, Tree
+
+_encode = msgspec.json.Encoder().encode
+_POINTERS = frozenset(("leaf", "label"))
+_DRAFTS_A_STEP: Final = 50
+_LARGE: Final = 256 * 1024
+"""Bytes of a draft above which it has steps of its own."""
+_OURS = frozenset(("type", "id", "parentId", "timestamp", entries.COMMAND_FIELD))
+
+
+class Placement(msgspec.Struct, frozen=True, gc=False):
+    """Where a batch goes: see `session/append`."""
+
+    parent_id: str | UnsetType | None = UNSET
+    expected_leaf: str | UnsetType | None = UNSET
+    branch_on_conflict: bool = False
+    advance: bool = True
+    as_found: bool = False  # entries of another program's session: what was done there is not judged
+    command: Command | None = None  # the request can be repeated: its lines name it
+
+
+AT_THE_LEAF: Final = Placement()
+
+
+def at_the_leaf(command: Command | None) -> Placement:
+    """Where what a command writes goes when it says nothing else."""
+    return AT_THE_LEAF if command is None else Placement(command=command)
+
+
+class Prepared(msgspec.Struct, frozen=True, gc=False):
+    """A batch ready to be queued: new rows, all ids in the order of the request, the leaf before and after.
+
+    `repeated` is what the lines of an earlier request with the same command say; there are no new rows then.
+    """
+
+    rows: list[NewRow]
+    ids: list[str]
+    created: set[str]
+    former_leaf: str | None
+    leaf: str | None
+    branched: bool = False
+    is_turn: bool = False  # one new message at the leaf: the commonest batch, which changes nothing else
+    repeated: CommandMark | None = None
+
+    @property
+    def duplicate(self) -> bool:
+        """Whether everything was stored before."""
+        return not self.created
+
+
+def prepare(
+    tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
+) -> Prepared:
+    """Turn drafts into rows for `tree`, without changing it. Raises a `HubError` if one cannot be stored."""
+    if len(drafts) == 1 and placement is AT_THE_LEAF:
+        draft = read_draft(0, drafts[0])
+        if draft.type == "message" and draft.id is None and draft.parent_id is UNSET:
+            entry_id = free_id(tree)
+            leaf = tree.pending_leaf_id
+            row = _row(draft, entry_id, leaf)
+            return Prepared([row], [entry_id], {entry_id}, leaf, entry_id, is_turn=True)
+    return run(prepare_in_steps(tree, drafts, placement, read))
+
+
+def prepare_in_steps(
+    tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
+) -> Steps[Prepared]:
+    """As `prepare`, in steps. Between them no row may be added to the tree or taken away."""
+    command = placement.command
+    if command is not None and (known := command_ids.find(tree, command, read)) is not None:
+        return _repeated(tree, command, known)
+    checked, stored = yield from _checked(tree, drafts, read)
+    former_leaf = leaf = tree.pending_leaf_id
+    parent, branched = leaf, False
+    if len(stored) < len(checked) and placement is not AT_THE_LEAF:
+        parent, branched = _place(tree, placement, leaf)
+    rows: list[NewRow] = []
+    ids: list[str] = []
+    created: set[str] = set()
+    mark = None if command is None else command.of_line(former_leaf)
+    for draft in checked:
+        if draft.index in stored:
+            entry_id = draft.id or ""
+        else:
+            entry_id = _new_id(tree, draft, created, command)
+            parent = _parent(tree, draft, created, parent)
+            new = _row(draft, entry_id, parent, mark)
+            if draft.type == "compaction" and not placement.as_found:
+                _check_compaction(tree, rows, new, read)
+            rows.append(new)
+            created.add(entry_id)
+        ids.append(entry_id)
+        parent = draft.target if draft.type == "leaf" else entry_id
+        if len(ids) % _DRAFTS_A_STEP == 0 or (rows and len(rows[-1].line) > _LARGE):
+            yield
+    if rows and placement.advance:
+        leaf = parent
+    elif rows:
+        rows.append(_leaf_row(tree, leaf, created))
+    return Prepared((yield from _as_one(rows)), ids, created, former_leaf, leaf, branched)
+
+
+def _checked(
+    tree: Tree, drafts: Sequence[bytes], read: Callable[[int], bytes]
+) -> Steps[tuple[list[Draft], set[int]]]:
+    """The drafts, and the places of those that are retries of entries which are stored."""
+    checked: list[Draft] = []
+    stored: set[int] = set()
+    for index, raw in enumerate(drafts):
+        if len(raw) > _LARGE:
+            draft = yield from read_in_steps(index, raw)
+        else:
+            draft = read_draft(index, raw)
+        checked.append(draft)
+        if draft.id is not None and _is_retry(tree, draft, read):
+            stored.add(index)
+        if index % _DRAFTS_A_STEP == _DRAFTS_A_STEP - 1 or len(raw) > _LARGE:
+            yield
+    return checked, stored
+
+
+def _repeated(tree: Tree, command: Command, known: command_ids.Recorded) -> Prepared:
+    """Nothing new: a command that was carried out before. Raises `CommandReused` when it was another request."""
+    if known.digest != command.digest:
+        raise CommandReused(command.id, known.mark.method)
+    former = known.mark.answer.get("previousLeafId")
+    leaf = tree.pending_leaf_id
+    return Prepared(
+        [], known.ids, set(), former if isinstance(former, str) else None, leaf, repeated=known.mark
+    )
+
+
+def _check_compaction(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: Callable[[int], bytes]) -> None:
+    """Raise `WouldBreakTree` unless a compaction may stand where it would."""
+    found = safety.objection(tree, rows, new, read)
+    if found is not None:
+        raise WouldBreakTree(new.id, found.rule, found.reason)
+
+
+def _as_one(rows: list[NewRow]) -> Steps[list[NewRow]]:
+    """Mark the lines of a batch, so that after a crash it is there as a whole or not at all."""
+    for place, row in enumerate(rows[:-1]):
+        rows[place] = msgspec.structs.replace(row, line=row.line[:-2] + MORE_FOLLOWS + b"\n")
+        if place % _DRAFTS_A_STEP == _DRAFTS_A_STEP - 1 or len(row.line) > _LARGE:
+            yield
+    return rows
+
+
+def ended(lines: Sequence[bytes]) -> list[bytes]:
+    """Whole lines that are a log of their own: where they were cut out of a batch, nothing follows now."""
+    *before, last = lines
+    last = last.rstrip(b"\n")
+    return [*before, (last[: -len(MORE_FOLLOWS)] + b"}" if last.endswith(MORE_FOLLOWS) else last) + b"\n"]
+
+
+def _place(tree: Tree, placement: Placement, leaf: str | None) -> tuple[str | None, bool]:
+    """The parent of the first new entry, and whether it became a sibling because the leaf had moved."""
+    expected = placement.expected_leaf
+    moved = expected is not UNSET and expected != leaf
+    if moved and expected is not UNSET:
+        row = NONE if expected is None else tree.any_row(expected)
+        if row is None:
+            raise EntryNotFound(str(expected))
+        if not placement.branch_on_conflict:
+            last = len(tree) - 1
+            raise LeafConflict(expected, leaf, seq=last, missing=last - max(row, 0))
+        leaf = expected
+    if placement.parent_id is not UNSET:
+        return _existing(tree, set(), placement.parent_id), moved
+    return leaf, moved
+
+
+def _existing(tree: Tree, created: set[str], entry_id: str | None) -> str | None:
+    """The id of an entry that is there, or null. Raises `EntryNotFound`."""
+    if entry_id is not None and entry_id not in created and tree.any_row(entry_id) is None:
+        raise EntryNotFound(entry_id)
+    return entry_id
+
+
+def free_id(tree: Tree, created: Container[str] = ()) -> str:
+    """A new entry id that is not taken in the tree, nor among `created`."""
+    while True:
+        entry_id = clock.entry_id()
+        if entry_id not in created and tree.any_row(entry_id) is None:
+            return entry_id
+
+
+def _new_id(tree: Tree, draft: Draft, created: Container[str], command: Command | None) -> str:
+    if draft.id is not None and draft.id in created:
+        raise InvalidEntry(draft.index, f"the id {draft.id} stands twice in the batch - at `$.id`")
+    if draft.id is None and command is not None:
+        return command_ids.new_id(tree, command, draft.index, created)
+    return draft.id or free_id(tree, created)
+
+
+def _parent(tree: Tree, draft: Draft, created: set[str], above: str | None) -> str | None:
+    """What a new entry hangs on: what it says itself, its target if it moves the leaf, else the one above."""
+    parent = above if draft.parent_id is UNSET else _existing(tree, created, draft.parent_id)
+    if draft.type not in _POINTERS:
+        return parent
+    target = _existing(tree, created, draft.target)
+    return target if draft.type == "leaf" else parent
+
+
+def _is_retry(tree: Tree, draft: Draft, read: Callable[[int], bytes]) -> bool:
+    """Whether this is a retry of an entry that is stored. Raises `IdReused` when its content is another."""
+    row = tree.any_row(draft.id or "")
+    if row is None:
+        return False
+    fields = {name: value for name, value in draft.fields.items() if name != entries.COMMAND_FIELD}
+    if draft.type == "leaf":
+        fields.pop("parentId", None)  # it hangs on its target, whatever was asked for
+    if not json_equality.contains(read(row), fields, beside=_OURS):
+        raise IdReused(draft.id or "", row)
+    return True
+
+
+def _row(draft: Draft, entry_id: str, parent_id: str | None, mark: CommandMark | None = None) -> NewRow:
+    head = b'{"type":%b,"id":"%b","parentId":%b,"timestamp":%b' % (
+        _encode(draft.type), entry_id.encode(), _encode(parent_id),
+        _encode(draft.timestamp or clock.timestamp()),
+    )  # fmt: skip
+    parts: list[bytes] = [head]
+    for name, value in draft.fields.items():
+        if name not in _OURS:
+            parts += (b",", _encode(name), b":", value)
+    if mark is not None:
+        parts += (b",", _encode(entries.COMMAND_FIELD), b":", _encode(mark))
+    parts.append(b"}\n")
+    return NewRow(b"".join(parts), draft.type, entry_id, parent_id, draft.role, draft.is_silent)
+
+
+def _leaf_row(tree: Tree, target: str | None, created: set[str]) -> NewRow:
+    """The line that says where the leaf is.
+
+    Its parent is its target, so that programs which take the last line as the tip still walk the right path
+    (design §3.1).
+    """
+    entry_id, where = free_id(tree, created), _encode(target)
+    line = b'{"type":"leaf","id":"%b","parentId":%b,"timestamp":"%b","targetId":%b}\n' % (
+        entry_id.encode(), where, clock.timestamp().encode(), where,
+    )  # fmt: skip
+    return NewRow(line, "leaf", entry_id, target)

@@ -1,0 +1,242 @@
+"""One open session: what it is called, who has it and watches it, and what they are told.
+
+How lines get into its log is `appending`'s.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from sessiond.hub import clock
+from sessiond.hub.session import changes
+from sessiond.hub.session.appending import AppendedSession
+from sessiond.hub.session.batches import Batch
+from sessiond.hub.session.blobs import NO_BLOBS, SessionBlobs
+from sessiond.hub.session.observers import NOBODY, Follower, Listener
+from sessiond.hub.session.publish import tell_of_lines, tell_of_meaning
+from sessiond.hub.session.subscribers import LARGE, Watchers
+from sessiond.hub.session.write_block import refusal_of
+from sessiond.protocol import types as t
+from sessiond.session.tree.header_title import title_change
+from sessiond.session.tree.tree import Tree
+from sessiond.store.base import Log, LogReplaced, StorageFailed
+
+log = logging.getLogger(__name__)
+
+HEAD_BYTES: Final = 64 * 1024
+"""Bytes at the start of a log in which its header is looked for to write the title there."""
+RETRY_SECONDS: Final = 5.0
+"""How often it is looked whether a session that takes no writes can be written again (facts: daemons C7)."""
+_BY_ITSELF: Final = t.Origin(kind="daemon")
+
+
+class LiveSession(AppendedSession):
+    """An open session. Everything but the `async` methods is synchronous, on the loop's thread."""
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        ephemeral: bool,
+        blobs: SessionBlobs = NO_BLOBS,
+        listener: Listener = NOBODY,
+        follower: Follower = NOBODY,
+        diverges: "Callable[[LiveSession], None] | None" = None,
+    ) -> None:
+        """`diverges` is called once, before other readers of the file may see the session differently."""
+        super().__init__(log, blobs)
+        self._diverges = diverges
+        self.ephemeral = ephemeral
+        self.session_id = log.session_id
+        self.holders: set[str] = set()
+        self.awaits_holder = False
+        """Whether it was created for a client that does not hold it yet: until then nobody takes it away."""
+        self.known_info: tuple[object, t.SessionInfo] | None = None
+        self.loaded_tree: Tree | None = None
+        self.loaded_rows = 0
+        """The tree and its committed rows as they were loaded; no tree if other readers see the file differently."""
+        self.watchers = Watchers(
+            self.session_id,
+            self._rows,
+            self.page_rows,
+            self.read_rows,
+            lambda: self.tree.leaf_id,
+            lambda: self.log.log_id,
+        )
+        self.used_at = time.monotonic()
+        self.changing = asyncio.Lock()  # held from looking at tags or settings to having changed them
+        self.listener, self.follower = listener, follower
+        self.engaged = 0  # pieces of work that will append here when they are done
+        self._retried_at = time.monotonic()
+        self._titling: asyncio.Task[None] | None = None  # writes the title where oh-my-pi reads it
+
+    async def load(self) -> None:
+        """Read the whole log, a slice at a time."""
+        await super().load()
+        if self.tree.header is not None:
+            self.name(self.tree.header.id)
+        self.refuses = refusal_of(self, time.time_ns())
+        if self.refuses is None and not self.tree.problems:
+            self.loaded_tree, self.loaded_rows = self.tree, self.tree.committed
+        else:
+            self._diverge()
+
+    def _diverge(self) -> None:
+        """Say once that the session may be another one than its file says: see `is_as_in_file`."""
+        diverges, self._diverges = self._diverges, None
+        if diverges is not None:
+            diverges(self)
+
+    @property
+    def is_as_in_file(self) -> bool:
+        """Whether other readers of its file see the same session: nothing was written since it was loaded."""
+        tree = self.tree
+        return (
+            tree is self.loaded_tree
+            and tree.committed == self.loaded_rows
+            and not self.unwritten_bytes
+            and self.refuses is None
+        )
+
+    def facts_key(self) -> object:
+        """What changes with anything that the wire says of the session, lines that are on their way left out."""
+        tree, log = self.tree, self.log
+        return (
+            tree, tree.committed, tree.leaf, tree.end, tree.tail,
+            log.draft, log.ref, log.log_id, log.trouble, self.refuses,
+        )  # fmt: skip
+
+    def name(self, session_id: str) -> None:
+        """Go by this id: the header's, or one made for a file that has none."""
+        self.session_id = self.watchers.session_id = session_id
+
+    def _rows(self) -> int:
+        return self.tree.committed
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody has it open, watches it or waits for it; one in memory is wanted to the end."""
+        is_held = bool(self.holders or len(self.watchers) or self.awaits_holder)
+        return is_held or self.pending or bool(self.engaged or self.works) or self.ephemeral
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether nobody has answered here yet; a foreign program may have, in a file among the drafts."""
+        return self.log.draft and not self.tree.has_assistant()
+
+    def note_refusal(self) -> None:
+        """See whether the session takes writes, and say so once when that has changed."""
+        before, now = self.refuses, refusal_of(self, time.time_ns())
+        if (before and before.reason) == (now and now.reason):
+            return
+        self.refuses = now
+        self._diverge()
+        if now is not None:
+            log.warning("session %s takes no writes: %s", self.session_id, now.message)
+        else:
+            log.info("session %s takes writes again", self.session_id)
+        self.listener.changed(self, ["refuses"], _BY_ITSELF)
+
+    def _entries(self, rows: Sequence[int], lines: Sequence[bytes]) -> list[bytes]:
+        try:
+            return super()._entries(rows, lines)
+        except LogReplaced:
+            self.note_refusal()
+            raise
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        try:
+            return super()._bytes(start, end)
+        except LogReplaced:
+            self.note_refusal()
+            raise
+
+    async def retry(self) -> None:
+        """Now and then see whether a session that takes no writes can be written again."""
+        if not self.pending and time.monotonic() - self._retried_at > RETRY_SECONDS:
+            self._retried_at = time.monotonic()
+            async with self._lock:
+                await self.log.retry()
+        self.note_refusal()
+
+    # --- telling ---------------------------------------------------------------------------------------
+
+    def _begin_to_append(self) -> None:
+        self.used_at = time.monotonic()
+        self._diverge()
+
+    def _tell_of_ours(self, batch: Batch, first: int, before: changes.Facts | None) -> None:
+        rows = batch.prepared.rows
+        if batch.size > LARGE:
+            self.watchers.catch_up()
+        elif len(self.watchers):
+            lines = [row.line[:-1] for row in rows]
+            self.watchers.appended(lines, range(first, first + len(rows)), batch.origin)
+        if before is not None:
+            tell_of_meaning(self, before, batch.origin)
+        self.follower.grew(self, first)
+
+    def _tell_of_read(self, before: changes.Facts, ours: Mapping[str, t.Origin]) -> None:
+        try:
+            tell_of_lines(self, before, ours)
+        except (StorageFailed, LogReplaced) as error:
+            log.warning("session %s cannot be told of: %s", self.session_id, error)
+            self.watchers.cut_off()
+
+    def _tell_of_others(self, before: changes.Facts) -> None:
+        self._diverge()
+        tell_of_lines(self, before, {})
+
+    async def move(self, cwd: str, origin: t.Origin) -> None:
+        """Let the session belong to another working directory."""
+        self._diverge()
+        await self._move(cwd)
+        self.listener.changed(self, ["path", "cwd"], origin)
+
+    # --- the title -------------------------------------------------------------------------------------
+
+    def title_changed(self) -> None:
+        """Write the title in the background to where oh-my-pi reads it."""
+        if self._titling is None:
+            self._titling = asyncio.get_running_loop().create_task(self._write_title())
+
+    async def _write_title(self) -> None:
+        try:
+            async with self._lock:
+                await self._until_idle()
+                self._titling = None  # a title that comes from now on needs another look
+                if self.ended is None and self.read_only is None:
+                    head = self.log.read(0, min(self.log.size, HEAD_BYTES))
+                    change = title_change(head, self.tree.title, clock.timestamp())
+                    if change is not None:
+                        await self.log.overwrite(*change)
+        except (LogReplaced, StorageFailed) as error:
+            log.warning("session %s: the title is not in the header: %s", self.session_id, error)
+
+    async def _until_titled(self) -> None:
+        if self._titling is not None:
+            await asyncio.wait([self._titling])
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    async def flush(self) -> bool:
+        """Wait until every line is synced; whether there was anything to do."""
+        busy = self.pending
+        await self._until_served()
+        await self._until_idle()
+        await self._until_titled()
+        return await self.log.flush() or busy
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of the log."""
+        await self._until_served()
+        await self._until_titled()
+        async with self._lock:
+            await self._until_idle()
+            await self.log.close()
+
+    async def _until_served(self) -> None:
+        while self._serving is not None:
+            await asyncio.wait([self._serving])

@@ -1,0 +1,69 @@
+"""What the hub tells beside the lines themselves: which sessions come and change, for whoever lists them."""
+
+from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+from sessiond.protocol import types as t
+
+if TYPE_CHECKING:
+    from sessiond.hub.session.live import LiveSession
+
+Aspect: TypeAlias = Literal["title", "tags", "labels", "path", "cwd", "readOnly", "refuses"]
+"""What of a session may change; the words of `session/changed`."""
+
+
+class Listener(Protocol):
+    """Who is told. The methods are called in the order of the log, and must neither block nor raise."""
+
+    def created(self, live: "LiveSession", origin: t.Origin) -> None:
+        """A session was made, or a draft became one."""
+
+    def changed(self, live: "LiveSession", aspects: Sequence[Aspect], origin: t.Origin) -> None:
+        """Something that lists show of a session has changed."""
+
+
+class Follower(Protocol):
+    """Who looks at a session when lines have come. Called for each batch, so it must cost next to nothing."""
+
+    def grew(self, live: "LiveSession", first: int) -> None:
+        """The rows from `first` on are committed and have been told of."""
+
+
+class Onlooker(Follower, Protocol):
+    """Who shows sessions, open or not, and wants to know when others have changed them."""
+
+    def written(self, refs: Set[str]) -> None:
+        """Somebody has written to the logs at these places, moved or removed them; nobody has them open."""
+
+
+class Followers:
+    """All who look at sessions when lines have come, one after the other."""
+
+    def __init__(self, first: Follower) -> None:
+        self._first = first
+        self.onlookers: list[Onlooker] = []
+
+    def grew(self, live: "LiveSession", first: int) -> None:
+        self._first.grew(live, first)
+        for onlooker in self.onlookers:
+            onlooker.grew(live, first)
+
+    def written(self, refs: Set[str]) -> None:
+        for onlooker in self.onlookers:
+            onlooker.written(refs)
+
+
+class _Nobody:
+    """Where no server listens, and nobody follows."""
+
+    def grew(self, live: "LiveSession", first: int) -> None:
+        """Nobody looks."""
+
+    def created(self, live: "LiveSession", origin: t.Origin) -> None:
+        """Nobody hears it."""
+
+    def changed(self, live: "LiveSession", aspects: Sequence[Aspect], origin: t.Origin) -> None:
+        """Nobody hears it."""
+
+
+NOBODY: Final = _Nobody()

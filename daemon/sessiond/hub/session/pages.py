@@ -1,0 +1,136 @@
+"""A session as a page, in parts: looked up on the loop, drawn in a thread.
+
+What draws is loaded when somebody first asks for a page; most daemons never need it.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from sessiond.export.head import head_of
+from sessiond.export.places import Place, place_of
+from sessiond.hub.errors import CursorExpired, EntryTooLarge
+from sessiond.hub.session import blob_resolution, derived_cache
+from sessiond.hub.session.live import LiveSession
+from sessiond.protocol import types as t
+from sessiond.session.content import preview
+from sessiond.session.tree.steps import Steps
+from sessiond.session.tree.tree import KIND, Tree
+from sessiond.session.views.tree_view import Outline
+
+PART_BYTES: Final = 512 * 1024
+"""A part ends here, whatever its limit: the first is there soon, and none is one giant message."""
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""What one row may say; a picture or a text beyond is not shown on a page."""
+
+_ROWS_A_STEP: Final = 50
+_MOST_BAD: Final = 2_000
+"""Lines that are no entries to pass over in one part."""
+_LABEL: Final = KIND["label"]
+
+
+async def part(live: LiveSession, position: t.After | None, limit: int) -> t.PageResult:
+    """The rows behind a line, as many as a part holds.
+
+    What is told of a row is of this moment or later; what changes one afterwards has a line behind `seq`. Raises
+    `CursorExpired` for a position in another log.
+    """
+    tree, outline, session = await _looked_through(live)
+    if position is not None and position.log_id != live.log.log_id:
+        raise CursorExpired
+    after = 0 if position is None else position.seq
+    newest = tree.committed - 1
+    seqs, looked_at = _chosen(tree, after, limit)
+    lines = live.read_rows(seqs)
+    places = await live.drive(_places(tree, outline, seqs))
+    marks = _marked(tree, outline, lines, seqs, after)
+    drawn = await asyncio.to_thread(_drawn, places, await _whole(live, lines))
+    through = seqs[len(drawn) - 1] if len(drawn) < len(seqs) else looked_at
+    return t.PageResult(
+        session=session, rows=drawn, log_id=live.log.log_id, seq=newest, through=through,
+        marks=[mark for row, mark in marks if row <= through],
+    )  # fmt: skip
+
+
+def document(nonce: str) -> str:
+    """The document that shows the rows in a webview."""
+    from sessiond.export import html
+
+    return html.document(nonce)
+
+
+async def _looked_through(live: LiveSession) -> tuple[Tree, Outline, t.PageSession]:
+    """The tree, what views need to know of all its rows, and what the page's head says, all as they are now."""
+    while True:
+        tree, outline = live.tree, live.outline
+        tally = await derived_cache.tally(live)
+        await live.drive(outline.extend(tree, live.read_rows))
+        if tree is live.tree:  # else it was rewritten meanwhile
+            return tree, outline, msgspec.structs.replace(head_of(tree, tally), session_id=live.session_id)
+
+
+def _chosen(tree: Tree, after: int, limit: int) -> tuple[list[int], int]:
+    """The rows behind one that a part may hold, and the last row that was looked at."""
+    rows: list[int] = []
+    room, row = PART_BYTES, after
+    end = min(tree.committed - 1, after + limit + _MOST_BAD)
+    while row < end and len(rows) < limit and room > 0:
+        row += 1
+        if tree.is_entry(row):
+            first, behind = tree.span(row)
+            room -= behind - first
+            rows.append(row)
+    return rows, row
+
+
+def _places(tree: Tree, outline: Outline, rows: Sequence[int]) -> Steps[list[Place]]:
+    found: list[Place] = []
+    for start in range(0, len(rows), _ROWS_A_STEP):
+        found += [place_of(tree, outline, row) for row in rows[start : start + _ROWS_A_STEP]]
+        yield
+    return found
+
+
+async def _whole(live: LiveSession, lines: Sequence[bytes]) -> Sequence[bytes]:
+    """As many of the entries as a part holds, with their blobs."""
+    try:
+        found = await blob_resolution.put_back(
+            lines, live.blobs, page_bytes=PART_BYTES, most_bytes=MOST_BYTES
+        )
+    except EntryTooLarge:
+        return lines[:1]  # what was cut says so itself
+    return found.entries
+
+
+def _drawn(places: Sequence[Place], lines: Sequence[bytes]) -> list[t.PageRow]:
+    """As many rows as a part holds, at least one if there is any."""
+    from sessiond.export.rows import row_of
+
+    rows: list[t.PageRow] = []
+    room = PART_BYTES
+    for place, line in zip(places, lines, strict=False):  # blobs may have left fewer lines than places
+        row = row_of(place, line)
+        if row.body is not None and len(row.body) > MOST_BYTES:
+            words = f"<p class=odd>Too large for a page: {len(line):,} bytes.</p>"
+            row = msgspec.structs.replace(row, body=words)
+        room -= len(row.body or "") + len(row.preview)
+        if room < 0 and rows:
+            break
+        rows.append(row)
+    return rows
+
+
+def _marked(
+    tree: Tree, outline: Outline, lines: Sequence[bytes], seqs: Sequence[int], after: int
+) -> list[tuple[int, t.PageMark]]:
+    """The rows of former parts that some of these lines are labels of, each with the row of its line."""
+    found: dict[str, tuple[int, t.PageMark]] = {}
+    for row, line in zip(seqs, lines, strict=True):
+        target = preview.decoded(line).get("targetId") if tree.kind(row) == _LABEL else None
+        labelled = tree.row(target) if isinstance(target, str) else None
+        if labelled is not None and labelled <= after:
+            place = place_of(tree, outline, labelled)
+            found.setdefault(place.id, (row, t.PageMark(id=place.id, label=place.label, shown=place.shown)))
+    return list(found.values())

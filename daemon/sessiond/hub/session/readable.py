@@ -1,0 +1,225 @@
+"""A session as one reads it: a log and its tree, rows by id, lines in pages, long work in steps."""
+
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from msgspec import UnsetType
+
+from sessiond.hub.errors import EntryNotFound, ForeignDialect
+from sessiond.hub.execution.slices import run_in_slices
+from sessiond.session.context.context import Context, build_context, extend_context, total_bytes
+from sessiond.session.dialects.recognition import foreign_program_of
+from sessiond.session.tree import tree as trees
+from sessiond.session.tree.batches import first_cut_off, told_of_cut_off
+from sessiond.session.tree.lines import NotAnEntry, skim
+from sessiond.session.tree.steps import Steps, batches
+from sessiond.session.tree.tree import Tree
+from sessiond.session.views.tree_view import Outline
+from sessiond.store.base import Log
+
+if TYPE_CHECKING:
+    from sessiond.hub.session.derived_cache import Kept
+
+T = TypeVar("T")
+
+KEPT_BYTES: Final = 32 * 1024 * 1024
+KEPT_SECONDS: Final = 60.0
+_TOGETHER: Final = 1 << 20
+_SMALL: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A context, the row that it is of, and when it was asked for."""
+
+    tree: Tree
+    row: int
+    context: Context
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a session is at one moment, for work that takes longer: only rows below `committed` belong to it."""
+
+    committed: int
+    leaf: int
+    leaf_id: str | None
+    title: str | None
+    tags: tuple[str, ...]
+
+
+class LoadedSession:
+    """A log that has been read. Everything but the `async` methods is synchronous, on the loop's thread."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.tree = Tree()
+        self.outline = Outline()
+        self.kept: Kept | None = None
+        self._kept: _Kept | None = None
+        self.works = 0
+        """How many pieces of long work read the session now."""
+        self._former: bytes | None = None
+        """What the log held before a rewrite that is under way: the tree's rows lie in these bytes."""
+
+    def moment(self) -> "Moment":
+        """Return what the session is now."""
+        tree = self.tree
+        return Moment(tree.committed, tree.leaf, tree.leaf_id, tree.title, tuple(tree.tags))
+
+    async def load(self) -> None:
+        """Read the whole log, a slice at a time; a batch that a crash cut off is set aside as a whole.
+
+        Raises `ForeignDialect` for a file of another program.
+        """
+        program = foreign_program_of(lambda size: self.log.read(0, min(size, self.log.size)))
+        if program is not None:
+            raise ForeignDialect(self.log.path or self.log.session_id, program)
+        await read_into(self.tree, self.log.scan())
+        first = first_cut_off(self.tree, self.log.read)
+        if first is not None:
+            start, lines = self.tree.span(first)[0], self.tree.committed - first
+            self.tree = Tree()
+            await read_into(self.tree, _until(self.log.scan(), start))
+            self.tree.set_aside(self.log.read(start, self.log.size), told_of_cut_off(lines))
+
+    def row(self, entry_id: str) -> int:
+        """The committed row of an entry. Raises `EntryNotFound`."""
+        row = self.tree.row(entry_id)
+        if row is None:
+            raise self.not_found(entry_id)
+        return row
+
+    def not_found(self, entry_id: str) -> EntryNotFound:
+        """Return the refusal of an id that no entry has, with those that begin like it."""
+        return EntryNotFound(entry_id, did_you_mean=self._near(entry_id))
+
+    def row_at(self, leaf_id: str | UnsetType | None) -> int:
+        """The row that a request means by an id: the leaf if it names none, `NONE` for null: before the first entry.
+
+        Raises `EntryNotFound`.
+        """
+        if isinstance(leaf_id, UnsetType):
+            return self.tree.leaf
+        return trees.NONE if leaf_id is None else self.row(leaf_id)
+
+    def _near(self, entry_id: str) -> list[str]:
+        """Ids that begin like a mistyped one; only looked for in a session small enough to look through."""
+        if len(entry_id) < 3 or len(self.tree) > _SMALL:
+            return []
+        names = (self.tree.id(row) for row in range(1, self.tree.committed))
+        return [name for name in names if name is not None and name.startswith(entry_id)][:3]
+
+    def read(self, row: int) -> bytes:
+        """The entry of one row, pending ones too."""
+        if row >= self.tree.committed:
+            return self.tree.pending_line(row)
+        return self._entries([row], [self._bytes(*self.tree.span(row))])[0]
+
+    def read_rows(self, rows: Sequence[int]) -> list[bytes]:
+        """The entries of rows; neighbours in the log are read together."""
+        found: list[bytes] = []  # lines, as they are stored
+        tree, position = self.tree, 0
+        while position < len(rows):
+            last = position
+            start, end = tree.span(rows[position])
+            spans = [(start, end)]
+            while last + 1 < len(rows) and rows[last + 1] == rows[last] + 1 and end - start < _TOGETHER:
+                last += 1
+                spans.append(tree.span(rows[last]))
+                end = spans[-1][1]
+            block = self._bytes(start, end)
+            found += [block[first - start : after - start] for first, after in spans]
+            position = last + 1
+        return self._entries(rows, found)
+
+    def _entries(self, rows: Sequence[int], lines: Sequence[bytes]) -> list[bytes]:
+        """The entries in the lines of rows. Raises `LogReplaced` when a line is not the one that was there."""
+        if self._former is None and self.log.is_touched and not all(map(self._is_still, rows, lines)):
+            raise self.log.distrust()
+        return list(map(self.tree.entry, rows, lines))
+
+    def _is_still(self, row: int, line: bytes) -> bool:
+        """Whether a line is still one of this entry; what it says may have changed."""
+        if self.tree.kind(row) in (trees.BAD, trees.HEADER):
+            return True
+        try:
+            found = skim(line)
+        except NotAnEntry:
+            return False
+        return self.tree.version < 2 or found.id == self.tree.id(row)
+
+    def read_in_steps(self, rows: Sequence[int]) -> Steps[list[bytes]]:
+        """As `read_rows`, in steps."""
+        found: list[bytes] = []
+        for some in batches(self.tree, rows):
+            found += self.read_rows(some)
+            yield
+        return found
+
+    def page_rows(self, row: int, size: int, count: int = 10_000) -> tuple[list[int], int]:
+        """The rows of the entries from a row on, and their bytes.
+
+        They are at most about `size` bytes and `count` entries, and at least one entry if there is any.
+        """
+        tree = self.tree
+        rows: list[int] = []
+        taken = 0
+        while row < tree.committed and len(rows) < count and taken < size:
+            if tree.kind(row) not in (trees.BAD, trees.HEADER):
+                start, end = tree.span(row)
+                taken += end - start
+                rows.append(row)
+            row += 1
+        return rows, taken
+
+    async def context(self, leaf_row: int) -> Context:
+        """What a model would see at a row. The last answer is kept: the next is mostly a few rows longer."""
+        tree, kept, seen = self.tree, self._kept, None
+        if kept is not None and kept.tree is tree:
+            seen = await self.drive(extend_context(tree, kept.context, kept.row, leaf_row, self.read_rows))
+        if seen is None:
+            seen = await self.drive(build_context(tree, leaf_row, self.read_rows))
+        if await self.drive(total_bytes(seen.messages)) < KEPT_BYTES:
+            self._kept = _Kept(tree, leaf_row, seen, time.monotonic())
+        return seen
+
+    def drop_unused(self) -> None:
+        """Let go of what was kept for questions that did not come."""
+        if self._kept is not None and time.monotonic() - self._kept.at > KEPT_SECONDS:
+            self._kept = None
+
+    async def drive(self, work: Generator[None, None, T]) -> T:
+        """Run long work of the core in steps, in turn with that of other requests."""
+        self.works += 1
+        try:
+            return await run_in_slices(work)
+        finally:
+            self.works -= 1
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        return self.log.read(start, end) if self._former is None else self._former[start:end]
+
+
+def _until(slices: Iterable[bytes], end: int) -> Iterator[bytes]:
+    """The slices of a log up to a byte."""
+    for data in slices:
+        yield data[:end]
+        end -= len(data)
+        if end <= 0:
+            return
+
+
+async def read_into(tree: Tree, slices: Iterable[bytes]) -> None:
+    """Feed a tree with the bytes behind its `end`, to the end of the log."""
+    await run_in_slices(_reading(tree, slices))
+    tree.finish()
+
+
+def _reading(tree: Tree, slices: Iterable[bytes]) -> Steps[None]:
+    for data in slices:
+        tree.read(data)
+        yield

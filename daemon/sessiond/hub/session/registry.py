@@ -1,0 +1,405 @@
+"""The sessions that are open: found by id or path, and loaded once, however many ask at a time.
+
+A session is opened under its id, whichever path leads to it. Requests for a session that is being created wait until
+it is there. A log that is being let go of (closed, or moved to the trash) is not opened again before that has ended.
+"""
+
+import asyncio
+import contextlib
+import difflib
+import hashlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, Final, Protocol, TypeAlias
+
+from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
+from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.observers import NOBODY, Follower, Listener
+from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.trash import Trash
+from sessiond.protocol import types as t
+from sessiond.session.tree.tree import Tree
+from sessiond.store.base import Log, LogCopied, LogExists, LogNotFound, LogReplaced, StorageFailed, Store
+
+Load: TypeAlias = Callable[[LoadedSession], Awaitable[None]]
+
+LOADED_TOGETHER: Final = 32
+"""Sessions that are loaded at the same time: each takes a descriptor of its own meanwhile."""
+_HEADER_BYTES: Final = 64 * 1024
+"""Bytes at the beginning of a log in which its header is looked for."""
+SHORTEST: Final = 4
+"""Characters that a prefix of an id must have."""
+
+
+class NearIds(Protocol):
+    """What an id may mean: the refs of sessions by the ids that begin with it, else ids that are similar."""
+
+    @property
+    def refs(self) -> dict[str, str]: ...
+
+    @property
+    def alike(self) -> list[str]: ...
+
+
+class SessionLookup(Protocol):
+    """Finds sessions on disk by their ids. The index does."""
+
+    async def near(self, beginning: str, *, shortest: int) -> NearIds:
+        """Return the sessions that an id may mean; a beginning shorter than `shortest` must be the whole id."""
+
+    async def beginning(self, query: str, *, shortest: int, most: int) -> list[t.ListedSession]:
+        """Return up to `most` sessions whose id begins with `query`."""
+
+
+class OpenSessions:
+    """One `LiveSession` per log. A session that is slow to load holds up nobody who wants another one."""
+
+    def __init__(self, files: Store, memory: Store, index: SessionLookup, trash: Trash) -> None:
+        self.takes_images = False
+        self.listener: Listener = NOBODY
+        self.follower: Follower = NOBODY
+        self._files = files
+        self._memory = memory
+        self._index = index
+        self._trash = trash
+        self._by_id: dict[str, LiveSession] = {}
+        self._diverged: set[LiveSession] = set()
+        self._finding: dict[str, asyncio.Task[LiveSession]] = {}
+        self._loading: dict[str, asyncio.Task[LiveSession]] = {}
+        self._creating: dict[str, asyncio.Task[LiveSession]] = {}
+        self._loading_refs: set[str] = set()
+        self._leaving: dict[str, asyncio.Future[None]] = {}  # by where they lie
+        self._leaving_ids: dict[str, asyncio.Future[None]] = {}
+        self._gone = 0  # how many were let go of
+        self._closed = False
+        self._loads = asyncio.Semaphore(LOADED_TOGETHER)
+
+    def close(self) -> None:
+        """Open no more: the daemon lets go of what is open, and then of the disk."""
+        self._closed = True
+
+    def all(self) -> list[LiveSession]:
+        return list(self._by_id.values())
+
+    def diverged(self) -> list[LiveSession]:
+        """Those that other readers of their files may see differently: something was written here, or refused."""
+        self._diverged -= {live for live in self._diverged if not self.has(live)}
+        return list(self._diverged)
+
+    def cached(self, session_id: str) -> LiveSession | None:
+        """The session if it is open under exactly this id."""
+        live = self._by_id.get(session_id)
+        if live is not None:
+            live.used_at = time.monotonic()
+        return live
+
+    def at(self, ref: str) -> LiveSession | None:
+        """The open session at a place, which is no key: it changes when the draft of the log is promoted."""
+        return next((live for live in self._by_id.values() if live.log.ref == ref), None)
+
+    async def session(self, session_id: str) -> LiveSession:
+        """The session with this id, loaded. Raises `SessionNotFound`, `SessionTrashed`."""
+        live = self.cached(session_id)
+        while live is None or not self.has(live):
+            if creating := self._creating.get(session_id):
+                await asyncio.wait([creating])
+                live = self.cached(session_id)
+                if live is not None:
+                    continue
+            # Those who wait for the same session go on in the order in which they came.
+            live = await _shared(self._finding, session_id, lambda: self._find(session_id))
+        return live
+
+    async def at_path(self, path: str) -> LiveSession:
+        """The session in a file. Raises as `session`, `Damaged`, and `LogExists`: another has its id."""
+        live: LiveSession | None = None
+        while live is None or not self.has(live):
+            live = await self._adopt(await self._log_at(path))
+        return live
+
+    async def create(
+        self, session_id: str, make: Callable[[], Awaitable[Log]], *, ephemeral: bool
+    ) -> LiveSession:
+        """Create a session; it is open, and stays so until its creator holds it.
+
+        Args:
+            session_id: The id of the new session.
+            make: Makes its log.
+            ephemeral: Whether the log lies in memory.
+
+        Raises:
+            LogExists: A session with this id is open, or being opened or created, or lies on the disk.
+        """
+        if session_id in self._by_id or session_id in self._creating or session_id in self._loading:
+            raise LogExists(session_id)
+
+        async def create() -> LiveSession:
+            return await self._load(await make(), ephemeral=ephemeral, awaits_holder=True)
+
+        return await _shared(self._creating, session_id, create)
+
+    async def session_id_at(self, path: str) -> str | None:
+        """The id of the session in a file, as its header says; None where there is none."""
+        live = self.at(path)
+        if live is not None:
+            return live.session_id
+        try:
+            begin = await asyncio.to_thread(lambda: next(self._files.scan(path), b""))
+        except (LogNotFound, StorageFailed):
+            return None
+        tree = Tree()
+        tree.read(begin)
+        return None if tree.header is None else tree.header.id
+
+    def has(self, live: LiveSession) -> bool:
+        """Whether a session is still open: it may have been let go of while somebody waited for it."""
+        return self._by_id.get(live.session_id) is live
+
+    async def _find(self, session_id: str) -> LiveSession:
+        while True:
+            try:
+                log = await self._opened(lambda: self._files.open(session_id))
+            except (LogNotFound, ValueError):
+                live = self.cached(session_id)  # it may have been opened, and moved, while it was looked for
+                if live is None:
+                    ref = await self._ref_of(session_id)
+                    live = self.cached(ref) or self.at(ref)
+                if live is not None:
+                    return live
+                log = await self._log_at(ref, session_id)
+            live = await self._adopt(log)
+            if live is not None:
+                return live
+
+    async def ref_of(self, session_id: str) -> str:
+        """Where the session lies that has this id. Raises `SessionNotFound`."""
+        live = self.cached(session_id)
+        return live.log.ref if live is not None else await self._ref_of(session_id)
+
+    async def _ref_of(self, session_id: str) -> str:
+        """Where the session lies that has this id; or the id of an open one in memory."""
+        near = await self._index.near(session_id, shortest=SHORTEST)
+        live = self.cached(session_id)
+        ref = near.refs.get(session_id) if live is None else live.log.ref
+        if ref is not None:
+            return ref
+        longer = {name for name in (*near.refs, *self._by_id) if _begins(name, session_id)}
+        alike = difflib.get_close_matches(session_id, {*near.alike, *self._by_id}, 3, 0.7)
+        raise await self._absent(session_id, sorted(longer)[:5] or alike)
+
+    async def resolve(
+        self, params: t.ResolveParams, standing: Callable[[LiveSession], t.ListedSession]
+    ) -> t.ResolveResult:
+        """The sessions whose id is `params.query` or begins so; `standing` tells of those that are open."""
+        query = params.query
+        closed = await self._index.beginning(query, shortest=SHORTEST, most=params.limit + 1)
+        found = {it.session_id: it for it in closed}
+        found |= {name: standing(live) for name, live in self._by_id.items() if _begins(name, query)}
+        rows = [found[name] for name in sorted(found)]
+        return t.ResolveResult(
+            sessions=rows[: params.limit], exact=query in found, more=len(rows) > params.limit
+        )
+
+    async def _log_at(self, path: str, session_id: str | None = None) -> Log:
+        """Open the log at a place, which the index may remember from before a move.
+
+        `session_id` is the id that was asked for, if a session was asked for by its id: the trash is searched for it.
+        """
+        try:
+            return await self._opened(lambda: self._files.open_ref(path))
+        except LogNotFound:
+            raise await self._absent(session_id or path, []) from None
+
+    async def _absent(self, name: str, alike: list[str]) -> HubError:
+        """What is to be said of a session that is not there."""
+        found = await self._trash.find(name)
+        if found is None:
+            near = await self._trash.beginning(name, shortest=SHORTEST)
+            if len({it.log.session_id for it in near}) != 1:
+                return SessionNotFound(name, did_you_mean=alike)
+            found = near[0]  # nothing is done with it: a person who meant it is told where it is
+        return SessionTrashed(found.log.session_id, found.log.ref)
+
+    async def _opened(self, find: Callable[[], Awaitable[Log]]) -> Log:
+        while True:
+            if self._closed:
+                raise Draining
+            gone = self._gone
+            log = await find()
+            leaving = self._leaving.get(log.ref)
+            if leaving is None and gone == self._gone:
+                return log
+            await log.close()  # it may be the file of a moment ago, which lies in the trash by now
+            if leaving is not None:
+                await asyncio.wait([leaving])
+
+    @contextlib.asynccontextmanager
+    async def glance(self, path: str, load: Load = LoadedSession.load) -> AsyncIterator[LoadedSession]:
+        """The session in a file, only to be read now: a copy of a session that is open elsewhere will do.
+
+        `load` reads one that is not open, or knows it already. Raises `SessionNotFound`.
+        """
+        log = await self._log_at(path)
+        try:
+            known = self.at(log.ref)
+            if known is not None:
+                yield known
+                return
+            loaded = LoadedSession(log)
+            await load(loaded)
+            yield loaded
+        finally:
+            await log.close()
+
+    async def adopt(self, log: Log, *, ephemeral: bool) -> LiveSession:
+        """Open the session in a log that nobody else can open meanwhile. Raises as `at_path`."""
+        live = await self._adopt(log, ephemeral=ephemeral)
+        return live or await self.session(log.session_id)
+
+    async def _adopt(self, log: Log, *, ephemeral: bool = False) -> LiveSession | None:
+        """Return the session in an open log, which is closed again if the session is open already.
+
+        Returns None when the log has moved, or was let go of, while it was opened: it must be looked for again.
+        Raises as `at_path`.
+        """
+        try:
+            session_id = _id_in(log) or _damaged_id(log)
+            while (busy := self._creating.get(session_id) or self._loading.get(session_id)) is not None:
+                await asyncio.wait([busy])
+            leaving = self._leaving_ids.get(session_id)
+            known = self._by_id.get(session_id) or self.at(log.ref)
+        except BaseException:
+            await log.close()
+            raise
+        if known is None and leaving is None:
+            return await _shared(self._loading, session_id, lambda: self._load(log, ephemeral=ephemeral))
+        try:
+            if known is not None and (known.log.ref == log.ref or not _is_in_its_place(log)):
+                return known if known.log.ref == log.ref else None
+            if known is not None:
+                raise LogCopied(session_id, log.ref, known.log.path)
+        finally:
+            await log.close()
+        if leaving is not None:
+            await asyncio.wait([leaving])
+        return None
+
+    async def _load(self, log: Log, *, ephemeral: bool, awaits_holder: bool = False) -> LiveSession:
+        self._loading_refs.add(log.ref)
+        try:
+            return await self._loaded(log, ephemeral=ephemeral, awaits_holder=awaits_holder)
+        finally:
+            self._loading_refs.discard(log.ref)
+
+    async def _loaded(self, log: Log, *, ephemeral: bool, awaits_holder: bool) -> LiveSession:
+        live = LiveSession(
+            log,
+            ephemeral=ephemeral,
+            blobs=self._blobs_of(log, self._memory if ephemeral else self._files),
+            listener=self.listener,
+            follower=self.follower,
+            diverges=self._diverged.add,
+        )
+        try:
+            async with self._loads:
+                await live.load()
+                live.blobs.takes_images = self._takes_images_of(live)
+            if live.tree.damaged:
+                if not live.tree.count_entries():
+                    raise Damaged(log.path or log.session_id, live.tree.problems[0])
+                live.name(_damaged_id(log))
+            if other := self._by_id.get(live.session_id):
+                raise LogCopied(live.session_id, log.ref, other.log.path)
+        except BaseException:
+            await log.close()
+            raise
+        live.awaits_holder = awaits_holder
+        self._by_id[live.session_id] = live
+        return live
+
+    def blobs_of(self, log: Log) -> SessionBlobs:
+        """The blobs of a log on disk that is not open."""
+        return self._blobs_of(log, self._files)
+
+    def _blobs_of(self, log: Log, store: Store) -> SessionBlobs:
+        kept = [store.blobs] if store is self._files else [store.blobs, self._files.blobs]
+        own = store.blobs if store.keeps(log.ref) else None
+        return SessionBlobs(own, kept=kept, beside=store.blobs_beside(log.ref))
+
+    def store_images_as_blobs(self, wanted: bool) -> None:
+        """Have the images of all further entries stored as blobs, or only where pi cannot read the session."""
+        self.takes_images = wanted
+        for live in self.all():
+            live.blobs.takes_images = self._takes_images_of(live)
+
+    def _takes_images_of(self, live: LiveSession) -> bool:
+        """Whether images of a session become blobs: pi reads neither what is in memory nor a file with a title slot."""
+        return self.takes_images or live.ephemeral or live.tree.slot_title is not None
+
+    @contextlib.asynccontextmanager
+    async def leaving(self, ref: str) -> AsyncIterator[None]:
+        """Within this block a log is let go of: whoever wants to open it waits, and then looks again."""
+        ended = self._leaving[ref] = asyncio.get_running_loop().create_future()
+        live = self.at(ref)
+        if live is not None:
+            del self._by_id[live.session_id]
+            self._leaving_ids[live.session_id] = ended
+        try:
+            yield
+        finally:
+            del self._leaving[ref]
+            if live is not None:
+                del self._leaving_ids[live.session_id]
+            self._gone += 1
+            ended.set_result(None)
+
+    def may_leave(self, ref: str) -> bool:
+        """Whether nobody opens or lets go of a log just now."""
+        return ref not in self._loading_refs and ref not in self._leaving
+
+
+def _begins(name: str, prefix: str) -> bool:
+    """Whether a session may be called so: by its id, or by enough of its beginning."""
+    return name == prefix or (len(prefix) >= SHORTEST and name.startswith(prefix))
+
+
+async def _shared(
+    tasks: dict[str, asyncio.Task[LiveSession]],
+    key: str,
+    start: Callable[[], Coroutine[Any, Any, LiveSession]],
+) -> LiveSession:
+    """Await the work for a key, which is done once for all who want it; nobody's cancellation ends it."""
+    task = tasks.get(key)
+    if task is None:
+        task = tasks[key] = asyncio.get_running_loop().create_task(start())
+        task.add_done_callback(lambda done: _end(tasks, key, done))
+    return await asyncio.shield(task)
+
+
+def _end(tasks: dict[str, asyncio.Task[LiveSession]], key: str, task: asyncio.Task[LiveSession]) -> None:
+    if tasks.get(key) is task:
+        del tasks[key]
+    if not task.cancelled():
+        task.exception()  # taken, should nobody wait for it any more
+
+
+def _id_in(log: Log) -> str | None:
+    """The id in the header of a log; None where there is none near its beginning."""
+    tree = Tree()
+    tree.read(log.read(0, _HEADER_BYTES))
+    return None if tree.header is None else tree.header.id
+
+
+def _is_in_its_place(log: Log) -> bool:
+    """Whether the log still lies where it was opened."""
+    try:
+        log.foreign_bytes()
+    except LogReplaced:
+        return False
+    return True
+
+
+def _damaged_id(log: Log) -> str:
+    """An id for a file whose header has none: the same for every reader of the same place."""
+    return "damaged-" + hashlib.sha256(log.ref.encode("utf-8", "surrogateescape")).hexdigest()[:12]

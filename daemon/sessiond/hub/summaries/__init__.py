@@ -1,0 +1,1 @@
+"""Work that needs a summary: compactions, and branches that leave something behind."""

@@ -1,0 +1,139 @@
+"""Moving the leaf with a summary of what is left behind, which is asked for first. Until it is there, nothing moves.
+
+Appends go on meanwhile. If one of them moves the leaf, the move is refused: the summary would not tell of all
+that is left, and somebody is at work there.
+"""
+
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from sessiond import config
+from sessiond.hub.errors import LeafConflict
+from sessiond.hub.session.batches import Outcome
+from sessiond.hub.session.entry_placement import Placement
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.summaries import limits
+from sessiond.hub.summaries.jobs import Job, Jobs, Leave, Waiter, until_stored
+from sessiond.hub.summaries.repeats import Repeats
+from sessiond.hub.summaries.requesting import Summarizers, Summary
+from sessiond.hub.summaries.summarizer import Assignment
+from sessiond.protocol import types as t
+from sessiond.session.compaction.branching import BranchPreparation, prepare_branch
+from sessiond.session.tree.command_ids import Command, Recorded
+from sessiond.session.tree.tree import NONE
+
+
+class Branches:
+    """All moves of a leaf that wait for a summary."""
+
+    def __init__(self, configured: config.Compaction, summarizers: Summarizers, jobs: Jobs) -> None:
+        self.configured = configured
+        self._summarizers = summarizers
+        self._jobs = jobs
+        self._repeats = Repeats(jobs)
+
+    def branch(
+        self, live: LiveSession, params: t.BranchParams, command: Command | None, origin: t.Origin, asker: str,
+        waiter: Waiter,
+    ) -> Leave:  # fmt: skip
+        """Begin, or wait for what is under way. Raises `EntryNotFound`, `LeafConflict`, `CommandReused`."""
+        repeat = self._repeats.join(live, command, waiter, partial(_recorded, params.target_id))
+        if repeat is not None:
+            return repeat
+        tree, target = live.tree, row_of(live, params.target_id)
+        expected = params.expected_leaf
+        if expected is not UNSET and expected != tree.leaf_id:
+            missing = tree.seq - max(row_of(live, expected), 0)
+            raise LeafConflict(expected, tree.leaf_id, log_id=live.log.log_id, seq=tree.seq, missing=missing)
+        job = self._jobs.begin(live, lambda new: self._with_asked(new, live, params, target, origin, asker))
+        return self._repeats.carry(live, command, job).join(waiter)
+
+    async def _with_asked(
+        self, job: Job, live: LiveSession, params: t.BranchParams, target: int, origin: t.Origin, asker: str
+    ) -> None:
+        await until_stored(live, origin)
+        tree, leaf = live.tree, live.tree.leaf
+        leaf_id = tree.leaf_id
+        settings = limits.in_force(self.configured, tree)
+        room = settings.context_window - settings.reserve_tokens
+        prepared = await live.drive(
+            prepare_branch(tree, leaf, target, live.read_rows, room, params.instructions)
+        )
+        summary: Summary | None = None
+        if prepared.prompt is not None:
+            assignment = Assignment(
+                session_id=live.session_id, purpose="branch", prompt=prepared.prompt,
+                entry_ids=prepared.entries_to_summarize, models=(await live.context(leaf)).models,
+                instructions=params.instructions,
+            )  # fmt: skip
+            summary = await self._summarizers.write(assignment, live, asker, job.tell)
+        draft = _draft(params, prepared, summary)
+        job.answer = {} if summary is None else {"summarizedBy": summary.by}
+
+        def result(outcome: Outcome) -> t.BranchResult:
+            if summary is None:
+                return moved(outcome, params.target_id, None, None)
+            return moved(outcome, params.target_id, summary.said.summary, summary.by)
+
+        placement = Placement(params.target_id, leaf_id)
+        refusal = await job.append(live, draft, placement, origin, result)
+        if refusal is not None:
+            raise refusal
+
+
+def row_of(live: LiveSession, entry_id: str | None) -> int:
+    """The row of an entry, `NONE` for null. Raises `EntryNotFound`."""
+    return NONE if entry_id is None else live.row(entry_id)
+
+
+def moved(
+    outcome: Outcome, target_id: str | None, summary: str | None, by: t.SummarizedBy | None
+) -> t.BranchResult:
+    """What is told of a leaf that was moved to `target_id`, or stands on a summary there."""
+    entry_id = None if summary is None else outcome.prepared.ids[0]
+    return t.BranchResult(
+        leaf_id=entry_id or target_id, log_id=outcome.log_id, seq=outcome.seqs[0], entry_id=entry_id,
+        previous_leaf_id=outcome.prepared.former_leaf, summary=summary, summarized_by=by,
+        duplicate=outcome.prepared.duplicate,
+    )  # fmt: skip
+
+
+def _recorded(
+    target_id: str | None, line: dict[str, Any], log_id: str, row: int, known: Recorded
+) -> t.BranchResult:
+    """What is told again of a leaf that was moved, with a summary that was asked for or without."""
+    answer = known.mark.answer
+    entry_id = known.ids[0] if line.get("type") == "branch_summary" else None
+    return t.BranchResult(
+        leaf_id=entry_id or target_id, log_id=log_id, seq=row, entry_id=entry_id,
+        previous_leaf_id=answer.get("previousLeafId"), summary=line.get("summary"),
+        summarized_by=answer.get("summarizedBy"), duplicate=True,
+    )  # fmt: skip
+
+
+def leaf_move(target_id: str | None) -> dict[str, object]:
+    """The draft of a move without words."""
+    return {"type": "leaf", "targetId": target_id}
+
+
+def branch_summary(target_id: str | None, summary: str) -> dict[str, object]:
+    """The draft of a move that says what was left behind."""
+    return {"type": "branch_summary", "fromId": target_id or "root", "summary": summary}
+
+
+def _draft(params: t.BranchParams, prepared: BranchPreparation, summary: Summary | None) -> bytes:
+    if summary is None:
+        return msgspec.json.encode(leaf_move(params.target_id))
+    draft = branch_summary(params.target_id, summary.said.summary)
+    files = prepared.file_operations
+    details = summary.said.details if params.details is UNSET else params.details
+    if details is not UNSET:
+        draft["details"] = details
+    elif files.read or files.modified:
+        draft["details"] = {"readFiles": files.read, "modifiedFiles": files.modified}
+    if params.from_extension is not None:
+        draft["fromExtension"] = params.from_extension
+    return msgspec.json.encode(draft)

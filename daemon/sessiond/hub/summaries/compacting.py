@@ -1,0 +1,258 @@
+"""Compacting sessions: find the cut, have the summary written, append the compaction.
+
+A session has at most one summary under way that the daemon asked for; who wants another waits for that one.
+Appends go on meanwhile: `landing` sees to where the session stands when the summary is there.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from sessiond import config
+from sessiond.hub.errors import InvalidRequest, LeafConflict, NothingToCompact, WouldBreakTree
+from sessiond.hub.session.batches import Outcome
+from sessiond.hub.session.entry_placement import Placement
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.summaries import limits
+from sessiond.hub.summaries.commit import Landings, land_now
+from sessiond.hub.summaries.jobs import Job, Jobs, Leave, Result, Waiter, until_stored
+from sessiond.hub.summaries.repeats import Repeats
+from sessiond.hub.summaries.requesting import Summarizers
+from sessiond.hub.summaries.summarizer import Assignment
+from sessiond.protocol import types as t
+from sessiond.session.compaction import preparation, safety
+from sessiond.session.compaction.preparation import Limits, Preparation
+from sessiond.session.context import system_message, tokens
+from sessiond.session.context.context import Context
+from sessiond.session.tree.command_ids import Command, Recorded
+from sessiond.session.tree.steps import ROWS_A_STEP, Steps
+from sessiond.session.tree.tree import KIND, NONE, Tree
+
+_COMPACTION: Final = KIND["compaction"]
+_MESSAGES_A_STEP: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for, and for whom; without an `asker` the daemon compacts by itself."""
+
+    params: t.CompactParams
+    origin: t.Origin
+    asker: str | None = None
+    command: Command | None = None
+
+
+class Compactions:
+    """All compactions of this process."""
+
+    def __init__(self, configured: config.Compaction, summarizers: Summarizers, jobs: Jobs) -> None:
+        self.configured = configured
+        self._summarizers = summarizers
+        self._jobs = jobs
+        self._landings = Landings()
+        self._repeats = Repeats(jobs)
+        self._asked: dict[LiveSession, Job] = {}
+
+    def prepare(
+        self, live: LiveSession, params: t.PrepareCompactionParams
+    ) -> tuple[Steps[Preparation], t.CompactionSettings]:
+        """Return the steps that find out what a compaction would do now, and the settings that they use."""
+        settings = limits.in_force(self.configured, live.tree, params.settings)
+        row = live.row_at(params.leaf_id)
+        return _preparing(live, row, settings, params.instructions), settings
+
+    def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:
+        """Begin, or wait for what is under way.
+
+        Raises `InvalidRequest`, `LeafConflict`, `EntryNotFound`, `CommandReused`.
+        """
+        command = request.command
+        repeat = self._repeats.join(live, command, waiter, _recorded)
+        if repeat is not None:
+            return repeat
+        settings = limits.in_force(self.configured, live.tree, request.params.settings)
+        _refuse_unless_at_the_leaf(live, request.params.expected_leaf)
+        if request.params.summary is not None:
+            job = self._jobs.begin(live, lambda new: _with_given(new, live, request, settings))
+            return self._repeats.carry(live, command, job).join(waiter)
+        if request.params.first_kept_entry_id is not None:
+            raise InvalidRequest("firstKeptEntryId goes with summary: without one the daemon finds the cut")
+        known = self._asked.get(live)
+        # A line that is being written cannot say any more that it carries out this command, too.
+        if known is not None and known.open and not (command is not None and known.writing):
+            return self._repeats.carry(live, command, known).join(waiter)
+        job = self._jobs.begin(live, lambda new: self._with_asked(new, live, request, settings))
+        self._asked[live] = job
+        job.when_ended(partial(self._forget, live, job))
+        return self._repeats.carry(live, command, job).join(waiter)
+
+    def _forget(self, live: LiveSession, job: Job) -> None:
+        if self._asked.get(live) is job:
+            del self._asked[live]
+
+    def under_way(self, live: LiveSession) -> bool:
+        """Whether a summary of a session is being written."""
+        return live in self._asked
+
+    def grew(self, live: LiveSession) -> None:
+        """Lines have come: one that waits for a safe moment looks again."""
+        self._landings.grew(live)
+
+    async def _with_asked(
+        self, job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings
+    ) -> None:
+        """Have the summary written, then append the compaction."""
+        await until_stored(live, request.origin)
+        # While a tool is at work, what was before its call can be summarised already.
+        row = safety.last_settled(live.tree, live.tree.leaf, live.read)
+        prepared = await _prepared(live, row, settings, request.params.instructions)
+        _refuse_if_idle(prepared)
+        assignment = Assignment(
+            session_id=live.session_id, purpose="compaction", prompt=prepared.prompt or "",
+            entry_ids=prepared.entries_to_summarize, models=(await live.context(row)).models,
+            instructions=request.params.instructions,
+        )  # fmt: skip
+        summary = await self._summarizers.write(assignment, live, request.asker, job.tell)
+        draft, result = _compaction(job, request.params, summary.said, summary.by, prepared)
+        await self._landings.land(job, live, row, draft, request.origin, result)
+
+
+async def _with_given(job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings) -> None:
+    """Append a compaction whose summary was given."""
+    await until_stored(live, request.origin)
+    params, row = request.params, live.tree.leaf
+    said = t.SummarizeResult(
+        summary=params.summary or "", short_summary=params.short_summary, preserve_data=params.preserve_data
+    )
+    if params.first_kept_entry_id is None:
+        prepared = await _prepared(live, row, settings, None)
+        _refuse_if_idle(prepared)
+    else:
+        prepared = await _at_a_given_cut(live, row, params.first_kept_entry_id)
+    draft, result = _compaction(job, params, said, "given", prepared)
+    if params.first_kept_entry_id is None and params.expected_leaf is UNSET:
+        refusal: Exception | None = await land_now(job, live, row, draft, request.origin, result)
+    else:
+        placement = Placement(expected_leaf=params.expected_leaf)
+        refusal = await job.append(live, draft, placement, request.origin, result)
+    if refusal is not None:
+        raise refusal
+
+
+async def _prepared(
+    live: LiveSession, row: int, settings: t.CompactionSettings, instructions: str | None
+) -> Preparation:
+    return await live.drive(_preparing(live, row, settings, instructions))
+
+
+def _preparing(
+    live: LiveSession, row: int, settings: t.CompactionSettings, instructions: str | None
+) -> Steps[Preparation]:
+    chosen = Limits(settings.context_window, settings.reserve_tokens, settings.keep_recent_tokens)
+    return preparation.prepare(live.tree, row, live.read_rows, chosen, instructions)
+
+
+async def _at_a_given_cut(live: LiveSession, row: int, first_kept: str) -> Preparation:
+    """What is told of a compaction whose cut the client has found; whether it is one is seen when it is stored."""
+    context = await live.context(row)
+    counted = await live.drive(tokens.count(live.tree, row, context))
+    in_force, kept = await live.drive(_kept(live.tree, row, live.row(first_kept), context))
+    return Preparation(
+        context.leaf_id, False, counted.tokens, kept, first_kept_entry_id=first_kept, system_message=in_force
+    )
+
+
+def _kept(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[tuple[Raw | None, int]]:
+    """The system message in force, which no cut keeps, and an estimate of it and of all that comes from a row on."""
+    ids: set[str | None] = set()
+    row = leaf
+    for walked in range(len(tree)):
+        if row == NONE:
+            break
+        if tree.kind(row) != _COMPACTION:  # its summary gives way to the new one
+            ids.add(tree.id(row))
+        if row == kept:
+            break
+        row = tree.parent(row)
+        if walked % ROWS_A_STEP == 0:
+            yield
+    total, changes = 0, list[Raw]()
+    for at, (message, entry_id) in enumerate(zip(context.messages, context.entry_ids, strict=True)):
+        if tokens.role(message) == "system":
+            changes.append(message)
+        elif entry_id in ids:
+            total += tokens.estimate(message)
+        if at % _MESSAGES_A_STEP == 0:
+            yield
+    in_force = system_message.in_force(changes)
+    return in_force, total + (0 if in_force is None else tokens.estimate(in_force))
+
+
+def _compaction(
+    job: Job, params: t.CompactParams, said: t.SummarizeResult, by: t.SummarizedBy, prepared: Preparation
+) -> tuple[bytes, Result]:
+    """The draft of a compaction, and what is answered once it is stored. What the request says, wins."""
+    tokens_before = prepared.tokens_before if params.tokens_before is None else params.tokens_before
+    fields: dict[str, object] = {
+        "type": "compaction", "summary": said.summary, "firstKeptEntryId": prepared.first_kept_entry_id,
+        "tokensBefore": tokens_before, "shortSummary": params.short_summary or said.short_summary,
+        "fromExtension": params.from_extension, "systemMessage": prepared.system_message,
+    }  # fmt: skip
+    details = said.details if params.details is UNSET else params.details
+    files = prepared.file_operations
+    if details is UNSET and (files.read or files.modified):
+        fields["details"] = {"readFiles": files.read, "modifiedFiles": files.modified}
+    fields = {name: value for name, value in fields.items() if value is not None}
+    if details is not UNSET:
+        fields["details"] = details
+    preserved = said.preserve_data if params.preserve_data is UNSET else params.preserve_data
+    if preserved is not UNSET:
+        fields["preserveData"] = preserved
+    summary_tokens = tokens.estimate(
+        msgspec.json.encode({"role": "compactionSummary", "summary": said.summary})
+    )
+
+    tokens_after = prepared.tokens_after + summary_tokens
+    job.answer = {"summarizedBy": by, "tokensAfter": tokens_after}
+
+    def result(outcome: Outcome) -> t.CompactResult:
+        return t.CompactResult(
+            entry_id=outcome.prepared.ids[0], log_id=outcome.log_id, seq=outcome.seqs[0],
+            leaf_id=outcome.leaf_id, previous_leaf_id=outcome.prepared.former_leaf, summary=said.summary,
+            summarized_by=by, first_kept_entry_id=prepared.first_kept_entry_id or "", tokens_before=tokens_before,
+            tokens_after=tokens_after,
+        )  # fmt: skip
+
+    return msgspec.json.encode(fields), result
+
+
+def _recorded(line: dict[str, Any], log_id: str, row: int, known: Recorded) -> t.CompactResult:
+    """What is told again of a compaction that was stored."""
+    answer = known.mark.answer
+    return t.CompactResult(
+        entry_id=known.ids[0], log_id=log_id, seq=row, leaf_id=known.ids[0],
+        previous_leaf_id=answer.get("previousLeafId"),
+        summary=line.get("summary", ""), summarized_by=answer.get("summarizedBy", "given"),
+        first_kept_entry_id=line.get("firstKeptEntryId", ""), tokens_before=line.get("tokensBefore", 0),
+        tokens_after=answer.get("tokensAfter", 0), duplicate=True,
+    )  # fmt: skip
+
+
+def _refuse_unless_at_the_leaf(live: LiveSession, expected: str | UnsetType | None) -> None:
+    leaf, last = live.tree.leaf_id, live.tree.seq
+    if expected is not UNSET and expected != leaf:
+        row = 0 if expected is None else live.row(expected)
+        raise LeafConflict(expected, leaf, log_id=live.log.log_id, seq=last, missing=last - row)
+
+
+def _refuse_if_idle(prepared: Preparation) -> None:
+    match prepared.reason:
+        case "alreadyCompacted":
+            raise NothingToCompact("nothing was said since the last compaction")
+        case "nothingToSummarize":
+            raise NothingToCompact("nothing lies before what is kept")
+        case "callsUnanswered":
+            raise WouldBreakTree(prepared.leaf_id, "noToolSplit", "a tool has not given its result yet")

@@ -1,0 +1,101 @@
+"""Repeats of requests that wait for a summary: joined to the work that is under way, or answered from its line.
+
+A request that writes at once needs nothing of this: `placing` finds what it has written.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from sessiond.hub.errors import CommandReused
+from sessiond.hub.session.blob_resolution import put_back
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.summaries.jobs import Job, Jobs, Leave, Waiter, until_stored
+from sessiond.protocol import types as t
+from sessiond.session.tree import command_ids
+from sessiond.session.tree.command_ids import Command, Recorded
+
+_MOST_BYTES: Final = 48 * 1024 * 1024
+_BY_ITSELF: Final = t.Origin(kind="daemon")
+
+Answer: TypeAlias = Callable[[dict[str, Any], str, int, Recorded], t.Wire]
+"""Makes the answer to a repeat of a stored line with its texts whole, the id of its log, its seq, and
+what it says of its command."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Duplicate:
+    """Waits for the outcome of an earlier request with the same command."""
+
+    waiter: Waiter
+
+    def told(self, step: t.Progress) -> None:
+        self.waiter.told(step)
+
+    def done(self, outcome: t.Wire | Exception) -> None:
+        if not isinstance(outcome, Exception):
+            outcome = msgspec.structs.replace(outcome, **_DUPLICATE)
+        self.waiter.done(outcome)
+
+
+_DUPLICATE: Final[dict[str, Any]] = {"duplicate": True}
+
+
+class Repeats:
+    """The jobs that carry out commands, by session and command."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._under_way: dict[tuple[LiveSession, str], tuple[Command, Job]] = {}
+
+    def join(
+        self, live: LiveSession, command: Command | None, waiter: Waiter, answer: Answer
+    ) -> Leave | None:
+        """Wait for the answer to a command that is under way or was carried out; None when it is new.
+
+        Raises `CommandReused` when the command was another request.
+        """
+        if command is None:
+            return None
+        first, job = self._under_way.get((live, command.id), (None, None))
+        if first is not None and job is not None and job.open:
+            if first.digest != command.digest:
+                raise CommandReused(command.id, first.method)
+            return job.join(_Duplicate(waiter))
+        known = command_ids.find(live.tree, command, live.read)
+        if known is None:
+            return None
+        if known.digest != command.digest:
+            raise CommandReused(command.id, known.mark.method)
+        return self._jobs.begin(live, partial(_recall, live=live, command=command, answer=answer)).join(
+            waiter
+        )
+
+    def carry(self, live: LiveSession, command: Command | None, job: Job) -> Job:
+        """Let the line of a job record this command, too. Answers the job."""
+        if command is not None:
+            key = live, command.id
+            job.commands.append(command)
+            self._under_way[key] = command, job
+            job.when_ended(lambda: self._forget(key, job))
+        return job
+
+    def _forget(self, key: tuple[LiveSession, str], job: Job) -> None:
+        if key in self._under_way and self._under_way[key][1] is job:
+            del self._under_way[key]
+
+
+async def _recall(job: Job, *, live: LiveSession, command: Command, answer: Answer) -> None:
+    """Answer a repeat from the line, once that has its level."""
+    known = command_ids.find(live.tree, command, live.read)
+    if known is not None and live.tree.row(known.ids[0]) is None:
+        await until_stored(live, _BY_ITSELF)  # raises what the line failed with
+        known = command_ids.find(live.tree, command, live.read)
+    row = None if known is None else live.tree.row(known.ids[0])
+    if known is None or row is None:
+        raise AssertionError("what was stored is there")
+    whole = await put_back([live.read(row)], live.blobs, page_bytes=_MOST_BYTES, most_bytes=_MOST_BYTES)
+    job.finish(answer(msgspec.json.decode(whole.entries[0]), live.log.log_id, row, known))

@@ -1,0 +1,54 @@
+"""The way to imports and exports, which are loaded when somebody first asks for one.
+
+They are forty modules and 3 MB that most daemons never need. Loading happens in a thread.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.readable import Moment
+from sessiond.hub.transfer.reporting import Reporting
+from sessiond.protocol import types as t
+from sessiond.store.base import Store
+
+if TYPE_CHECKING:
+    from sessiond.hub.transfer.exporting import Exports
+    from sessiond.hub.transfer.importing import Imports, Sessions
+
+
+class Exchange:
+    """Imports into, and exports from, one store. See `Hub` for `secret_rules_folder`."""
+
+    def __init__(self, sessions: "Sessions", files: Store, secret_rules_folder: str | None) -> None:
+        self._sessions = sessions
+        self._files = files
+        self._secret_rules_folder = secret_rules_folder
+        self._both: tuple[Imports, Exports] | None = None
+
+    async def import_(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
+        """See `importing.Imports.run`."""
+        imports, _ = await self._loaded()
+        return await imports.run(params, reporting)
+
+    async def export(
+        self, live: LiveSession, moment: Moment, params: t.ExportParams, state: t.WorkingState | None,
+        tell: Callable[[str, int], None],
+    ) -> t.ExportResult:  # fmt: skip
+        """See `exporting.Exports.run`."""
+        _, exports = await self._loaded()
+        return await exports.run(live, moment, params, state, tell)
+
+    async def _loaded(self) -> "tuple[Imports, Exports]":
+        if self._both is None:
+            self._both = await asyncio.to_thread(self._load)
+        return self._both
+
+    def _load(self) -> "tuple[Imports, Exports]":
+        from sessiond.hub.redaction.provider_keys import ProviderKeys
+        from sessiond.hub.transfer.exporting import Exports
+        from sessiond.hub.transfer.importing import Imports
+
+        exports = Exports(self._files, ProviderKeys(self._secret_rules_folder))
+        return Imports(self._sessions, self._files), exports

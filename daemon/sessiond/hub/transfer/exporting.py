@@ -1,0 +1,253 @@
+"""Exporting a session: its lines with their blobs put back, written by a format, to a text or to a new file.
+
+Lines are read on the loop in steps. They are converted in a process of their own, or in a thread if they are few, and
+the file is written in a thread. The log is only read.
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET
+
+from sessiond.hub.errors import InvalidRequest, TooLarge
+from sessiond.hub.execution.child_process import ChildNotStarted, run_in_child_process
+from sessiond.hub.redaction.provider_keys import ProviderKeys
+from sessiond.hub.session import entry_placement
+from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.readable import Moment
+from sessiond.hub.transfer.export_conversion import Conversion, Converted, blocks_of, convert
+from sessiond.protocol import types as t
+from sessiond.session.content import fields, restore_blobs
+from sessiond.session.dialects.exported import Whole
+from sessiond.session.tree import fork, lines
+from sessiond.session.tree.steps import ROWS_A_STEP, Steps, let_go
+from sessiond.store.base import StorageFailed, Store
+from sessiond.store.files.folders import new_file, sync_folder
+from sessiond.store.files.syscalls import Syscalls
+
+log = logging.getLogger(__name__)
+
+MAX_INLINE: Final = 16 * 1024 * 1024
+"""Bytes of a text in an answer; a larger export needs a path."""
+SMALL_BYTES: Final = 512 * 1024
+"""Bytes of entries up to which an export is converted in a thread: for more, a process of its own is started."""
+_ROWS_A_STEP: Final = 64
+_READ: Final = 50
+"""Parts of a hundred that are done when everything is read."""
+
+Tell = Callable[[str, int], None]
+"""Hears what is being done, and how many of a hundred parts are done."""
+
+
+class Exports:
+    """Exports of the sessions of one store."""
+
+    def __init__(self, files: Store, keys: ProviderKeys) -> None:
+        self._files = files
+        self._keys = keys
+
+    async def run(
+        self,
+        live: LiveSession,
+        moment: Moment,
+        params: t.ExportParams,
+        state: t.WorkingState | None,
+        tell: Tell,
+    ) -> t.ExportResult:
+        """Write a session as `params` say, as it was at a moment; `state` is its working state then, for NOVA.
+
+        Raises `EntryNotFound`, `InvalidRequest`, `TooLarge`, `OSError`.
+        """
+        target = _target(params, self._files)
+        about = _about(live, moment)
+        if params.leaf_id is UNSET:
+            found = await live.drive(_all_lines(live, moment, tell))
+            about = replace(about, leaf=moment.leaf_id)
+        else:
+            row = live.row_at(params.leaf_id)
+            path = fork.fork_lines(
+                live.tree, row, live.read_rows, header=b"", new_id=lambda: entry_placement.free_id(live.tree)
+            )
+            found = (await live.drive(path))[1:]
+            name = f"{about.session_id[:100]}-{fields.digest(about.session_id, params.leaf_id or '')[:8]}"
+            about = replace(about, session_id=name, parent_session=about.session_id)
+        tell(f"Writing {len(found):,} entries", _READ)
+        work, missing = await asyncio.to_thread(
+            _described, about, found, params, live.blobs, target, state, self._keys
+        )
+        await live.drive(let_go(found))
+        converted = await _converted(work)
+        return await asyncio.to_thread(_written, converted, missing, params, target)
+
+
+async def _converted(work: Conversion) -> Converted:
+    """Convert what is much in a process of its own, and in a thread where the system allows no process."""
+    if sum(map(len, work.blocks)) > SMALL_BYTES:
+        try:
+            return await run_in_child_process(convert, work)
+        except ChildNotStarted as error:
+            log.warning("an export slows down other requests: %s", error)
+    return await asyncio.to_thread(convert, work)
+
+
+def _about(live: LiveSession, moment: Moment) -> Whole:
+    """A session as it goes out, without its entries."""
+    header = live.tree.header
+    return Whole(
+        session_id=live.session_id, timestamp="" if header is None else header.timestamp,
+        cwd="" if header is None else header.cwd, title=moment.title, tags=moment.tags,
+        parent_session=None if header is None else header.parent_session, entries=[], leaf=None,
+    )  # fmt: skip
+
+
+def _target(params: t.ExportParams, files: Store) -> Path | None:
+    if params.path is None:
+        return None
+    if not params.path.startswith("/") or "\0" in params.path:
+        raise InvalidRequest("path is not an absolute path")
+    target = Path(os.path.realpath(params.path))
+    if files.holds(str(target)):
+        raise InvalidRequest("path lies among the files of sessiond; choose another folder")
+    return target
+
+
+def _all_lines(live: LiveSession, moment: Moment, tell: Tell) -> Steps[list[bytes]]:
+    tree = live.tree
+    rows: list[int] = []
+    for start in range(1, moment.committed, ROWS_A_STEP):
+        rows += filter(tree.is_entry, range(start, min(start + ROWS_A_STEP, moment.committed)))
+        yield
+    found: list[bytes] = []
+    for start in range(0, len(rows), _ROWS_A_STEP):
+        found += live.read_rows(rows[start : start + _ROWS_A_STEP])
+        tell(f"Reading {len(rows):,} entries", _READ * len(found) // len(rows))
+        yield
+    return found
+
+
+def _described(
+    about: Whole, found: Sequence[bytes], params: t.ExportParams, blobs: SessionBlobs, target: Path | None,
+    state: t.WorkingState | None, keys: ProviderKeys,
+) -> tuple[Conversion, list[str]]:  # fmt: skip
+    """What is to be converted, with blobs put back, and the hashes of the blobs that were not to be had."""
+    missing: dict[str, None] = {}
+
+    def find(digest: str) -> bytes | None:
+        data = blobs.find(digest)
+        if data is None:
+            missing[digest] = None
+        return data
+
+    work = Conversion(
+        session=about, blocks=blocks_of(restore_blobs.put_back(line, find) for line in found),
+        ends_at_last=params.leaf_id is not UNSET, format=params.format, redact=params.redact,
+        pictures=None if target is None else quote(_folder_beside(target).name),
+        state={} if state is None else nova_state(state), keys=keys,
+    )  # fmt: skip
+    return work, list(missing)
+
+
+def _written(
+    converted: Converted, missing: list[str], params: t.ExportParams, target: Path | None
+) -> t.ExportResult:
+    text: str | None = None
+    beside: list[Path] = []
+    data = converted.data
+    if target is not None:
+        _refuse_if_there(target, overwrite=params.overwrite)
+        beside = _put_beside(target, converted.pictures)
+        _put(data, target, overwrite=params.overwrite)
+    elif len(data) > MAX_INLINE:
+        raise TooLarge("the exported text (say a path to write it to)", len(data), MAX_INLINE)
+    else:
+        text = lines.sound(data.decode("utf-8", "replace"))
+    return t.ExportResult(
+        format=params.format, text=text, path=None if target is None else lines.sound(str(target)),
+        size_bytes=len(data), entries=converted.entries, lost=_counted(converted.lost),
+        carried=_counted(converted.carried),
+        redacted=[
+            t.Redaction(kind=kind, entry_id=None if entry is None else lines.sound(entry), count=count)
+            for (entry, kind), count in converted.redacted.items()
+        ],
+        redaction_incomplete=params.redact and converted.lacks_keys,
+        missing_blobs=missing, pictures=[lines.sound(str(path)) for path in beside],
+    )  # fmt: skip
+
+
+def _folder_beside(target: Path) -> Path:
+    """Where the pictures of a transcript go."""
+    return target.with_name(f"{target.stem}.pictures")
+
+
+def _put_beside(target: Path, pictures: dict[str, bytes]) -> list[Path]:
+    """Write the pictures that are not there yet; their names are those of their bytes."""
+    folder = _folder_beside(target)
+    if pictures:
+        try:
+            folder.mkdir(exist_ok=True)
+        except FileExistsError:
+            raise InvalidRequest(f"{folder} is there already, and is no folder for pictures") from None
+    paths = {folder / name: picture for name, picture in pictures.items()}
+    for path, picture in paths.items():
+        if not path.is_file() or path.stat().st_size != len(picture):
+            _put(picture, path, overwrite=False)
+    return list(paths)
+
+
+def _refuse_if_there(target: Path, *, overwrite: bool) -> None:
+    """Before anything is written beside it; whoever puts something there meanwhile is seen by `_put`."""
+    if not overwrite and os.path.lexists(target):
+        raise InvalidRequest(f"{target} is there already; say overwrite, or choose another path")
+
+
+def _counted(counts: dict[str, int]) -> list[t.Loss]:
+    return [t.Loss(what=lines.sound(what), count=count) for what, count in sorted(counts.items())]
+
+
+def nova_state(state: t.WorkingState) -> dict[str, Any]:
+    """A working state with the names of NOVA's `SessionState.to_dict`."""
+    said = msgspec.to_builtins(state)
+    renamed = {_snake(name): value for name, value in said.items()}
+    renamed["metrics"] = {_snake(name): value for name, value in said.get("metrics", {}).items()}
+    if "plan" in renamed:
+        renamed["current_plan"] = renamed.pop("plan")
+    return renamed
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{it.lower()}" if it.isupper() else it for it in name)
+
+
+def _put(data: bytes, target: Path, *, overwrite: bool) -> None:
+    """Write a file that appears whole or not at all, for its owner only, durable when this returns."""
+    calls = Syscalls()
+    made = target.with_name(f".{target.name[:160]}.{secrets.token_hex(6)}.tmp")
+    try:
+        os.close(new_file(made, [data], calls))
+    except FileNotFoundError as error:
+        reason = "no file can be made in" if target.parent.is_dir() else "there is no folder"
+        raise StorageFailed(f"{reason} {target.parent}", path=str(target), errno=error.errno) from None
+    try:
+        if overwrite:
+            made.replace(target)
+        else:
+            os.link(made, target)  # fails when something is there, whoever put it there meanwhile
+    except FileExistsError:
+        raise InvalidRequest(f"{target} is there already; say overwrite, or choose another path") from None
+    except OSError as error:
+        if error.errno == errno.EISDIR:
+            raise InvalidRequest(f"{target} is a folder") from None
+        raise
+    finally:
+        made.unlink(missing_ok=True)
+    sync_folder(target.parent, calls)

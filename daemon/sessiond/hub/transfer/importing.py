@@ -1,0 +1,311 @@
+"""Importing session files of other programs: whole new sessions, and what a grown file adds to its session.
+
+Files are read one after the other, beside the loop (`import_reading`). A new session is one file that appears whole or
+not at all; what a session gains goes through its queue like any append. Where people have gone on in the session
+here, its leaf stays where they are.
+"""
+
+import asyncio
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from sessiond.hub.errors import HubError, InvalidRequest
+from sessiond.hub.execution.child_process import ChildFailed
+from sessiond.hub.index.facts import bytes_of
+from sessiond.hub.session import drafts
+from sessiond.hub.session.batches import Outcome
+from sessiond.hub.session.blob_resolution import Finding
+from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.entry_placement import Placement
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.transfer import foreign_files, import_reading
+from sessiond.hub.transfer.foreign_files import NotImported, Titles
+from sessiond.hub.transfer.import_reading import NewSession, Target, new_session
+from sessiond.hub.transfer.reporting import Reporting
+from sessiond.protocol import types as t
+from sessiond.session.content.blobs import PREFIX
+from sessiond.session.content.restore_blobs import Find, put_back_images
+from sessiond.session.dialects import landing
+from sessiond.session.dialects.recognition import foreign_program_of
+from sessiond.session.dialects.weaving import Imported, Woven
+from sessiond.session.tree import lines
+from sessiond.session.tree.tree import Tree
+from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull, Store
+
+ENTRIES_AT_ONCE: Final = 500
+MAX_SKIPPED: Final = 1_000
+MAX_PROBLEMS: Final = 20
+_OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFailed, ChildFailed)
+"""Failures after which the next file is taken all the same."""
+_ADVANCING: Final = Placement(as_found=True)
+_STAYING: Final = Placement(as_found=True, advance=False)
+
+
+class Sessions(Protocol):
+    """What an import needs of the hub."""
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether images are stored as blobs in sessions that pi may read, too."""
+
+    async def session(self, session_id: str) -> LiveSession:
+        """The session with this id, open."""
+
+    def cached(self, session_id: str) -> LiveSession | None:
+        """The same if it is open already."""
+
+    async def let_go_unless_wanted(self, live: LiveSession) -> None:
+        """Close a session that nobody else has, watches or waits for."""
+
+    def refuse_when_draining(self) -> None:
+        """Raise `Draining` when no more writes are taken."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """One import: what was asked, and what is known of the store while it runs."""
+
+    params: t.ImportParams
+    reporting: Reporting
+    refs: dict[str, str]  # session id -> where its log lies
+    ours: set[str]  # where logs lie
+    titles: Titles = field(default_factory=Titles)
+
+
+class Imports:
+    """Imports into one store."""
+
+    def __init__(self, sessions: Sessions, files: Store) -> None:
+        self._sessions = sessions
+        self._files = files
+
+    async def run(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
+        """Import all that was named. Raises `InvalidRequest`, `Draining`, `StorageFailed`."""
+        paths = _named(params)
+        found = await asyncio.to_thread(foreign_files.find, paths)
+        refs = {it.session_id: it.ref for it in await self._files.list()}
+        run = _Run(params, reporting, refs, set(refs.values()))
+        sessions: list[t.ImportedSession] = []
+        skipped: list[t.SkippedFile] = []
+        count = 0
+        for number, it in enumerate(found):
+            self._sessions.refuse_when_draining()
+            percentage = 100 * number // len(found)
+            message = f"{number + 1:,} of {len(found):,}: {lines.sound(it.path.rpartition('/')[2])}"
+            reporting.told(t.Progress(kind="report", message=message, percentage=percentage))
+            try:
+                sessions.append(await self._take(it.path, run))
+            except StorageFull:
+                raise  # there is no room for any other either
+            except (*_OF_ONE_FILE, OSError) as refusal:
+                count += 1
+                if len(skipped) < MAX_SKIPPED:
+                    reason = lines.sound(_reason(refusal))
+                    skipped.append(t.SkippedFile(path=lines.sound(it.path), reason=reason))
+        return t.ImportResult(sessions=sessions, skipped=skipped, skipped_count=count)
+
+    async def _take(self, path: str, run: _Run) -> t.ImportedSession:
+        if path in run.ours and not await asyncio.to_thread(self._is_foreign, path):
+            raise NotImported("it is a session of sessiond already")
+        target = Target(run.params.cwd, self._sessions.takes_images)
+        found = await import_reading.read(path, run.params.format, run.titles, frozenset(run.refs), target)
+        if isinstance(found, NewSession):
+            if self._sessions.cached(found.session_id) is None:
+                return await self._create(found, path, run)
+            # It was created meanwhile.
+            found = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles)
+        return await self._take_in(found, target, path, run)
+
+    async def _take_in(self, imported: Imported, target: Target, path: str, run: _Run) -> t.ImportedSession:
+        """Make a new session of what was read, or add what the session does not have yet that was made of it before."""
+        names = landing.candidates(imported, path)
+        for session_id in names:
+            there = await self._there(session_id, run)
+            if there is None:
+                finding = Finding(self._blobs_of(path))
+                new = await asyncio.to_thread(new_session, imported, session_id, target, finding)
+                _tell_of_missing(imported, finding)
+                return await self._create(new, path, run)
+            if await asyncio.to_thread(landing.is_of, there.tree, there.read, imported):
+                return await self._grow(imported, session_id, there.tree, path, run)
+        raise NotImported(f"other sessions have its ids: {', '.join(names)}")
+
+    async def _there(self, session_id: str, run: _Run) -> "_Scanned | None":
+        """What a session holds on the disk, without opening it; None when there is none of this id."""
+        live = self._sessions.cached(session_id)
+        ref = run.refs.get(session_id) if live is None else live.log.ref
+        return None if ref is None else await asyncio.to_thread(self._scan, ref)
+
+    def _is_foreign(self, ref: str) -> bool:
+        """Whether a file in a folder of sessions is another program's, and so no session of this store."""
+        return foreign_program_of(lambda size: bytes_of(self._files, ref, 0, size)) is not None
+
+    def _scan(self, ref: str) -> "_Scanned | None":
+        scanned = _Scanned()
+        try:
+            if self._is_foreign(ref):
+                return None
+            for data in self._files.scan(ref):
+                scanned.take(data)
+        except LogNotFound:
+            return None
+        scanned.tree.finish()
+        return scanned
+
+    async def _create(self, new: NewSession, path: str, run: _Run) -> t.ImportedSession:
+        await asyncio.gather(*map(self._files.blobs.put, new.blobs.values()))
+        await self._blobs_of(path).carry([new.lines], self._files.blobs)
+        made = await self._files.create(
+            new.session_id, cwd=new.cwd, timestamp=new.imported.timestamp, lines=new.lines,
+            draft=not new.is_answered,
+        )  # fmt: skip
+        await made.close()
+        info = msgspec.structs.replace(new.info, path=made.path, draft=made.draft and new.info.draft)
+        run.refs[new.session_id] = made.ref
+        run.reporting.created(info)
+        if not new.cwd:
+            new.imported.account.trouble(0, "it names no folder; import it with `cwd`")
+        return t.ImportedSession(
+            status="created", session_id=new.session_id, title=info.title, draft=info.draft, added=new.added,
+            **_account(new.imported, path),
+        )  # fmt: skip
+
+    async def _grow(
+        self, imported: Imported, session_id: str, rows: Tree, path: str, run: _Run
+    ) -> t.ImportedSession:
+        new: list[Woven] = []
+        title, draft = rows.title, not (rows.has_assistant() or imported.is_answered)
+        if await asyncio.to_thread(landing.missing, imported, rows):
+            was_open = self._sessions.cached(session_id) is not None
+            live = await self._sessions.session(session_id)
+            live.engaged += 1
+            try:
+                new = landing.missing(imported, live.tree)
+                blobs = self._blobs_of(path)
+                finding = Finding(blobs)
+                whole_lines = await asyncio.to_thread(_with_images, new, finding)
+                _tell_of_missing(imported, finding)
+                if not live.blobs.takes_images:
+                    new = whole_lines
+                await blobs.carry([it.line for it in new], self._files.blobs)
+                await self._append(live, imported, new, run.reporting.origin)
+            finally:
+                live.engaged -= 1
+            title, draft = live.tree.title, live.is_draft
+            if not was_open:  # of thousands that have grown, each would keep its file open
+                await self._sessions.let_go_unless_wanted(live)
+        return t.ImportedSession(
+            status="grown" if new else "unchanged", session_id=session_id, title=title, draft=draft,
+            added=len(new), **_account(imported, path),
+        )  # fmt: skip
+
+    def _blobs_of(self, path: str) -> SessionBlobs:
+        """Our blobs, and those that the program keeps whose file this is."""
+        return SessionBlobs(None, kept=(self._files.blobs,), beside=self._files.blobs_beside(path))
+
+    async def _append(
+        self, live: LiveSession, imported: Imported, new: Sequence[Woven], origin: t.Origin
+    ) -> None:
+        """Append what is new, and move the leaf along if it is still where an import had left it."""
+        leaf = live.tree.pending_leaf_id
+        follows = leaf is None or any(it.id == leaf for it in imported.woven)
+        there = {it.id for it in imported.woven}
+        for start in range(0, len(new), ENTRIES_AT_ONCE):
+            some = new[start : start + ENTRIES_AT_ONCE]
+            batch = [_draft(it, imported.dialect, there) for it in some]
+            is_last = start + ENTRIES_AT_ONCE >= len(new)
+            if is_last and follows and some[-1].id != imported.leaf:
+                batch.append(msgspec.json.encode({"type": "leaf", "targetId": imported.leaf}))
+            await _appended(live, batch, _ADVANCING if follows else _STAYING, origin)
+
+
+class _Scanned:
+    """A log that was read as a whole, and not opened."""
+
+    def __init__(self) -> None:
+        self.tree = Tree()
+        self._data = bytearray()
+
+    def take(self, data: bytes) -> None:
+        """The next bytes of it."""
+        self.tree.read(data)
+        self._data += data
+
+    def read(self, rows: Sequence[int]) -> list[bytes]:
+        """The entries of rows."""
+        return [self.tree.entry(row, bytes(self._data[slice(*self.tree.span(row))])) for row in rows]
+
+
+def _named(params: t.ImportParams) -> list[str]:
+    paths = [*([] if params.path is None else [params.path]), *(params.paths or [])]
+    if not paths:
+        raise InvalidRequest("say what to import: path or paths")
+    for path in [*paths, *([] if params.cwd is None else [params.cwd])]:
+        if not path.startswith("/") or "\0" in path:
+            raise InvalidRequest(f"{path!r:.80} is not an absolute path")
+    return paths
+
+
+def _account(imported: Imported, path: str) -> dict[str, Any]:
+    """What became of the lines of a file, as the wire has it."""
+    account = imported.account
+    return {
+        "path": lines.sound(path), "format": imported.dialect, "understood": dict(account.made),
+        "kept": {lines.sound(kind): count for kind, count in account.kept.items()},
+        "held_back": account.held_back, "problem_count": account.trouble_count,
+        "problems": [
+            t.ImportProblem(line=it.line, reason=lines.sound(it.reason))
+            for it in account.troubles[:MAX_PROBLEMS]
+        ],
+    }  # fmt: skip
+
+
+def _with_images(woven: Sequence[Woven], find: Find) -> list[Woven]:
+    return [replace(it, line=put_back_images(it.line, find)) for it in woven]
+
+
+def _tell_of_missing(imported: Imported, finding: Finding) -> None:
+    for digest in finding.missing:
+        imported.account.trouble(0, f"an image is not to be had, and its reference stays: {PREFIX}{digest}")
+
+
+def _draft(it: Woven, dialect: str, there: Container[str | None]) -> bytes:
+    """An entry as it is appended; what an append would refuse is kept raw in its place."""
+    try:
+        draft = drafts.read_draft(0, it.line)
+    except HubError as refusal:
+        return landing.as_kept(it, dialect, str(refusal))
+    if draft.target is not None and draft.target not in there:
+        return landing.as_kept(it, dialect, f"it points to an entry that is not here: {draft.target}")
+    return it.line
+
+
+async def _appended(
+    live: LiveSession, batch: Sequence[bytes], placement: Placement, origin: t.Origin
+) -> None:
+    ended: asyncio.Future[Outcome | Exception] = asyncio.get_running_loop().create_future()
+
+    def done(outcome: Outcome | Exception) -> None:
+        if not ended.done():
+            ended.set_result(outcome)
+
+    live.append(batch, placement, "synced", origin, done)
+    outcome = await ended
+    if isinstance(outcome, Exception):
+        raise outcome
+
+
+def _reason(refusal: Exception) -> str:
+    """Return why a file was skipped, in words for people."""
+    match refusal:
+        case NotImported():
+            return refusal.reason
+        case FileNotFoundError():
+            return "there is no such file or folder"
+        case OSError(strerror=str(strerror)):
+            return f"it cannot be read: {strerror.lower()}"
+        case _:
+            return str(refusal)

@@ -1,0 +1,29 @@
+"""The working state of a session as the wire has it: what its lines say, and which session it is."""
+
+from sessiond.hub.hub import Hub
+from sessiond.hub.session.live import LiveSession
+from sessiond.protocol import types as t
+from sessiond.session.state.updates import Point
+
+
+async def working_state(hub: Hub, live: LiveSession, point: Point) -> t.WorkingState:
+    """The state at a point of a session."""
+    state, header = point.state, live.tree.header
+    created_at, parent = (header.timestamp, header.parent_session) if header is not None else ("", None)
+    parent_id, forks = await hub.lineage.of(live.session_id, parent)
+    return t.WorkingState(
+        session_id=live.session_id, plan=state.plan,
+        key_decisions=[
+            t.Decision(decision=it.decision, rationale=it.rationale, timestamp=it.timestamp)
+            for it in state.decisions
+        ],
+        latest_artifacts=dict(state.artifacts), tokens_used=state.tokens_used, turn_count=state.turn_count,
+        tags=list(state.tags),
+        metrics=t.StateMetrics(
+            decision_count=state.decision_count, total_tokens=state.total_tokens,
+            task_count=state.task_count,
+        ),
+        model=point.model, agent_name=state.agent_name, fork_parent_id=parent_id, fork_count=forks,
+        pruned=state.pruned, last_pruned_at=state.last_pruned_at, created_at=created_at,
+        last_updated=state.updated_at or created_at,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""One attached client: its requests in order, its responses, and how fast it is read."""

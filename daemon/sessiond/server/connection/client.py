@@ -1,0 +1,366 @@
+"""One attached client: takes its messages, answers each request once, and sends it what it watches.
+
+Our methods are answered here; the rest of LSP goes to a pygls object of this client's own, which is made
+when it is first needed (the import costs half a second, so most clients never pay it).
+"""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+from msgspec import UNSET
+
+import sessiond
+from sessiond.hub import clock
+from sessiond.hub.hub import Hub
+from sessiond.protocol import methods as m, types as t, versions
+from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
+from sessiond.rpc.framing import MAX_FRAME, FrameTooLarge, FramingError
+from sessiond.rpc.message import BadMessage, Head, RequestId
+from sessiond.server import errors
+from sessiond.server.connection.dispatch import Dispatcher
+from sessiond.server.connection.handshake import read_greeting
+from sessiond.server.connection.read_throttle import MAX_IN_FLIGHT, Intake
+from sessiond.server.connection.requests import Requests
+
+if TYPE_CHECKING:
+    from sessiond.server.server import Server
+
+MOST_IN_A_REPLY: Final = MAX_FRAME - 1024 * 1024
+"""Bytes of entries or messages that a reply may hold: the rest is for what stands beside them."""
+QUEUE_LITTLE: Final = 1024 * 1024
+_MANY_FOR_BRIDGE: Final = 64
+"""LSP messages that wait while pygls is loaded; more are not read until then."""
+
+_LSP: Final = (
+    "textDocument/", "workspace/", "window/", "notebookDocument/", "completionItem/", "codeAction/",
+    "codeLens/", "documentLink/", "inlayHint/", "workspaceSymbol/",
+    "callHierarchy/", "typeHierarchy/", "shutdown",
+)  # fmt: skip
+"""What the methods of LSP begin with: before `initialize` they are early, not unknown."""
+
+
+class Bridge(Protocol):
+    """The LSP side of a client: see `server.lsp.bridge`."""
+
+    def feed(self, body: bytes) -> None:
+        """Hand a message to pygls."""
+
+    def feed_response(self, id: RequestId | None, body: bytes) -> None:
+        """Hand a response to pygls, if it is one to something that pygls asked."""
+
+    def close(self) -> None:
+        """The client is gone."""
+
+
+class _CancelParams(msgspec.Struct):
+    id: RequestId
+
+
+_decode_cancel = msgspec.json.Decoder(_CancelParams).decode
+_decode_progress = msgspec.json.Decoder(t.ProgressNote).decode
+
+
+class Client(Handler):
+    """A connection and what the daemon knows of who is behind it."""
+
+    connection: Connection
+    requests: Requests
+    dispatcher: Dispatcher
+    _intake: Intake
+
+    def __init__(self, server: "Server", *, framing: str | None = None) -> None:
+        self.server = server
+        self.hub: Hub = server.hub
+        self.client_id = "c-" + os.urandom(6).hex()
+        self.origin = t.Origin(kind="client", client_id=self.client_id)
+        self.knows_sessions = False
+        self.terminal: t.Terminal | None = None
+        self.name: str | None = None
+        self.version: str | None = None
+        self.protocol_version = versions.NEWEST
+        self.connected_at = clock.timestamp()
+        self._framing = framing
+        self.summarizes = False
+        self.lsp_options = t.LspOptions()
+        self._heard: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
+        self._tokens = itertools.count(1)
+        self._opt_out: frozenset[str] = frozenset()
+        self.max_frame = server.chosen.limits.max_frame  # as it was when this client came
+        self.came_at = time.monotonic()
+        self.least_queued = 0
+        self.stalled_since: float | None = None
+        self._initialized = False
+        self._shut_down = False
+        self._bridge: Bridge | None = None
+        self._for_bridge: list[bytes] | None = None  # what waits for the bridge to be built
+
+    # --- what comes in ---------------------------------------------------------------------------------
+
+    def opened(self, connection: Connection) -> None:
+        self.connection = connection
+        server = self.server
+        self._intake = Intake(connection, server.room, server.spawn, self.max_frame)
+        self.requests = Requests(self._answer, self._intake, server.room, server.spawn, server.spawn_write)
+        self.dispatcher = Dispatcher(self, self.requests, self._intake, self._answer)
+        self.server.attached(self)
+
+    def received(self, connection: Connection, head: Head, body: bytes) -> None:
+        route = self.server.routes.get(head.method)  # type: ignore[arg-type]
+        if route is None:
+            self._other(head, body)
+        elif head.id is not UNSET:
+            self.knows_sessions = True
+            if self._shut_down:
+                self._refuse_after_shutdown(head.id)
+            else:
+                self.dispatcher.receive(route, head, len(body))
+        self._intake.look()
+
+    def broken(self, connection: Connection, error: BadMessage) -> None:
+        kind = "parse" if error.code == CODES["parse"] else "invalidRequest"
+        connection.fail(error.id, error.code, error.message, ErrorData(kind=kind, retryable=False))
+
+    def unframed(self, connection: Connection, error: FramingError) -> None:
+        if isinstance(error, FrameTooLarge):
+            data = ErrorData(kind="tooLarge", retryable=False, limit=error.limit, actual=error.actual)
+        else:
+            data = ErrorData(kind="parse", retryable=False)
+        connection.fail(None, CODES[data.kind], str(error), data)
+
+    def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
+        """A response to something that pygls asked, or one that comes too late."""
+        if self._bridge is not None:
+            self._bridge.feed_response(None if head.id is UNSET else head.id, body)
+
+    def announced(self, connection: Connection, size: int) -> None:
+        self._intake.announced(size)
+
+    def arrived(self, connection: Connection) -> None:
+        self._intake.arrived()
+
+    def closed(self, connection: Connection, reason: Exception | None) -> None:
+        self._intake.closed()
+        self.dispatcher.close()
+        if self._bridge is not None:
+            self._bridge.close()
+        self.server.detached(self)
+
+    def _answer(self, request_id: RequestId, answer: object) -> None:
+        if self.connection.closing:
+            return
+        self.answered()
+        if not isinstance(answer, Exception):
+            try:
+                self.connection.reply(request_id, answer)
+            except UnicodeEncodeError as error:  # a file name that is no text
+                answer = error
+            else:
+                return
+        code, message, data = errors.explain(answer)
+        self.connection.fail(request_id, code, message, data)
+
+    def _refuse_after_shutdown(self, request_id: object) -> None:
+        self._answer(request_id, errors.InvalidRequest("After `shutdown` only `exit` may come."))  # type: ignore[arg-type]
+
+    # --- life cycle and LSP ----------------------------------------------------------------------------
+
+    def _other(self, head: Head, body: bytes) -> None:
+        match head.method:
+            case "initialize" if head.id is not UNSET:
+                self._initialize(head, body)
+            case "$/cancelRequest":
+                self._cancel(head, body)
+            case m.PROGRESS:
+                self._hear_of_progress(head, body)
+            case "exit":
+                self.connection.pause()
+                self.server.spawn(self._intake.leave())
+            case "shutdown" if head.id is not UNSET and self._initialized and not self._is_bridged:
+                self._shut_down = True
+                self.connection.reply(head.id, None)  # type: ignore[arg-type]
+            case _:
+                self._lsp(head, body)
+
+    def _initialize(self, head: Head, body: bytes) -> None:
+        request_id: RequestId = head.id  # type: ignore[assignment]
+        try:
+            if self._initialized:
+                raise errors.InvalidRequest("`initialize` may come only once.")
+            greeting = read_greeting(b"{}" if head.params is UNSET else head.params)
+        except Exception as error:  # noqa: BLE001 - answered like any refusal
+            self._answer(request_id, error)
+            return
+        self._initialized = True
+        self.name, self.version = greeting.name, greeting.version
+        self.protocol_version = greeting.protocol_version
+        if greeting.ours is not None:
+            self._take_in(greeting.ours)
+        if greeting.speaks_lsp:
+            self.connection.skip_large_texts()
+            self._to_bridge(body)
+            return
+        answer = {
+            "capabilities": {"experimental": {"sessiond": self.handshake()}},
+            "serverInfo": {"name": "sessiond", "version": sessiond.__version__},
+        }
+        self._answer(request_id, answer)
+
+    def _take_in(self, ours: t.InitializeOptions) -> None:
+        self.knows_sessions = True
+        if ours.client_id is not None:
+            self.server.rename(self, ours.client_id)
+        self.terminal = ours.terminal
+        self.summarizes = ours.capabilities.summarize is not None
+        self._opt_out = frozenset(ours.opt_out)
+        self.lsp_options = ours.lsp
+
+    def handshake(self) -> t.Handshake:
+        """What we say of ourselves under `capabilities.experimental.sessiond`."""
+        return t.Handshake(
+            protocol_version=self.protocol_version,
+            epoch=self.server.epoch,
+            client_id=self.client_id,
+            methods=list(m.METHODS),
+            limits=t.Limits(
+                max_frame_bytes=self.max_frame, max_page=10_000, max_batch=10_000,
+                max_in_flight=MAX_IN_FLIGHT, max_bytes_in_flight=self.max_frame,
+                max_clients=self.server.most_clients,
+            ),
+        )  # fmt: skip
+
+    def _cancel(self, head: Head, body: bytes) -> None:
+        try:
+            request_id = _decode_cancel(b"{}" if head.params is UNSET else head.params).id
+        except msgspec.DecodeError:
+            return
+        if not self.dispatcher.cancel(request_id) and self._is_bridged:
+            self._to_bridge(body)
+
+    def _hear_of_progress(self, head: Head, body: bytes) -> None:
+        try:
+            note = _decode_progress(b"{}" if head.params is UNSET else head.params)
+        except (msgspec.DecodeError, RecursionError):
+            return
+        hear = self._heard.get(note.token)
+        if hear is not None:
+            hear(note.value)
+        else:
+            self._lsp(head, body)  # of something that pygls does
+
+    def _lsp(self, head: Head, body: bytes) -> None:
+        if head.method == "initialized" and not self._is_bridged:
+            return
+        if self._shut_down and head.id is not UNSET:
+            self._refuse_after_shutdown(head.id)
+        elif self._is_bridged and (head.id is UNSET or str(head.method).startswith(_LSP)):
+            self._shut_down = self._shut_down or head.method == "shutdown"
+            self._to_bridge(body)
+        elif head.id is not UNSET:
+            method = str(head.method)
+            too_early = not self._initialized and method.startswith(_LSP)
+            refusal = errors.NotInitialized() if too_early else errors.MethodNotFound(method)
+            self._answer(head.id, refusal)  # type: ignore[arg-type]
+
+    @property
+    def _is_bridged(self) -> bool:
+        return self._bridge is not None or self._for_bridge is not None
+
+    def _to_bridge(self, body: bytes) -> None:
+        if self._bridge is not None:
+            self._bridge.feed(body)
+        elif self._for_bridge is not None:
+            self._for_bridge.append(body)
+            if len(self._for_bridge) == _MANY_FOR_BRIDGE:
+                self.connection.pause()
+        else:
+            self._for_bridge = [body]
+            self.server.spawn(self._build_bridge())
+
+    async def _build_bridge(self) -> None:
+        bridge = await self.server.make_bridge(self)
+        waiting, self._for_bridge = self._for_bridge or [], None
+        if self.connection.closing:
+            bridge.close()
+            return
+        self._bridge = bridge
+        for body in waiting:
+            bridge.feed(body)
+        if len(waiting) >= _MANY_FOR_BRIDGE:
+            self._intake.hold()  # it goes on as soon as nothing else is in the way
+
+    def answered(self) -> None:
+        """A request has got its answer, or will never get one."""
+        self._intake.answered()
+
+    # --- what goes out ---------------------------------------------------------------------------------
+
+    @property
+    def queued_bytes(self) -> int:
+        return self.connection.queued_bytes
+
+    @contextlib.contextmanager
+    def progress(self, hear: Callable[[t.Progress], None]) -> Iterator[t.ProgressToken]:
+        """A token for what this client is asked; `hear` takes the progress that it reports with it."""
+        token = f"summary-{next(self._tokens)}"
+        self._heard[token] = hear
+        try:
+            yield token
+        finally:
+            del self._heard[token]
+
+    @property
+    def may_be_asked(self) -> bool:
+        """Whether it declared `summarize` and is not about to go."""
+        return self.summarizes and not self._shut_down and not self.connection.closing
+
+    def wants(self, notification: str) -> bool:
+        return notification not in self._opt_out
+
+    def send(self, body: bytes) -> None:
+        self.connection.send_body(body)
+        self.server.outboxes.sent(len(body))
+
+    def send_parts(self, parts: list[bytes]) -> None:
+        self.connection.send_parts(parts)
+        self.server.outboxes.sent(sum(map(len, parts)))
+
+    def hold(self) -> None:
+        """Read no more of this client until something that it has asked for is done."""
+        self._intake.hold_until_an_answer()
+
+    def lag(self) -> None:
+        """End its subscriptions, each with `session/lagged`."""
+        for live in self.hub.open_sessions():
+            live.watchers.lag(self.client_id)
+
+    @contextlib.asynccontextmanager
+    async def place(self, size: int) -> AsyncIterator[None]:
+        async with self.server.room.answers.place(size):
+            yield
+
+    async def drained(self) -> None:
+        if self.connection.queued_bytes > min(QUEUE_LITTLE, self.server.fair_outbox):
+            try:
+                await self.connection.drain()
+            except ConnectionClosed:
+                return
+        else:
+            await asyncio.sleep(0)
+
+    def info(self) -> t.ClientInfo:
+        """What `server/clients` says."""
+        sessions = self.hub.open_sessions()
+        return t.ClientInfo(
+            client_id=self.client_id, name=self.name, version=self.version, connected_at=self.connected_at,
+            framing=self._framing or self.connection.mode,  # type: ignore[arg-type]
+            sessions=[live.session_id for live in sessions if self.client_id in live.holders],
+            subscriptions=[live.session_id for live in sessions if self.client_id in live.watchers],
+            queued_bytes=self.queued_bytes, terminal=self.terminal, summarizes=self.summarizes,
+        )  # fmt: skip

@@ -1,0 +1,201 @@
+"""Calling the handlers of our methods: params are decoded, requests are started in program order, errors answered.
+
+What an answer looks like on the wire is `Client`'s; when a request may start is decided by `order`.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from sessiond.hub.errors import Draining
+from sessiond.protocol import types as t
+from sessiond.rpc.message import Head, RequestId
+from sessiond.server import errors
+from sessiond.server.connection.deferred import Pending, Unopened
+from sessiond.server.connection.program_order import Order
+from sessiond.server.connection.read_throttle import Intake
+from sessiond.server.connection.requests import Requests
+from sessiond.server.connection.tickets import AnyTicket, Ticket
+
+if TYPE_CHECKING:
+    from sessiond.server.connection.client import Client
+    from sessiond.server.handlers.routes import Route
+
+
+_AT_ONCE: Final = (t.Wire, Exception)
+
+
+class Dispatcher:
+    """Starts the requests of one client, each once, in the order that `order` gives them.
+
+    Args:
+        client: Whose requests these are.
+        requests: Answers those that take their time.
+        intake: Counts the bytes of those that wait.
+        answer: Sends a result or an exception.
+
+    """
+
+    def __init__(
+        self,
+        client: "Client",
+        requests: Requests,
+        intake: Intake,
+        answer: Callable[[RequestId, object], None],
+    ) -> None:
+        self._client = client
+        self._requests = requests
+        self._intake = intake
+        self._answer = answer
+        self.order = Order(client.hub.session_id_at, client.server.spawn)
+        self._waiting: dict[RequestId, tuple[int, Ticket]] = {}  # with the sizes of their bodies
+
+    def receive(self, route: "Route", head: Head, size: int) -> None:
+        """Answer a request, whose body has `size` bytes, as soon as its turn comes."""
+        request_id: RequestId = head.id  # type: ignore[assignment]
+        try:
+            if self._client.server.ending:
+                raise Draining
+            params = _decoded(route, head)
+        except Exception as error:  # noqa: BLE001 - everything becomes an answer
+            self._answer(request_id, error)
+            return
+        effect, order = route.effect, self.order
+        if effect is None or (route.reads_by_id and order.is_idle):
+            self._call(request_id, size, route, params, None)
+            return
+        if effect == "append":
+            started = order.try_append(params.session_id)
+            if started is not None:
+                self._call(request_id, size, route, params, started)
+                return
+        ticket = _ticket(route, params, partial(self._start, request_id, size, route, params))
+        order.enter(ticket)
+        if ticket.is_waiting:
+            self._waiting[request_id] = size, ticket
+            self._intake.began(size)
+
+    def cancel(self, request_id: RequestId) -> bool:
+        """Cancel a request, as far as that can be; False when there is no such request."""
+        waiting = self._waiting.pop(request_id, None)
+        if waiting is None:
+            return self._requests.cancel(request_id)
+        self._drop(*waiting)
+        self._answer(request_id, errors.Cancelled())
+        return True
+
+    def close(self) -> None:
+        """The client is gone: what only reads is dropped, what writes takes effect all the same."""
+        self._requests.close()
+        for request_id, (size, ticket) in list(self._waiting.items()):
+            if not ticket.writes:
+                del self._waiting[request_id]
+                self._drop(size, ticket)
+
+    async def ask(self, route: "Route", params: t.Wire) -> Any:
+        """What the handler of a route answers, in its turn, when the daemon itself asks for this client."""
+        started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def start(_ticket: Ticket) -> None:
+            if not started.done():
+                started.set_result(None)
+
+        ticket = _ticket(route, params, start)
+        if ticket.effect == "append":
+            ticket.effect = "change"  # the handler is called on a later tick than the ticket is started
+        try:
+            self.order.enter(ticket)
+            await started
+            answer: Any = route.call(self._client, params)
+            if isinstance(answer, Unopened):
+                answer = answer.answer(ticket.begun)
+            else:
+                ticket.begun()
+            if isinstance(answer, Coroutine):
+                answer = await answer
+            return await _answer_of(answer) if isinstance(answer, Pending) else answer
+        finally:
+            if not ticket.cancel():
+                ticket.ended()
+
+    def _start(
+        self, request_id: RequestId, size: int, route: "Route", params: t.Wire, ticket: Ticket
+    ) -> None:
+        if self._waiting and self._waiting.pop(request_id, None) is not None:
+            self._intake.ended(size)
+        self._call(request_id, size, route, params, ticket)
+
+    def _call(
+        self, request_id: RequestId, size: int, route: "Route", params: t.Wire, ticket: AnyTicket | None
+    ) -> None:
+        """Call the handler. Without a ticket nothing is under way that the request might have to wait for."""
+        try:
+            if self._client.server.ending:
+                raise Draining
+            answer = route.call(self._client, params)
+        except Exception as error:  # noqa: BLE001 - the one place where everything becomes an answer
+            answer = error
+        if isinstance(answer, Pending):
+            if ticket is not None:
+                ticket.begun()
+            self._requests.answer_when_there(request_id, size, answer, ticket)
+        elif isinstance(answer, _AT_ONCE):
+            self._answer(request_id, answer)
+            if ticket is not None:
+                ticket.ended()
+        else:
+            if ticket is None and route.effect is not None:
+                ticket = _ticket(route, params, _nothing)
+                self.order.join(ticket)
+            self._answer_later(request_id, size, route, answer, ticket)
+
+    def _answer_later(
+        self, request_id: RequestId, size: int, route: "Route", answer: Any, ticket: AnyTicket | None
+    ) -> None:
+        if isinstance(answer, Unopened):
+            answer = answer.answer(_nothing if ticket is None else ticket.begun)
+        elif ticket is not None:
+            ticket.begun()
+        self._requests.answer_later(request_id, size, answer, route.nature, ticket)
+
+    def _drop(self, size: int, ticket: Ticket) -> None:
+        ticket.cancel()
+        self._intake.ended(size)
+
+
+def _decoded(route: "Route", head: Head) -> Any:
+    params = b"{}" if head.params is UNSET else head.params
+    try:
+        return route.decode(params)
+    except (msgspec.DecodeError, RecursionError):
+        return route.decode_slowly(params)
+
+
+def _ticket(route: "Route", params: t.Wire, start: Callable[[Ticket], None]) -> Ticket:
+    effect = route.effect
+    if callable(effect):
+        effect = effect(params)
+    name, path = route.names(params)
+    return Ticket(effect or "read", name, path, start)
+
+
+def _nothing(*_arguments: object) -> None:
+    return
+
+
+async def _answer_of(pending: Pending) -> Any:
+    answered: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+
+    def take(answer: object) -> None:
+        if not answered.done():
+            answered.set_result(answer)
+
+    pending.then(take)
+    answer = await answered
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

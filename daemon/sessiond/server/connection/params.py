@@ -1,0 +1,148 @@
+"""Reading the params of a request: names that the method does not have are refused, with the nearest that it has.
+
+A request that decodes at once costs nothing beyond that. Only when it does not, its objects are compared with the
+types, name by name.
+"""
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar, get_args
+
+import msgspec
+from msgspec import Raw, inspect
+
+from sessiond.protocol import methods as m, types as t
+from sessiond.server.connection.violations import problem_of, struct_in
+from sessiond.server.errors import InvalidParams
+from sessiond.text import one_line
+
+P = TypeVar("P", bound=t.Wire)
+R = TypeVar("R", bound=t.Wire)
+
+_MOST_NAMED: Final = 5
+"""Unknown names that one refusal lists."""
+_NAME_CHARACTERS: Final = 80
+_NEAR: Final = 0.45
+"""How alike two names must be for one to be suggested, from 0 to 1."""
+_AS_NEAR: Final = 0.1
+"""How much less alike than the nearest another name may be that is suggested beside it."""
+
+_decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_array = msgspec.json.Decoder(list[Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class ParamsReader:
+    """How the params of one method are decoded.
+
+    `decode` takes params that are as the method declares them, and raises `msgspec.DecodeError`, `RecursionError` or
+    `InvalidParams`. `decode_slowly` takes those for which `decode` raised one of the first two: it leaves out `_meta`
+    and names that begin with `x-`, and raises `InvalidParams`.
+    """
+
+    decode: Callable[[bytes], Any]
+    decode_slowly: Callable[[bytes], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """A name that an object does not have: where the object is, and which names would have been possible."""
+
+    place: str
+    name: str
+    possible: list[str]
+
+
+def reader_of(method: m.Method[P, R]) -> ParamsReader:
+    """The reader for the params of `method`."""
+    decode = msgspec.json.Decoder(method.params).decode
+
+    def decode_slowly(body: bytes) -> P:
+        kind = inspect.type_info(method.params)
+        unknown: list[_Unknown] = []
+        try:
+            known = _without_extensions(Raw(body), kind, "$", unknown)
+            if unknown:
+                raise _refusal(method.name, unknown)
+            return decode(known)
+        except msgspec.DecodeError as error:
+            raise InvalidParams(method.name, *problem_of(str(error), kind)) from None
+        except RecursionError:
+            raise InvalidParams(method.name, "params are nested too deeply") from None
+
+    # Types that results have, too, ignore what they do not know, so `decode` alone would not notice it.
+    return ParamsReader(decode_slowly if _ignores_names(method.params) else decode, decode_slowly)
+
+
+def is_extension(name: str) -> bool:
+    """Whether the protocol leaves a name to its users: `_meta`, and what begins with `x-`."""
+    return name == "_meta" or name.startswith("x-")
+
+
+def _without_extensions(body: Raw, kind: inspect.Type, place: str, unknown: list[_Unknown]) -> Raw:
+    """`body` without the names that are left to users, as bytes that were not decoded; the others into `unknown`."""
+    struct = struct_in(kind)
+    item = _item_in(kind)
+    try:
+        if struct is not None:
+            return _object(body, struct, place, unknown)
+        if item is not None:
+            items = enumerate(_decode_array(body))
+            return Raw(_encode([_without_extensions(it, item, f"{place}[{i}]", unknown) for i, it in items]))
+    except msgspec.ValidationError:
+        pass  # neither an object nor an array: the type's own decoder says so
+    return body
+
+
+def _object(body: Raw, struct: inspect.StructType, place: str, unknown: list[_Unknown]) -> Raw:
+    fields = {field.encode_name: field.type for field in struct.fields}
+    kept: dict[str, Raw] = {}
+    given = _decode_object(body)
+    for name, value in given.items():
+        if name in fields:
+            kept[name] = _without_extensions(value, fields[name], f"{place}.{name}", unknown)
+        elif not is_extension(name):
+            unknown.append(_Unknown(place, name, [it for it in fields if it not in given] or [*fields]))
+    return Raw(_encode(kept))
+
+
+def _item_in(kind: inspect.Type) -> inspect.Type | None:
+    """The type of an array's items, where they are objects whose names are known."""
+    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    items = (it.item_type for it in kinds if isinstance(it, inspect.ListType))
+    return next((item for item in items if struct_in(item) is not None), None)
+
+
+def _ignores_names(kind: object) -> bool:
+    """Whether a type, or one that it names, decodes objects with names that it does not know."""
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return any(map(_ignores_names, get_args(kind)))
+    named = (it for base in kind.__mro__ for it in vars(base).get("__annotations__", {}).values())
+    return not kind.__struct_config__.forbid_unknown_fields or any(map(_ignores_names, named))
+
+
+def _refusal(method: str, unknown: list[_Unknown]) -> InvalidParams:
+    first = unknown[0]
+    of_first = [it for it in unknown if it.place == first.place][:_MOST_NAMED]
+    near = list(dict.fromkeys(name for it in of_first for name in nearest(it.name, it.possible)))
+    names = ", ".join(f"`{_shown(it.name)}`" for it in of_first)
+    where = "" if first.place == "$" else f" in `{first.place[2:]}`"
+    problem = f"unknown parameter{'s' if len(of_first) > 1 else ''} {names}{where}"
+    listed = ", ".join(f"`{name}`" for name in near or first.possible)
+    hint = f"Did you mean {listed}?" if near else f"Parameters are {listed}." if listed else "There are none."
+    return InvalidParams(method, problem, f"{first.place}.{_shown(first.name)}", near, hint)
+
+
+def nearest(name: str, possible: list[str]) -> list[str]:
+    """The `possible` names that are most like `name`, whatever their case: up to three, none where none is near."""
+    by_lower: Mapping[str, str] = {it.lower(): it for it in possible}
+    wanted = name[:_NAME_CHARACTERS].lower()
+    near = difflib.get_close_matches(wanted, by_lower, 3, _NEAR)
+    likeness = [difflib.SequenceMatcher(None, it, wanted).ratio() for it in near]
+    return [by_lower[it] for it, ratio in zip(near, likeness, strict=True) if ratio > likeness[0] - _AS_NEAR]
+
+
+def _shown(name: str) -> str:
+    return one_line(name)[:_NAME_CHARACTERS]

@@ -1,0 +1,169 @@
+"""The requests of one client that could not be answered at once: what is in work, what waits, what may be given up.
+
+Each is answered once, whatever is cancelled and when. What an answer looks like on the wire is the client's affair.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Final
+
+from sessiond.hub.errors import Overloaded
+from sessiond.hub.execution.slices import context_of, run_in_slices
+from sessiond.protocol import types as t
+from sessiond.rpc.message import EncodedResult, RequestId
+from sessiond.server import errors
+from sessiond.server.connection.deferred import Nature, Pending
+from sessiond.server.connection.encoding import encode_in_steps, is_large
+from sessiond.server.connection.memory_budget import Room
+from sessiond.server.connection.read_throttle import Intake
+from sessiond.server.connection.tickets import AnyTicket
+
+MOST_WAITING: Final = 64
+"""Requests of one client that wait for a summary: nothing but time ends them, so they may not stop its reading."""
+TAKING_SECONDS: Final = 10.0
+"""How long a client may take to read a large answer while others wait for room."""
+_ROOM: Final = {"large": 2 * 1024 * 1024, "huge": 16 * 1024 * 1024}
+"""Bytes of room that an answer takes while it is made; then it takes what it has turned out to have."""
+
+Work = Coroutine[Any, Any, "t.Wire | Pending"]
+
+
+class Requests:
+    """`answer` sends an answer, a result or an exception; `spawn_write` runs what nobody may interrupt."""
+
+    def __init__(
+        self,
+        answer: Callable[[RequestId, object], None],
+        intake: Intake,
+        room: Room,
+        spawn: Callable[[Coroutine[Any, Any, Any]], object],
+        spawn_write: Callable[[Coroutine[Any, Any, Any]], object],
+    ) -> None:
+        self._answer = answer
+        self._intake = intake
+        self._room = room
+        self._spawn = spawn
+        self._spawn_write = spawn_write
+        self._context = context_of(self)  # its long work takes turns with that of other clients
+        self._gone = False
+        self._waits: dict[RequestId, Pending] = {}  # those that may be given up
+        self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
+        self._turn = asyncio.Lock()
+
+    def answer_when_there(
+        self, request_id: RequestId, size: int, pending: Pending, ticket: AnyTicket | None
+    ) -> None:
+        """Answer a request, whose body has `size` bytes, when `pending` has its answer, and end its ticket."""
+        self._intake.began(size)
+        self._wait(request_id, size, pending, ticket)
+
+    def answer_later(
+        self, request_id: RequestId, size: int, work: Work, nature: Nature, ticket: AnyTicket | None
+    ) -> None:
+        """Answer a request with what `work` returns or raises, and end its ticket."""
+        self._intake.began(size)
+        answering = self._answered(request_id, size, work, nature, ticket)
+        if nature == "write":
+            # What has begun is finished, whoever cancels or goes away. A copy, since this may be called within a task
+            # of the context itself.
+            self._context.copy().run(self._spawn_write, answering)
+            return
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.pop(request_id, None)
+            if task.cancelled():  # before it had begun
+                work.close()
+                self._end(request_id, size, ticket, errors.Cancelled())
+
+        task = self._tasks[request_id] = asyncio.get_running_loop().create_task(
+            answering, context=self._context
+        )
+        task.add_done_callback(ended)
+
+    def refuse_more_waiting(self) -> None:
+        """Raise `Overloaded` when so many wait for a summary that another one would not help."""
+        if len(self._waits) >= MOST_WAITING:
+            raise Overloaded(f"{MOST_WAITING} requests of this client wait for a summary already")
+
+    def cancel(self, request_id: RequestId) -> bool:
+        """Cancel a request, as far as that can be; False when it is none of these."""
+        if (task := self._tasks.get(request_id)) is not None:
+            task.cancel()
+        elif (pending := self._waits.get(request_id)) is not None:
+            _give_up(pending)
+        else:
+            return False
+        return True
+
+    def close(self) -> None:
+        """The client is gone: nobody wants what can be given up."""
+        self._gone = True
+        for task in list(self._tasks.values()):
+            task.cancel()
+        for pending in list(self._waits.values()):
+            _give_up(pending)
+
+    def _wait(self, request_id: RequestId, size: int, pending: Pending, ticket: AnyTicket | None) -> None:
+        if pending.give_up is not None:
+            self._waits[request_id] = pending
+        pending.then(partial(self._end, request_id, size, ticket))
+        if self._gone:
+            _give_up(pending)
+
+    def _end(self, request_id: RequestId, size: int, ticket: AnyTicket | None, answer: object) -> None:
+        if self._waits:
+            self._waits.pop(request_id, None)
+        self._intake.ended(size)
+        self._answer(request_id, answer)
+        if ticket is not None:
+            ticket.ended()
+
+    async def _answered(
+        self, request_id: RequestId, size: int, work: Work, nature: Nature, ticket: AnyTicket | None
+    ) -> None:
+        try:
+            answer: object = await (self._in_turn(work, _ROOM[nature]) if nature in _ROOM else work)
+        except asyncio.CancelledError:
+            answer = errors.Cancelled()
+        except Exception as error:  # noqa: BLE001 - everything becomes an answer, as in `Client.received`
+            answer = error
+        if isinstance(answer, Pending):
+            self._wait(request_id, size, answer, ticket)
+        else:
+            # On this very tick, so that nothing a subscription brings can come before.
+            self._end(request_id, size, ticket, answer)
+
+    async def _in_turn(self, work: Work, room: int) -> t.Wire | Pending | EncodedResult:
+        """Large answers are made one at a time, each when this client and the daemon have room for it."""
+        try:
+            async with self._turn:
+                await self._intake.until_room()
+                await self._room.answers.enter(room)
+                try:
+                    answer = await work
+                    if not isinstance(answer, Pending) and is_large(answer):
+                        return EncodedResult(await run_in_slices(encode_in_steps(answer)))
+                    return answer
+                finally:
+                    # By then the answer is on its way.
+                    asyncio.get_running_loop().call_soon(self._leave_when_taken, room)
+        finally:
+            work.close()
+
+    def _leave_when_taken(self, room: int) -> None:
+        untaken = self._intake.untaken_bytes
+        self._room.answers.resize(room, untaken)
+        if untaken:
+            self._spawn(self._until_taken(untaken))
+
+    async def _until_taken(self, untaken: int) -> None:
+        try:
+            await self._intake.until_taken(TAKING_SECONDS)
+        finally:
+            self._room.answers.leave(untaken)
+
+
+def _give_up(pending: Pending) -> None:
+    if pending.give_up is not None:
+        pending.give_up()

@@ -1,0 +1,64 @@
+"""Asking a client for a summary: `client/summarize`, its progress, and what counts as a failure of the client."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.summaries.summarizer import Assignment, Summarizer, Tell, Unwritten
+from sessiond.protocol import methods as m, types as t
+from sessiond.rpc.connection import ConnectionClosed, RemoteError
+from sessiond.server.connection.client import Client
+
+_decode = msgspec.json.Decoder(t.SummarizeResult).decode
+
+
+class ClientSummarizer:
+    """A client that declared `summarize`."""
+
+    kind: Literal["client"] = "client"
+
+    def __init__(self, client: Client) -> None:
+        self.name = f"client {client.client_id}"
+        self._client = client
+
+    async def write(self, assignment: Assignment, tell: Tell) -> t.SummarizeResult:
+        """Ask it. When this is cancelled the client gets `$/cancelRequest`."""
+        with self._client.progress(_as_report(tell)) as token:
+            params = t.SummarizeParams(
+                session_id=assignment.session_id, purpose=assignment.purpose, prompt=assignment.prompt,
+                entry_ids=list(assignment.entry_ids), models=assignment.models,
+                instructions=assignment.instructions, work_done_token=token,
+            )  # fmt: skip
+            try:
+                return _decode(await self._client.connection.call(m.SUMMARIZE.name, params))
+            except RemoteError as error:
+                raise Unwritten(f"{error} (code {error.code})") from None
+            except ConnectionClosed:
+                raise Unwritten("it left") from None
+            except (msgspec.DecodeError, RecursionError) as error:
+                raise Unwritten(f"its answer is no summary: {error}") from None
+
+
+def summarizers(clients: Iterable[Client], live: LiveSession, asker: str | None) -> Iterator[Summarizer]:
+    """The clients that may be asked: who wants it, then those that have the session open, then all others."""
+
+    def distance(client: Client) -> int:
+        if client.client_id == asker:
+            return 0
+        return 1 if client.client_id in live.holders else 2
+
+    able = [client for client in clients if client.may_be_asked]
+    yield from map(ClientSummarizer, sorted(able, key=distance))
+
+
+def _as_report(tell: Tell) -> Callable[[t.Progress], None]:
+    """Beginning and end of the client's part are steps of the whole, which has its own."""
+
+    def told(step: t.Progress) -> None:
+        message = step.message if step.message is not None else step.title
+        if message is not None or step.percentage is not None:
+            tell(t.Progress(kind="report", message=message, percentage=step.percentage))
+
+    return told

@@ -1,0 +1,242 @@
+"""The door for clients that cannot reach the unix socket: TCP on this machine only, closed to who has no token.
+
+Anybody on the machine can knock here, and so can a page in a browser. So nothing is decoded before the token is seen
+but one small first message, and what begins like HTTP or TLS is cut off without a word.
+"""
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import logging
+import socket
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from sessiond.protocol import methods as m
+from sessiond.protocol.errors import CODES, ErrorData
+from sessiond.rpc.framing import Framer, FrameTooLarge, FramingError, Mode, encode_frame
+from sessiond.rpc.message import RequestId, encode_error
+from sessiond.server.listeners.tcp_peer import user_of_peer
+from sessiond.server.listeners.token import is_same
+from sessiond.server.listeners.unix_socket import CannotListen
+
+MAX_UNAUTHENTICATED: Final = 64
+"""Connections that have not shown the token. Beyond it, the user with the most of them loses the oldest one."""
+AUTHENTICATION_SECONDS: Final = 5.0
+"""How long a client may take to show the token."""
+_ACCEPTS_AT_ONCE: Final = 16
+"""Connections accepted in one turn of the event loop."""
+_BACKLOG: Final = 1024
+_FIRST_MESSAGE: Final = 64 * 1024
+_FIRST_HEADER: Final = 1024
+_PAUSE: Final = 0.2
+_FAREWELL: Final = 1.0
+_NOT_OURS: Final = (
+    b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"TRAC", b"CONN", b"PRI ", b"\x16\x03",
+)  # fmt: skip
+
+log = logging.getLogger(__name__)
+
+
+class _Ours(msgspec.Struct):
+    token: str | None = None
+
+
+class _Options(msgspec.Struct):
+    sessiond: _Ours | None = None
+
+
+class _Params(msgspec.Struct, rename="camel"):
+    token: str | None = None
+    initialization_options: _Options | None = None
+
+
+class _First(msgspec.Struct):
+    """Of the first message, what says who is there."""
+
+    id: RequestId
+    method: str
+    params: _Params = msgspec.field(default_factory=_Params)
+
+
+_decode = msgspec.json.Decoder(_First).decode
+
+
+class TcpDoor:
+    """Listens at `address` (`127.0.0.1:7413`; port 0: any), and lets in who shows `token`, with what he said.
+
+    `user_of` returns the user at the other end of a connection, so that one user cannot take the places of others.
+    Raises `CannotListen`.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        token: str,
+        let_in: Callable[[socket.socket, bytes], None],
+        *,
+        user_of: Callable[[socket.socket], int | None] = user_of_peer,
+    ) -> None:
+        self._token = token
+        self._let_in = let_in
+        self._user_of = user_of
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[asyncio.Task[None], int | None] = {}
+        """Connections that have not shown the token, the oldest first, with their users."""
+        self._pause: asyncio.TimerHandle | None = None
+        self._listening = _bound(address)
+        host, port = self._listening.getsockname()[:2]
+        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._loop.add_reader(self._listening, self._accept)
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self._loop.remove_reader(self._listening)
+        if self._pause is not None:
+            self._pause.cancel()
+        self._listening.close()
+        for task in list(self._waiting):
+            task.cancel()
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTS_AT_ONCE):
+            try:
+                client, _ = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                log.warning("No client can be let in over TCP for now: %s", error)
+                self._loop.remove_reader(self._listening)
+                self._pause = self._loop.call_later(
+                    _PAUSE, self._loop.add_reader, self._listening, self._accept
+                )
+                return
+            self._hear(client)
+
+    def _hear(self, client: socket.socket) -> None:
+        """Wait for the first message of a connection, and make room for it."""
+        client.setblocking(False)
+        user = self._user_of(client)
+        if len(self._waiting) >= MAX_UNAUTHENTICATED:
+            self._evict()
+        task = self._loop.create_task(self._asked_in(client))
+        self._waiting[task] = user
+        task.add_done_callback(partial(self._heard, client))
+
+    def _heard(self, client: socket.socket, task: asyncio.Task[None]) -> None:
+        self._waiting.pop(task, None)
+        if task.cancelled():  # perhaps before it began
+            client.close()
+
+    def _evict(self) -> None:
+        """Close the oldest connection of the user that has the most; of several such users, the oldest of all."""
+        counts = Counter(self._waiting.values())
+        most = max(counts.values())
+        oldest = next(task for task, user in self._waiting.items() if counts[user] == most)
+        del self._waiting[oldest]
+        oldest.cancel()
+
+    async def _asked_in(self, client: socket.socket) -> None:
+        """Hear one message; its sender is let in, or told why not, or cut off."""
+        try:
+            async with asyncio.timeout(AUTHENTICATION_SECONDS):
+                said, body, mode = await self._first_message(client)
+                refusal = self._refusal(body)
+            if refusal is not None:
+                log.warning("A client was turned away at the TCP door: it did not show the token")
+                await self._turn_away(client, refusal, mode)
+        except FrameTooLarge as error:
+            await self._turn_away(client, *_too_large(error))
+            client.close()
+        except (OSError, TimeoutError, FramingError, _NotOurs):
+            client.close()
+        else:
+            if refusal is None:
+                self._let_in(client, said)
+            else:
+                client.close()
+
+    async def _turn_away(self, client: socket.socket, refusal: bytes, mode: Mode) -> None:
+        """Send an error, and wait a little for the client to close: closing over unread bytes would lose the error."""
+        with contextlib.suppress(TimeoutError, OSError):
+            async with asyncio.timeout(_FAREWELL):
+                await self._loop.sock_sendall(client, encode_frame(refusal, mode))
+                client.shutdown(socket.SHUT_WR)
+                while await self._loop.sock_recv(client, _FIRST_MESSAGE):
+                    pass
+
+    async def _first_message(self, client: socket.socket) -> tuple[bytes, bytes, Mode]:
+        framer, said = Framer(_FIRST_MESSAGE, _FIRST_HEADER), b""
+        while True:
+            piece = await self._loop.sock_recv(client, 4096)
+            if not piece:
+                raise _NotOurs
+            said += piece
+            if said.startswith(_NOT_OURS):
+                raise _NotOurs
+            bodies = framer.feed(piece)
+            if bodies:
+                assert framer.mode is not None
+                return said, bodies[0], framer.mode
+
+    def _refusal(self, body: bytes) -> bytes | None:
+        """The answer to whoever may not come in; None for who may."""
+        try:
+            first = _decode(body)
+        except (msgspec.DecodeError, RecursionError):
+            return _refused(None)
+        if first.method == m.AUTHENTICATE.name:
+            said = first.params.token
+        elif first.method == "initialize" and first.params.initialization_options is not None:
+            ours = first.params.initialization_options.sessiond
+            said = ours.token if ours is not None else None
+        else:
+            said = None
+        return None if said is not None and is_same(self._token, said) else _refused(first.id)
+
+
+class _NotOurs(Exception):
+    """It does not speak our language, or has gone."""
+
+
+def _refused(id: RequestId | None) -> bytes:
+    message = (
+        "Over TCP the first message must show the token: server/authenticate with `token`, or initialize with "
+        "initializationOptions.sessiond.token. It is in the file tcp-token beside the daemon's log."
+    )
+    return encode_error(
+        id, CODES["unauthenticated"], message, ErrorData(kind="unauthenticated", retryable=False)
+    )
+
+
+def _too_large(error: FrameTooLarge) -> tuple[bytes, Mode]:
+    """The error for a first message that is too large, and the framing of it."""
+    data = ErrorData(kind="tooLarge", retryable=False, limit=error.limit, actual=error.actual)
+    mode: Mode = "json-lines" if error.actual is None else "content-length"
+    return encode_error(None, CODES["tooLarge"], str(error), data), mode
+
+
+def _bound(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    there = ipaddress.ip_address(host.strip("[]"))
+    if not there.is_loopback:  # the configuration refuses it as well; this is the last door
+        raise CannotListen(address, "only 127.0.0.1 and ::1 are listened to")
+    listening = socket.socket(socket.AF_INET6 if there.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setblocking(False)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((str(there), int(port)))
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        taken = error.errno == errno.EADDRINUSE
+        reason = (
+            "another program listens there; choose another port under [listen]" if taken else error.strerror
+        )
+        raise CannotListen(address, reason or str(error)) from error
+    return listening

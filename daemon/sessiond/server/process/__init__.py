@@ -1,0 +1,1 @@
+"""The daemon as a process: lock, log, service manager, resources, start and end."""

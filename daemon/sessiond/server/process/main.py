@@ -1,0 +1,209 @@
+"""The process: take the folders and the lock, build hub and server, live, give the exit status."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import resource
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sessiond import config, paths
+from sessiond.server.listeners import activation
+from sessiond.server.listeners.unix_socket import CannotListen
+from sessiond.server.process import endpoint, lifecycle
+from sessiond.server.process.daemon_log import LogFile, logging_to
+from sessiond.server.process.lock import AnotherRuns, DaemonLock, LockRefused
+from sessiond.server.process.systemd_notify import Notifier
+
+ANOTHER_RUNS: Final = 75
+_STATUS: Final = {
+    LockRefused: 71,
+    CannotListen: 73,
+    paths.UnsafeFolder: 73,
+    activation.BadActivation: 73,
+    config.InvalidConfig: 78,
+    config.UnsafeConfig: 78,
+}
+
+_DESCRIPTORS: Final = 65_536
+_TAKEOVER: Final = 15.0
+"""Seconds that a daemon which was started for a socket waits for the one before it to go."""
+
+log = logging.getLogger(__name__)
+
+Stop = Callable[[], None]
+Ready = Callable[[Stop], None]
+Build = Callable[[paths.Places, config.Config], Awaitable[lifecycle.Served]]
+
+
+@dataclass(frozen=True)
+class _Manager:
+    """The service manager that started this process, if one did: its socket, and how it is kept informed."""
+
+    inherited: socket.socket | None
+    tell: Notifier
+
+
+class CannotServe(Exception):
+    """No daemon can run here: {reason}."""
+
+    def __init__(self, reason: str, status: int) -> None:
+        super().__init__(reason)
+        self.status = status
+        """The exit status: 71, 73, 75 or 78 of sysexits.h."""
+
+
+async def build(where: paths.Places, chosen: config.Config) -> lifecycle.Served:
+    """Put the store, the hub and the server together."""
+    # Imported here, so that a second daemon finds the lock taken before it pays for them.
+    from sessiond.hub.hub import Hub
+    from sessiond.server.server import Server
+    from sessiond.store.files.store import FileStore
+    from sessiond.store.memory import MemoryStore
+
+    files = FileStore(Path(where.data), Path(where.state), roots=chosen.roots.folders)
+    hub = Hub(
+        files,
+        MemoryStore(),
+        chosen,
+        index_path=where.index,
+        history_path=where.history,
+        secret_rules_folder=where.secret_rules,
+        commands_path=where.commands,
+    )
+    return Server(hub, home=where.home or where.data, socket_path=where.socket, chosen=chosen, where=where)
+
+
+def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build = build) -> int:
+    """Be the daemon of this user until it ends; return its exit status.
+
+    `ready` is called once clients can connect, with a function that asks for the end from any thread.
+    `first_client` is attached before anybody else. Raises `CannotServe` when no daemon can run here.
+    """
+    os.umask(0o077)
+    where = paths.places()
+    try:
+        inherited, tell = activation.inherited(), Notifier()
+        for folder in (where.state, where.runtime):
+            paths.require_text(folder)
+        for folder in (where.state, where.data, where.runtime):
+            paths.make_private(folder)
+        lock = DaemonLock(where.daemon_lock) if inherited is None else _lock_in_time(where)
+    except AnotherRuns as error:
+        raise CannotServe(_who_runs(where), ANOTHER_RUNS) from error
+    except (LockRefused, paths.UnsafeFolder, activation.BadActivation) as error:
+        raise CannotServe(str(error), _STATUS[type(error)]) from error
+    manager = _Manager(inherited, tell)
+    try:
+        chosen = config.read(where.config_file)
+        _raise_descriptor_limit()
+        with logging_to(where.log) as logfile, asyncio.Runner() as runner:
+            status = runner.run(_live(where, chosen, lock, logfile, ready, first_client, build, manager))
+            if status == lifecycle.UNFINISHED:
+                # A thread may hang in the system for ever, and an orderly exit would wait for it.
+                logging.shutdown()
+                os._exit(status)
+        return status
+    except (CannotListen, config.InvalidConfig) as error:
+        raise CannotServe(str(error), _STATUS.get(type(error), 73)) from error
+    finally:
+        lock.release()
+
+
+async def _live(
+    where: paths.Places,
+    chosen: config.Config,
+    lock: DaemonLock,
+    logfile: LogFile | None,
+    ready: Ready,
+    first_client: socket.socket | None,
+    build: Build,
+    manager: _Manager,
+) -> int:
+    server = await build(where, chosen)
+    # What is loaded now stays for good; and appends make many small objects that reference counting frees.
+    gc.freeze()
+    # A collection of the second generation looks at 10,000 objects at most: 5 ms, in which nobody is answered.
+    gc.set_threshold(5_000, 1, 1_000)
+    # The index and the doctor compute on threads. The loop gives the interpreter lock up at each system call and waits
+    # this long to have it back, up to fifty times for one request.
+    sys.setswitchinterval(0.0002)
+    if first_client is not None:
+        first_client.setblocking(False)
+        server.attach(first_client)
+    pace = lifecycle.Pace(idle_exit=chosen.listen.idle_exit)
+
+    def hung_up() -> None:
+        with contextlib.suppress(OSError):  # then the next record tries again
+            if logfile is not None:
+                logfile.reopen()
+        _read_again(where.config_file, pace, server)
+
+    return await lifecycle.live(
+        server,
+        where,
+        lock,
+        pace,
+        ready,
+        hung_up,
+        inherited=manager.inherited,
+        tell=manager.tell,
+        tcp=chosen.listen.tcp,
+    )
+
+
+def _read_again(config_file: str, pace: lifecycle.Pace, server: lifecycle.Served) -> None:
+    """Follow a configuration that was changed; one that cannot be used changes nothing."""
+    try:
+        chosen = config.read(config_file)
+    except config.InvalidConfig as error:
+        log.error("%s Everything stays as it is.", error)
+        return
+    pace.idle_exit = chosen.listen.idle_exit
+    later = server.configure(chosen)
+    log.info("The configuration was read again")
+    if later:
+        log.warning("What changed in %s takes effect with: sessiond restart", ", ".join(later))
+
+
+def _lock_in_time(where: paths.Places) -> DaemonLock:
+    """The lock, waited for: the service manager took the socket over, and who has it sees that and goes."""
+    deadline = time.monotonic() + _TAKEOVER
+    while True:
+        try:
+            return DaemonLock(where.daemon_lock)
+        except AnotherRuns:
+            if time.monotonic() > deadline:
+                raise
+            if told := endpoint.read(where.endpoint):
+                endpoint.rouse(told)
+            time.sleep(0.25)
+
+
+def _who_runs(where: paths.Places) -> str:
+    """Say who holds the lock, and have that process look after its socket, in case it was not to be found."""
+    told = endpoint.read(where.endpoint)
+    if told is None:
+        return f"Another sessiond holds {where.daemon_lock}; it is starting or ending just now."
+    if endpoint.rouse(told):
+        return f"It runs already, as process {told.pid}, and listens at {told.socket}."
+    return (
+        f"Another sessiond holds {where.daemon_lock}, and it is not process {told.pid} of this machine. "
+        "If another machine shares that folder, set SESSIOND_HOME to one of this machine."
+    )
+
+
+def _raise_descriptor_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    with contextlib.suppress(ValueError, OSError):  # macOS has a lower limit than it tells
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

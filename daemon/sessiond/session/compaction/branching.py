@@ -1,0 +1,184 @@
+"""Preparing a move of the leaf: what it leaves behind, where a person would go on, what to ask a summariser.
+
+Nothing is moved and no model is asked (seed: oh-my-pi tree notes; fact: pi-omp §2.12).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec import UNSET, Raw
+
+from sessiond.session.compaction import prompts
+from sessiond.session.compaction.rendering import render
+from sessiond.session.content.agent_message import read_message, texts
+from sessiond.session.content.pi_touched_files import FileOperations, Files
+from sessiond.session.context import messages, summaries, tokens
+from sessiond.session.context.messages import Edit, Said
+from sessiond.session.tree import steps
+from sessiond.session.tree.steps import Read, Steps
+from sessiond.session.tree.tree import KIND, LEAF, NONE, USER, Tree
+
+_EDIT: Final = KIND["context_edit"]
+_COMPACTION: Final = KIND["compaction"]
+_BRANCH_SUMMARY: Final = KIND["branch_summary"]
+_CUSTOM_MESSAGE: Final = KIND["custom_message"]
+_SUMMARIES: Final = (_COMPACTION, _BRANCH_SUMMARY)
+_MOSTLY_FULL: Final = 0.9
+"""Of the budget: a summary is let in beyond it as long as less is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPreparation:
+    """What moving the leaf from one entry to another would leave behind.
+
+    - `entries_to_summarize` are those from below the common ancestor to the old leaf, in order, whatever their type.
+    - `tokens` estimates those of them that are in `prompt`; there is none when they say nothing, and nothing but
+      results of tools is nothing.
+    - `resume_at` is the target, but the place before it when it is a user's message or an extension's, whose text is
+      `editor_text`. `file_operations` belong into `details` of the summary, as `readFiles` and `modifiedFiles`.
+    """
+
+    target_id: str | None
+    old_leaf_id: str | None
+    common_ancestor_id: str | None
+    resume_at: str | None
+    editor_text: str | None = None
+    entries_to_summarize: tuple[str, ...] = ()
+    file_operations: FileOperations = field(default_factory=FileOperations)
+    tokens: int = 0
+    prompt: str | None = None
+
+
+def prepare_branch(
+    tree: Tree, old_row: int, target_row: int, read: Read, max_tokens: int | None = None,
+    instructions: str | None = None,
+) -> Steps[BranchPreparation]:  # fmt: skip
+    """Prepare a move from a row to another; `NONE` is the place before the first entry. Never raises on content.
+
+        prepared = await live.drive(prepare_branch(tree, tree.leaf, target, live.read_rows, max_tokens=100_000))
+        if prepared.prompt is not None:
+            summary = await summarize(prepared.prompt)
+
+    The common ancestor is the deepest entry of the target's path that is on the old path, too; the walk goes on
+    through compactions. With `max_tokens` the newest entries are in the prompt that fit, and at least one: a
+    summary that does not fit is let in all the same while less than nine tenths are used. `leaf` lines are passed
+    over; nobody is shown them.
+    """
+    ancestor, left = yield from left_behind(tree, old_row, target_row)
+    resume_at, editor_text = _resumption(tree, target_row, read)
+    known = (
+        _id(tree, target_row), _id(tree, old_row), _id(tree, above_leaf_lines(tree, ancestor)),
+        resume_at, editor_text,
+    )  # fmt: skip
+    said, files = yield from said_by(tree, left, read)
+    ids = tuple(tree.id(row) or "" for row in left if tree.kind(row) != LEAF)
+    chosen, total = _within(said, max_tokens)
+    parts: list[str] = []
+    for one in chosen:
+        parts += render(read_message(one.body))
+        yield
+    if not parts:
+        return BranchPreparation(*known, ids, files)
+    material = prompts.Material(parts, files)
+    prompt = yield from prompts.branch_prompt(material, instructions)
+    return BranchPreparation(*known, ids, files, total, prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What one entry says, of those left behind; `counts` when it is for the prompt."""
+
+    body: Raw
+    tokens: int
+    is_summary: bool
+    counts: bool
+
+
+def left_behind(tree: Tree, old_row: int, target_row: int) -> Steps[tuple[int, list[int]]]:
+    """The row of the common ancestor or `NONE`, and the rows from below it to the old leaf."""
+    old_path = [] if old_row == NONE else (yield from steps.path(tree, old_row))
+    target_path = [] if target_row == NONE else (yield from steps.path(tree, target_row))
+    places, staying = {row: place for place, row in enumerate(old_path)}, set(target_path)
+    yield
+    ancestor = next((row for row in reversed(target_path) if row in places), NONE)
+    below = old_path[places.get(ancestor, -1) + 1 :]
+    # Only where parents go in a circle can an entry stand below the ancestor and on the target's path as well.
+    return ancestor, [row for row in below if row not in staying] if tree.irregular else below
+
+
+def said_by(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[Left], FileOperations]]:
+    """What rows say, with the edits among them, and the files that they touched."""
+    edits: dict[str, Raw | None] = {}
+    for batch in steps.batches(tree, [row for row in rows if tree.kind(row) == _EDIT]):
+        edits.update(edit for edit in map(messages.edit_of, read(batch)) if edit is not None)
+        yield
+    said: list[Left] = []
+    files = Files()
+    for batch in steps.batches(tree, [row for row in rows if tree.kind(row) in _SAYS]):
+        for row, entry in zip(batch, read(batch), strict=True):
+            if tree.kind(row) == _BRANCH_SUMMARY:
+                files.add_summary(entry)  # those of a compaction may be older than the branch
+            found = _SAYS[tree.kind(row)](entry, edits.get(tree.id(row) or "", UNSET))
+            if found is None or found.role == "system":
+                continue
+            message = read_message(found.body)
+            files.add_message(message)
+            size = tokens.estimate_of(message)
+            is_summary = tree.kind(row) in _SUMMARIES
+            said.append(Left(found.body, size, is_summary, found.role != "toolResult"))
+        yield
+    return said, files.operations()
+
+
+def _within(said: Sequence[Left], max_tokens: int | None) -> tuple[list[Left], int]:
+    """The newest that fit, the oldest first, and their tokens. Results are left out: their calls tell of them."""
+    chosen: list[Left] = []
+    total = 0
+    for one in reversed([one for one in said if one.counts]):
+        if max_tokens is not None and chosen and total + one.tokens > max_tokens:
+            if one.is_summary and total < max_tokens * _MOSTLY_FULL:
+                chosen.append(one)
+                total += one.tokens
+            break
+        chosen.append(one)
+        total += one.tokens
+    chosen.reverse()
+    return chosen, total
+
+
+def _resumption(tree: Tree, target_row: int, read: Read) -> tuple[str | None, str | None]:
+    """Where a person goes on, and the text that is there to be edited."""
+    if target_row == NONE:
+        return None, None
+    kind = tree.kind(target_row)
+    if tree.role(target_row) == USER or kind == _CUSTOM_MESSAGE:
+        said = _SAYS[kind](read([target_row])[0], UNSET)
+        text = None if said is None else "".join(texts(read_message(said.body)))
+        return _id(tree, above_leaf_lines(tree, tree.parent(target_row))), text
+    return _id(tree, above_leaf_lines(tree, target_row)), None
+
+
+def above_leaf_lines(tree: Tree, row: int) -> int:
+    """The row, or the nearest above it that is no `leaf` line."""
+    seen: set[int] = set()
+    while row != NONE and tree.kind(row) == LEAF and row not in seen:
+        seen.add(row)
+        row = tree.parent(row)
+    return row
+
+
+def _id(tree: Tree, row: int) -> str | None:
+    return None if row == NONE else tree.id(row)
+
+
+def _of_compaction(entry: bytes, edit: Edit) -> Said | None:
+    return None if edit is None else Said("compactionSummary", summaries.compaction_message(entry))
+
+
+_SAYS: Final[dict[int, Callable[[bytes, Edit], Said | None]]] = {
+    KIND["message"]: messages.of_message,
+    _CUSTOM_MESSAGE: messages.of_custom_message,
+    _BRANCH_SUMMARY: messages.of_branch_summary,
+    _COMPACTION: _of_compaction,
+}

@@ -1,0 +1,79 @@
+"""A conversation as text for whoever summarises it: who said what, tool results cut, thinking left out.
+
+The labels are pi's (fact: pi-omp §2.11). What is in the text is data; `prompts` fences it.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from sessiond.session.content.agent_message import AgentMessage, Block, text, texts
+from sessiond.session.tree import lines
+
+MOST_OF_A_RESULT: Final = 2_000
+"""Characters of a tool's result, or of a command's output, that a summariser is shown."""
+
+SEPARATOR: Final = "\n\n"
+"""What stands between two parts of a conversation."""
+
+
+def render(message: AgentMessage) -> list[str]:
+    """The parts of one message, each with its label; none for a message that says nothing.
+
+    Join the parts of all messages with `SEPARATOR`.
+    """
+    parts_of = _PARTS.get(message.role) if isinstance(message.role, str) else None
+    return [] if parts_of is None else [f"[{label}]: {said}" for label, said in parts_of(message) if said]
+
+
+def _of_user(message: AgentMessage) -> list[tuple[str, str]]:
+    return [("User", "".join(texts(message)))]
+
+
+def _of_assistant(message: AgentMessage) -> list[tuple[str, str]]:
+    calls = "; ".join(map(_call, message.tool_calls))
+    return [("Assistant", "\n".join(texts(message))), ("Assistant tool calls", calls)]
+
+
+def _of_result(message: AgentMessage) -> list[tuple[str, str]]:
+    return [("Tool result", _shortened("".join(texts(message))))]
+
+
+def _of_command(message: AgentMessage) -> list[tuple[str, str]]:
+    """A command that the user ran; one that no model was shown is shown to no summariser either."""
+    if message.exclude_from_context is True:
+        return []
+    command = text(message.command) or text(message.code)
+    return [("User command", command), ("Output", _shortened(text(message.output)))]
+
+
+def _of_files(message: AgentMessage) -> list[tuple[str, str]]:
+    files = message.files if isinstance(message.files, list) else []
+    named = [text(file.get("path")) for file in files if isinstance(file, dict)]
+    return [("User files", ", ".join(filter(None, named)))]
+
+
+def _call(call: Block) -> str:
+    arguments = call.arguments if isinstance(call.arguments, dict) else {}
+    given = ", ".join(f"{name}={lines.dumps(value).decode()}" for name, value in arguments.items())
+    return f"{text(call.name)}({given})"
+
+
+def _shortened(said: str) -> str:
+    if len(said) <= MOST_OF_A_RESULT:
+        return said
+    return f"{said[:MOST_OF_A_RESULT]}\n[{len(said) - MOST_OF_A_RESULT} characters more]"
+
+
+_PARTS: Final[dict[str, Callable[[AgentMessage], list[tuple[str, str]]]]] = {
+    "user": _of_user,
+    "custom": _of_user,
+    "developer": _of_user,
+    "hookMessage": _of_user,
+    "assistant": _of_assistant,
+    "toolResult": _of_result,
+    "bashExecution": _of_command,
+    "pythonExecution": _of_command,
+    "fileMention": _of_files,
+    "branchSummary": lambda message: [("Summary of a branch", text(message.summary))],
+    "compactionSummary": lambda message: [("Summary of what was before", text(message.summary))],
+}

@@ -1,0 +1,175 @@
+"""What a compaction may not do where it stands: part a tool call from its result, keep what is not on its path.
+
+Read from the end of the path, as far as must be (seed: Go §8). `cuts` proposes what is let through here.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from sessiond.session.compaction.tool_calls import Calls, calls_of
+from sessiond.session.content.agent_message import message_of
+from sessiond.session.tree import payloads
+from sessiond.session.tree.tree import KIND, MESSAGE, NONE, OTHER, ROLES, NewRow, Tree
+
+_COMPACTION: Final = KIND["compaction"]
+_RESET: Final = KIND["reset_boundary"]
+_SPEAKS: Final = frozenset((MESSAGE, KIND["custom_message"], KIND["branch_summary"]))
+
+ReadRow = Callable[[int], bytes]
+
+
+class Objection(NamedTuple):
+    """The rule that a compaction would break, and how, as the end of a sentence."""
+
+    rule: Literal["noToolSplit", "firstKeptOnPath"]
+    reason: str
+
+
+def objection(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: ReadRow) -> Objection | None:
+    """Why the compaction `new` may not stand below its parent; None when it may.
+
+    The parent is in the tree or among `rows`, which are new in the same batch. A compaction
+
+    - does not stand between a call and its result, nor after words whose calls wait for one;
+    - names an entry of its path; or itself (pi 0.87) or none when nothing is kept;
+    - keeps no result whose call it takes out of the context, and takes away no call that may yet be answered.
+    """
+    path = _Path(tree, rows, read)
+    caller = _caller(path, new.parent_id)
+    if caller is not None:
+        return Objection("noToolSplit", f"it would stand between the tool call in {caller.id} and its result")
+    found = payloads.part(_compaction, new.line)
+    kept_id = None if found is None else found.first_kept_entry_id
+    if found is not None and kept_id is None:
+        kept_id = new.id
+    first: _Step | None = None
+    if kept_id != new.id:
+        for step in path.up_from(new.parent_id):
+            first = step if step.kind in _SPEAKS else first
+            if step.id == kept_id:
+                break
+        else:
+            reason = f"firstKeptEntryId {kept_id!r:.80} is not on the path that it would end"
+            return Objection("firstKeptOnPath", reason)
+    if first is not None and first.role == "toolResult":
+        reason = f"the first message it keeps, {first.id}, is a tool result whose call it takes away"
+        return Objection("noToolSplit", reason)
+    return _parting(path, new, kept_id)
+
+
+def last_settled(tree: Tree, row: int, read: ReadRow) -> int:
+    """The nearest row, from `row` towards the root, below which no tool call waits for its result.
+
+    That is `row` itself, or else the parent of the words that made the call; `NONE` when those are the first.
+    """
+    caller = _caller(_Path(tree, (), read), row)
+    return row if caller is None else tree.parent(caller.row)
+
+
+class _Step(NamedTuple):
+    """One entry of a path: stored, or new in the same batch (`row` is `NONE` and `line` is there)."""
+
+    row: int
+    id: str | None
+    kind: int
+    role: str
+    line: bytes
+
+
+class _Path:
+    """The paths through the new rows of a batch and then the tree, from their ends towards the root."""
+
+    def __init__(self, tree: Tree, rows: Sequence[NewRow], read: ReadRow) -> None:
+        self._tree, self._read = tree, read
+        self._new = {row.id: row for row in rows}
+
+    def up_from(self, start: int | str | None) -> Iterator[_Step]:
+        tree = self._tree
+        while isinstance(start, str) and (new := self._new.get(start)) is not None:
+            role = new.role if new.type == "message" else None
+            yield _Step(NONE, new.id, KIND.get(new.type, OTHER), role or "", new.line)
+            start = new.parent_id
+        row = start if isinstance(start, int) else tree.any_row(start or "")
+        seen: set[int] = set()
+        while row is not None and row != NONE and row not in seen:
+            if tree.irregular:
+                seen.add(row)
+            yield _Step(row, tree.id(row), tree.kind(row), ROLES[tree.role(row)], b"")
+            row = tree.parent(row)
+
+    def line(self, step: _Step) -> bytes:
+        return step.line if step.row == NONE else self._read(step.row)
+
+    def calls(self, step: _Step) -> Calls:
+        return calls_of(message_of(self.line(step)))
+
+    def in_context(self, start: int | str | None) -> Iterator[_Step]:
+        """As `up_from`, as far as the last compaction, with what it keeps, or the last reset."""
+        last: str | None = None
+        seen_compaction = False
+        for step in self.up_from(start):
+            if not seen_compaction and step.kind in (_COMPACTION, _RESET):
+                kept = payloads.part(_compaction, self.line(step)) if step.kind == _COMPACTION else None
+                if kept is None or kept.first_kept_entry_id == step.id:
+                    return
+                seen_compaction, last = True, kept.first_kept_entry_id
+                above = self.up_from(step.id)
+                if all(other.id != last for other in above):
+                    return
+            yield step
+            if seen_compaction and step.id == last:
+                return
+
+
+class _Compaction(msgspec.Struct, rename="camel"):
+    first_kept_entry_id: Any = None
+
+
+_compaction = msgspec.json.Decoder(_Compaction)
+
+
+def _caller(path: _Path, start: int | str | None) -> _Step | None:
+    """The last words in a context, when they call a tool whose result is still to come."""
+    answered: set[str | None] = set()
+    for step in path.in_context(start):
+        if step.role == "toolResult":
+            answered.add(path.calls(step).answered)
+        elif step.role:
+            calls = path.calls(step)
+            return step if calls.awaited and not answered.issuperset(calls.made) else None
+    return None
+
+
+def _parting(path: _Path, new: NewRow, kept_id: object) -> Objection | None:
+    """Whether a call would leave the context while its result stays, or is still to come.
+
+    A result belongs to the nearest call of its id above it, and only the newest words wait for results.
+    """
+    waiting: set[str] = set()  # calls whose results are kept, and that were not met yet
+    answered: set[str] = set()
+    newest_met = False
+    keeps = kept_id != new.id
+    for step in path.in_context(new.parent_id):
+        if step.role == "toolResult":
+            result_of = path.calls(step).answered
+            if result_of is not None:
+                answered.add(result_of)
+                waiting.update([result_of] if keeps else [])
+        elif step.role == "assistant" and (waiting or not newest_met):
+            made, _, awaited = path.calls(step)
+            if not keeps and not waiting.isdisjoint(made):
+                return Objection(
+                    "noToolSplit", f"it keeps the result of a tool call that it takes away, in {step.id}"
+                )
+            if not keeps and not newest_met and awaited and not answered.issuperset(made):
+                return Objection(
+                    "noToolSplit", f"it takes away {step.id}, whose tool calls may still be answered"
+                )
+            waiting.difference_update(made)
+            newest_met = True
+        keeps = keeps and step.id != kept_id
+        if not keeps and newest_met and not waiting:
+            return None
+    return None

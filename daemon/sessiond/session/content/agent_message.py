@@ -1,0 +1,108 @@
+"""A message as its agent wrote it, read as far as the log's own work needs: counting, cutting, summarising.
+
+Nothing here fails on content: what is of no type that it should have says nothing. Shapes are those of pi and
+oh-my-pi (fact: pi-omp §2.3).
+"""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from sessiond.session.tree import payloads
+
+
+class Block(msgspec.Struct, gc=False):
+    """One part of a message's content. Fields are unchecked."""
+
+    type: Any = None
+    text: Any = None
+    thinking: Any = None
+    id: Any = None
+    name: Any = None
+    arguments: Any = UNSET
+
+
+class AgentMessage(msgspec.Struct, rename="camel"):
+    """A message of any role. Of the fields, `content` is checked, the others may hold anything."""
+
+    role: Any = None
+    content: list[Block] | str | None = None
+    stop_reason: Any = None
+    tool_call_id: Any = None
+    nested_calls: Any = None
+    command: Any = None
+    code: Any = None
+    output: Any = None
+    exclude_from_context: Any = None
+    summary: Any = None
+    files: Any = None
+    sections: Any = None
+    tools_added: Any = UNSET
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The content as blocks; a text is one."""
+        if isinstance(self.content, str):
+            return [Block("text", self.content)]
+        return self.content or []
+
+    @property
+    def tool_calls(self) -> list[Block]:
+        """The calls that an assistant's message makes."""
+        blocks = self.blocks if self.role == "assistant" else []
+        return [block for block in blocks if block.type == "toolCall"]
+
+
+def read_message(message: bytes | Raw) -> AgentMessage:
+    """The JSON of one message, as `Context.messages` holds them. Never raises."""
+    return payloads.part(_message, message) or _loosely(message)
+
+
+def message_of(entry: bytes) -> AgentMessage:
+    """The message in a `message` entry. Never raises."""
+    said = payloads.part(_entry, entry)
+    return AgentMessage() if said is None else read_message(said.message)
+
+
+def text(value: object) -> str:
+    """A field that should be text, else nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def texts(message: AgentMessage) -> list[str]:
+    """The texts of a message's content."""
+    return [block.text for block in message.blocks if block.type == "text" and isinstance(block.text, str)]
+
+
+class _Entry(msgspec.Struct):
+    message: Raw
+
+
+def _as_javascript(number: str) -> int | float:
+    """A number as JavaScript writes it back: 1.0 is 1."""
+    value = float(number)
+    return int(value) if value.is_integer() and abs(value) < _EXPONENT_FROM else value
+
+
+_EXPONENT_FROM: Final = 1e21
+_BLOCK_FIELDS: Final = frozenset(Block.__struct_fields__)
+_NAMES: Final = {
+    field.encode_name: field.name for field in msgspec.structs.fields(AgentMessage) if field.name != "content"
+}
+_message = msgspec.json.Decoder(AgentMessage, float_hook=_as_javascript)
+_fields = msgspec.json.Decoder(dict[str, Any], float_hook=_as_javascript)
+_entry = msgspec.json.Decoder(_Entry)
+
+
+def _loosely(message: bytes | Raw) -> AgentMessage:
+    """A message whose content is no text and no list of objects: what is one of these counts."""
+    fields = payloads.part(_fields, message) or {}
+    content = fields.get("content")
+    blocks = [
+        Block(**{name: value for name, value in block.items() if name in _BLOCK_FIELDS})
+        for block in (content if isinstance(content, list) else ())
+        if isinstance(block, dict)
+    ]
+    known = {name: fields[encoded] for encoded, name in _NAMES.items() if encoded in fields}
+    return AgentMessage(content=blocks, **known)

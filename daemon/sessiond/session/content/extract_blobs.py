@@ -1,0 +1,188 @@
+"""Taking what is large out of a draft: images and long texts become blobs, transient fields are dropped.
+
+Numbers and rules are those of oh-my-pi (seed: oh-my-pi storage; fact: pi-omp §2.8), so that it finds in our
+files what it would have written itself; that the whole of a cut text is kept in a blob is ours. What is not
+changed keeps its bytes. The same draft gives the same bytes, which is what lets a retry be recognised.
+"""
+
+import binascii
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.session.content import blobs
+
+MAX_CHARS: Final = 500_000
+"""UTF-16 units, as the peers count: a longer text is cut to this, the notice included."""
+MIN_IMAGE_CHARS: Final = 1_024
+"""Characters of base64; a smaller image stays where it is."""
+MAX_DEPTH: Final = 64
+"""What is nested deeper stays as it was sent, so that no draft costs more than this many looks at it."""
+
+_TRANSIENT: Final = ("partialJson", "jsonlEvents")
+_SIGNATURES: Final = ("thinkingSignature", "textSignature", "thoughtSignature")
+_SEALED: Final = {
+    "thinking": "thinkingSignature", "text": "textSignature", "toolCall": "thoughtSignature",
+    "redactedThinking": "data", "reasoning": "encrypted_content", "anthropicServerTool": "block",
+}  # fmt: skip
+"""Blocks that a provider checks to the byte when they come back, and the field that makes them such."""
+
+_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_items = msgspec.json.Decoder(list[Raw]).decode
+_references = msgspec.json.Decoder(dict[str, str]).decode
+_text = msgspec.json.Decoder(str).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class TakenOut(NamedTuple):
+    """A draft as it is to be stored, and the blobs that it names now, by hash."""
+
+    draft: bytes
+    blobs: dict[str, bytes]
+
+
+def may_hold(draft: bytes, *, images: bool = True) -> bool:
+    """Whether a draft may have to be changed: a quick look, which no draft without anything large passes."""
+    if len(draft) >= MIN_IMAGE_CHARS and (len(draft) > MAX_CHARS or (images and draft.find(b'"image') >= 0)):
+        return True
+    return _has_transient(draft)
+
+
+def take_out(draft: bytes, *, images: bool = True) -> TakenOut:
+    """The draft without what is large in it. One that is no JSON object is answered as it is.
+
+    If `images` is false, images stay where they are, whatever their size.
+    """
+    taking = _Taking(drops=_has_transient(draft), images=images)
+    try:
+        fields = _fields(draft)
+        known = _references(fields.pop(blobs.FIELD, Raw(b"{}")))
+        changed = taking.members(fields, "", 0)
+    except (msgspec.DecodeError, RecursionError):
+        return TakenOut(draft, {})
+    if changed is None:
+        return TakenOut(draft, {})
+    if cuts := known | taking.cuts:
+        changed[blobs.FIELD] = Raw(_encode(cuts))
+    return TakenOut(_encode(changed), taking.blobs)
+
+
+class _Taking:
+    """One draft being looked through; None stands for "as it was"."""
+
+    def __init__(self, *, drops: bool, images: bool) -> None:
+        self.blobs: dict[str, bytes] = {}
+        self.cuts: dict[str, str] = {}
+        self._drops = drops
+        self._images = images
+
+    def members(self, fields: dict[str, Raw], pointer: str, depth: int) -> dict[str, Raw] | None:
+        """The members of an object that is to be looked through."""
+        changed: dict[str, Raw] = {}
+        for name, value in fields.items():
+            if name not in _TRANSIENT:
+                new = self._value(value, name, blobs.below(pointer, name), depth)
+                if new is not None:
+                    changed[name] = new
+        kept = {name: value for name, value in fields.items() if name not in _TRANSIENT}
+        return blobs.with_changes(kept, changed) if changed or len(kept) < len(fields) else None
+
+    def _value(self, value: Raw, key: str, pointer: str, depth: int) -> Raw | None:
+        data = memoryview(value)
+        if (len(data) < MIN_IMAGE_CHARS and not self._drops) or depth == MAX_DEPTH:
+            return None
+        match data[:1].tobytes():
+            case b'"':
+                return self._string(value, key, pointer)
+            case b"{":
+                return self._object(value, key, pointer, depth)
+            case b"[":
+                return self._array(value, key, pointer, depth)
+        return None
+
+    def _string(self, value: Raw, key: str, pointer: str) -> Raw | None:
+        size = memoryview(value).nbytes - 2  # at least one for each character
+        if (
+            key == "image_url"
+            and size >= MIN_IMAGE_CHARS
+            and bytes(memoryview(value)[:12]) == b'"data:image/'
+        ):
+            return self._named(_text(value).encode()) if self._images else None
+        if size <= MAX_CHARS or key in _SIGNATURES:
+            return None
+        text = _text(value)
+        cut = _cut(text)
+        if cut is None:
+            return None
+        self.cuts[pointer] = blobs.PREFIX + self._keep(text.encode())
+        return Raw(_encode(cut))
+
+    def _object(self, value: Raw, key: str, pointer: str, depth: int) -> Raw | None:
+        fields = _fields(value)
+        image = blobs.image_field(fields, key)
+        if image is not None:
+            data = _decoded(_text(fields[image])) if self._images else None
+            if data is None:
+                return None
+            return Raw(_encode(fields | {image: self._named(data)}))
+        if _is_sealed(fields, key):
+            return None
+        changed = self.members(fields, pointer, depth + 1)
+        return None if changed is None else Raw(_encode(changed))
+
+    def _array(self, value: Raw, key: str, pointer: str, depth: int) -> Raw | None:
+        items = _items(value)
+        changed = {
+            index: new
+            for index, item in enumerate(items)
+            if (new := self._value(item, key, f"{pointer}/{index}", depth + 1)) is not None
+        }
+        if not changed:
+            return None
+        return Raw(_encode([changed.get(index, item) for index, item in enumerate(items)]))
+
+    def _named(self, data: bytes) -> Raw:
+        return Raw(_encode(blobs.PREFIX + self._keep(data)))
+
+    def _keep(self, data: bytes) -> str:
+        digest = blobs.hash_of(data)
+        self.blobs[digest] = data
+        return digest
+
+
+def _has_transient(draft: bytes) -> bool:
+    # A rare letter is found, or not, at a hundredth of the cost of a word.
+    return (draft.find(b"J") >= 0 and draft.find(b"partialJson") >= 0) or (
+        draft.find(b"E") >= 0 and draft.find(b"jsonlEvents") >= 0
+    )
+
+
+def _cut(text: str) -> str | None:
+    """A text of the most units, ending in the notice and not within a surrogate pair; None if it fits."""
+    room = MAX_CHARS - len(blobs.NOTICE)
+    if text.isascii():
+        return text[:room] + blobs.NOTICE if len(text) > MAX_CHARS else None
+    units = text.encode("utf-16-le")
+    if len(units) <= 2 * MAX_CHARS:
+        return None
+    return units[: 2 * room].decode("utf-16-le", "ignore") + blobs.NOTICE
+
+
+def _decoded(text: str) -> bytes | None:
+    """The bytes of base64 that is worth a blob and that they give back to the letter, or None."""
+    if len(text) < MIN_IMAGE_CHARS:
+        return None
+    try:
+        data = binascii.a2b_base64(text, strict_mode=True)
+    except (binascii.Error, ValueError):
+        return None
+    return data if binascii.b2a_base64(data, newline=False).decode() == text else None
+
+
+def _is_sealed(fields: dict[str, Raw], key: str) -> bool:
+    kind = blobs.text_of(fields.get("type"))
+    if kind == "anthropicCompaction" or (key == "anthropicCompaction" and "content" in fields):
+        return True
+    seal = fields.get(_SEALED.get(kind or "", ""))
+    return seal is not None and bytes(memoryview(seal)[:5]) not in (b'""', b"null")

@@ -1,0 +1,112 @@
+"""Entries as Markdown in which everything that was said stands in a fence.
+
+A fence is longer than any run of its character in what it holds, so nothing that was said can end it, be taken
+for a heading, or become HTML. The rest is one line each, escaped.
+"""
+
+import re
+from typing import Any, Final
+
+from sessiond.session.content import fields, preview
+
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()!|~&])")
+_BEGINNING: Final = re.compile(r"^(\d+(?=[.)])|)([#+\-=.)])")
+"""What means something at the beginning of a line only: headings, lists, underlines."""
+_LINE: Final = 200
+
+
+def entry(entry: dict[str, Any], label: str | None) -> tuple[str, str, list[str]]:
+    """An entry's heading without its marks, the line of facts below it, and what it says, one paragraph each."""
+    message = fields.mapping(entry.get("message"))
+    about = [inline(fields.as_text(entry.get("timestamp")))]
+    if model := fields.text(message.get("model")):
+        about.append(inline(model))
+    if label:
+        about.append(f"label: {inline(label)}")
+    if fields.type_of(entry) == "message":
+        heading, body = _said(message)
+    else:
+        heading, body = fields.type_of(entry).replace("_", " ").capitalize() or "Entry", _other(entry)
+    return inline(heading), " · ".join(filter(None, about)), body
+
+
+def beginning(paragraphs: list[str], most: int) -> list[str]:
+    """The first paragraphs, of which a fence that is too long is cut, and ended as it began."""
+    found: list[str] = []
+    for paragraph in paragraphs:
+        if len(paragraph) <= most:
+            found.append(paragraph)
+            most -= len(paragraph)
+            continue
+        if paragraph.startswith("```"):
+            opening, _, rest = paragraph.partition("\n")
+            closing = paragraph.rpartition("\n")[2]
+            found.append(f"{opening}\n{rest[: max(most, 0)].removesuffix(closing)}…\n{closing}")
+        found.append("_Cut here: the rest is in the entry._")
+        break
+    return found
+
+
+def _said(message: dict[str, Any]) -> tuple[str, list[str]]:
+    role = fields.as_text(message.get("role")) or "message"
+    match role:
+        case "toolResult":
+            failed = " (error)" if message.get("isError") is True else ""
+            return f"Result of {fields.as_text(message.get('toolName'))}{failed}", _content(
+                message.get("content")
+            )
+        case "bashExecution":
+            return "Command", [
+                fence(f"$ {fields.as_text(message.get('command'))}\n{fields.as_text(message.get('output'))}")
+            ]
+        case "branchSummary" | "compactionSummary":
+            return "Summary", [fence(fields.as_text(message.get("summary")))]
+        case "user" | "assistant" | "system" | "developer" | "custom":
+            return role.capitalize(), _content(message.get("content"))
+    return role, [fence(fields.dumps(fields.without(message, "role")).decode(), "json")]
+
+
+def _other(entry: dict[str, Any]) -> list[str]:
+    match fields.type_of(entry):
+        case "custom_message":
+            return _content(entry.get("content"))
+        case "compaction" | "branch_summary":
+            return [fence(fields.as_text(entry.get("summary")))]
+    text = preview.text_of(entry)
+    return [fence(text)] if text else [fence(fields.dumps(fields.payload_of(entry)).decode(), "json")]
+
+
+def _content(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [fence(content)]
+    return [part for block in fields.items(content) for part in _block(block)] or ["_Nothing._"]
+
+
+def _block(block: Any) -> list[str]:
+    block = {"type": "text", "text": block} if isinstance(block, str) else fields.mapping(block)
+    match block.get("type"):
+        case "text":
+            return [fence(fields.as_text(block.get("text")))]
+        case "thinking":
+            words = fields.text(block.get("thinking"))
+            return [] if words is None else ["Thinking:", fence(words)]
+        case "toolCall":
+            call = fields.dumps(fields.mapping(block.get("arguments"))).decode()
+            return [f"Call of {inline(fields.as_text(block.get('name')))}:", fence(call, "json")]
+        case "image":
+            return [f"Image ({inline(fields.as_text(block.get('mimeType')) or 'of unknown type')})."]
+    return [f"Block of type {inline(fields.as_text(block.get('type')))}."]
+
+
+def fence(text: str, language: str = "text") -> str:
+    """Text in a fence that it cannot end. A carriage return ends a line in Markdown, so it is made one."""
+    text = re.sub(r"\r\n?", "\n", text).rstrip("\n")
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def inline(text: str) -> str:
+    """One line of text that means nothing to Markdown."""
+    text = _SPECIAL.sub(r"\\\1", preview.one_line(text, _LINE))
+    return _BEGINNING.sub(r"\1\\\2", text)

@@ -1,0 +1,160 @@
+"""An entry as text for people: all of it for a search, one clean line of it for a list."""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session.tree import lines, payloads
+
+_TERMINAL_CODES: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_INVISIBLE: Final = re.compile(
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
+_object = msgspec.json.Decoder(dict[str, Any])
+_TELLING: Final = ("command", "path", "file_path", "filePath", "pattern", "query", "url", "prompt")
+"""Arguments that say best what a tool call is about, the best first."""
+
+
+def one_line(text: str, limit: int) -> str:
+    """Text as one line of at most `limit` characters: no controls, no bidi overrides, white space folded."""
+    text = " ".join(clean(text.lstrip()[: limit * 20]).split())
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def clean(text: str) -> str:
+    """Text without what would command a terminal or turn the reading order: only white space stays as it is."""
+    return _INVISIBLE.sub("", _TERMINAL_CODES.sub("", text))
+
+
+def decoded(entry: bytes) -> dict[str, Any]:
+    """An entry as a dict of well-formed text; an empty one when the line is none after all."""
+    return payloads.part(_object, entry) or {}
+
+
+def text_of(entry: dict[str, Any]) -> str:
+    """What an entry says, by its type; nothing for types that sessiond does not know."""
+    text_of_type = _TEXTS.get(str(entry.get("type")))
+    return "" if text_of_type is None else text_of_type(entry)
+
+
+def text_of_message(message: object) -> str:
+    """What a message says: its text, then its tool calls."""
+    if not isinstance(message, dict):
+        return ""
+    content = text_of_content(message.get("content"))
+    match message.get("role"):
+        case "toolResult":
+            head = "error" if message.get("isError") else "result"
+            return f"[{head}: {_string(message.get('toolName'))}] {content}"
+        case "bashExecution":
+            return f"$ {_string(message.get('command'))}"
+        case "pythonExecution":
+            return f">>> {_string(message.get('code'))}"
+        case "fileMention":
+            return _text_of_files(message.get("files"))
+        case "branchSummary" | "compactionSummary":
+            return _string(message.get("summary"))
+    return content
+
+
+def text_of_content(content: object) -> str:
+    """The text of a message's content: a string, or blocks of which tool calls and images are named."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return " ".join(filter(None, map(_text_of_block, blocks)))
+
+
+def _text_of_block(block: object) -> str:
+    if not isinstance(block, dict):
+        return ""
+    match block.get("type"):
+        case "text":
+            return _string(block.get("text"))
+        case "toolCall":
+            arguments = text_of_arguments(block.get("arguments"))
+            return f"[tool: {_string(block.get('name'))}] {arguments}".rstrip()
+        case "image":
+            return "[image]"
+    return ""
+
+
+def _text_of_files(files: object) -> str:
+    found = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    return " ".join(_string(file.get("path")) for file in found)
+
+
+def text_of_arguments(arguments: object) -> str:
+    """What a tool call is about: the argument that says it best, else all of them."""
+    if not isinstance(arguments, dict):
+        return ""
+    for name in _TELLING:
+        if isinstance(arguments.get(name), str):
+            return str(arguments[name])
+    return lines.dumps(arguments).decode() if arguments else ""
+
+
+def _text_of_model_change(entry: dict[str, Any]) -> str:
+    model = _string(entry.get("model")) or "/".join(
+        filter(None, (_string(entry.get("provider")), _string(entry.get("modelId"))))
+    )
+    role = _string(entry.get("role"))
+    return f"{role}: {model}" if role and role != "default" else model
+
+
+def _text_of_edit(entry: dict[str, Any]) -> str:
+    target, replacement = _string(entry.get("targetId")), entry.get("replacement")
+    if not isinstance(replacement, dict):
+        return f"{target} left out"
+    return f"{target} now says: {text_of_content(replacement.get('content'))}"
+
+
+def _text_of_summary(entry: dict[str, Any]) -> str:
+    return " ".join(filter(None, (_string(entry.get("shortSummary")), _string(entry.get("summary")))))
+
+
+def _text_of_rules(entry: dict[str, Any]) -> str:
+    rules = entry.get("injectedRules")
+    return ", ".join(map(_string, rules)) if isinstance(rules, list) else ""
+
+
+def _text_of_tier(entry: dict[str, Any]) -> str:
+    tier = entry.get("serviceTier")
+    return _string(tier) or ("" if tier is None else lines.dumps(tier).decode())
+
+
+def _text_of_usage(entry: dict[str, Any]) -> str:
+    names = (entry.get("kind") or entry.get("purpose"), entry.get("model"))
+    return " ".join(filter(None, map(_string, names)))
+
+
+def _field(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda entry: _string(entry.get(name))
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_TEXTS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "message": lambda entry: text_of_message(entry.get("message")),
+    "custom_message": lambda entry: text_of_content(entry.get("content")),
+    "compaction": _text_of_summary,
+    "branch_summary": _text_of_summary,
+    "model_change": _text_of_model_change,
+    "thinking_level_change": _field("thinkingLevel"),
+    "mode_change": _field("mode"),
+    "session_info": _field("name"),
+    "title_change": _field("title"),
+    "label": _field("label"),
+    "custom": _field("customType"),
+    "ttsr_injection": _text_of_rules,
+    "session_init": _field("task"),
+    "context_edit": _text_of_edit,
+    "service_tier_change": _text_of_tier,
+    "usage": _text_of_usage,
+    "model_usage": _text_of_usage,
+    "credential_pin": _field("provider"),
+}

@@ -1,0 +1,124 @@
+"""What a full-text search finds of an entry: what people and models said, what tools were told and answered.
+
+Reasoning and images are left out, and so is what only programs read.
+"""
+
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session.content import preview
+from sessiond.session.content.search_words import searchable
+from sessiond.session.tree import lines
+
+SAID: Final = 200_000
+"""Characters of one entry that are searched: as many as a person or a model may have said."""
+TOLD: Final = 16_000
+"""The same of what a tool was told, and of what it answered."""
+_LAST_MOMENT: Final = 253_402_300_800_000  # the year 10,000
+
+
+class Text(msgspec.Struct, frozen=True):
+    """The searchable text of an entry. `at` is in milliseconds since 1970; `target_id` is what a label is on."""
+
+    entry_id: str
+    type: str
+    role: str | None
+    at: int | None
+    text: str
+    target_id: str | None = None
+
+
+def text_of_entry(entry: bytes) -> Text | None:
+    """The text of an entry as everybody sees it (`Tree.entry`), or None when there is nothing to be found."""
+    return text_of(preview.decoded(entry))
+
+
+def text_of(entry: dict[str, Any]) -> Text | None:
+    """The same of a decoded entry."""
+    kind = str(entry.get("type"))
+    if kind == "custom_message" and entry.get("display") is False:
+        return None
+    message = entry.get("message") if kind == "message" else None
+    if isinstance(message, dict):
+        text = _said(message)
+        role = _string(message.get("role")) or None
+    elif kind in _SEARCHED:
+        text, role = searchable(preview.text_of(entry), SAID), None
+    else:
+        return None
+    if not text:
+        return None
+    target = entry.get("targetId") if kind == "label" else None
+    return Text(
+        _string(entry.get("id")), kind, role, _moment(entry, message), text,
+        target if isinstance(target, str) else None,
+    )  # fmt: skip
+
+
+_SEARCHED: Final = frozenset(
+    ("custom_message", "compaction", "branch_summary", "session_info", "title_change", "label",
+     "session_init", "context_edit")
+)  # fmt: skip
+
+
+def _said(message: dict[str, Any]) -> str:
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "toolResult":
+            return searchable(f"{_string(message.get('toolName'))} {_text_of_content(content)}", TOLD)
+        case "bashExecution" | "pythonExecution":
+            ran = _string(message.get("command") or message.get("code"))
+            output = message.get("output")
+            return searchable(f"{ran[:TOLD]} {_string(output)}", 2 * TOLD)
+        case "user" | "assistant" | "custom" | "hookMessage":
+            return searchable(_text_of_content(content), SAID)
+    return searchable(preview.text_of_message(message), SAID)
+
+
+def _text_of_content(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return " ".join(filter(None, map(_text_of_block, blocks)))
+
+
+def _text_of_block(block: object) -> str:
+    if not isinstance(block, dict):
+        return ""
+    if block.get("type") == "toolCall":
+        return f"{_string(block.get('name'))} {_values(block.get('arguments'))}"
+    return _string(block.get("text")) if block.get("type") == "text" else ""
+
+
+def _values(arguments: object) -> str:
+    """What a tool was told, without the names of its parameters where they are plain."""
+    if isinstance(arguments, dict) and all(isinstance(value, str) for value in arguments.values()):
+        return " ".join(value[:TOLD] for value in arguments.values())[:TOLD]
+    return "" if not arguments else lines.dumps(arguments).decode()[:TOLD]
+
+
+def _moment(entry: dict[str, Any], message: object) -> int | None:
+    stamp = entry.get("timestamp")
+    if isinstance(stamp, str):
+        moment = milliseconds(stamp)
+        if moment is not None:
+            return moment
+    own = message.get("timestamp") if isinstance(message, dict) else None
+    return int(own) if isinstance(own, int | float) and 0 <= own < _LAST_MOMENT else None
+
+
+def milliseconds(timestamp: str) -> int | None:
+    """A time as the logs write it, in milliseconds since 1970; without a zone it is UTC. None when it is none."""
+    try:
+        moment = datetime.fromisoformat(timestamp)
+        if moment.tzinfo is None:
+            moment = datetime.fromisoformat(timestamp + "+00:00")
+        return round(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""

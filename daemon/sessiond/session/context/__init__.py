@@ -1,0 +1,1 @@
+"""What a model sees at a leaf, and why: messages, settings, system message, tokens."""

@@ -1,0 +1,233 @@
+"""What a model would see at a leaf: the path's messages, with a compaction standing for what it replaced.
+
+Entries pass through as they are, as pi has it; nothing is repaired for a provider's sake (seed: oh-my-pi
+storage; fact: pi-omp §2.10).
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from sessiond.session.content import restore_blobs
+from sessiond.session.context import messages, summaries
+from sessiond.session.context.messages import Edit, Said
+from sessiond.session.context.settings import Settings, settings, take_settings
+from sessiond.session.tree import payloads, steps
+from sessiond.session.tree.steps import Read, Steps
+from sessiond.session.tree.tree import KIND, NONE, Tree
+
+_COMPACTION: Final = KIND["compaction"]
+_CONTEXT_EDIT: Final = KIND["context_edit"]
+_RESET: Final = KIND["reset_boundary"]
+_SAYS: Final[dict[int, Callable[[bytes, Edit], Said | None]]] = {
+    KIND["message"]: messages.of_message,
+    KIND["custom_message"]: messages.of_custom_message,
+    KIND["branch_summary"]: messages.of_branch_summary,
+}
+
+
+_REWRITES: Final = frozenset((_COMPACTION, _CONTEXT_EDIT, _RESET))
+"""Kinds that change what entries before them say."""
+_FURTHER_ROWS: Final = 2_000
+
+
+class Context(Settings, kw_only=True):
+    """Messages in order, the entry that each came from, and the settings in force at `leaf_id`."""
+
+    leaf_id: str | None
+    edited: bool = False  # an entry's words were replaced
+    messages: list[Raw] = msgspec.field(default_factory=list)
+    entry_ids: list[str] = msgspec.field(default_factory=list)
+    blobs: dict[int, dict[str, str]] = msgspec.field(default_factory=dict)
+    """The places of messages that name blobs, and for each the pointers into it of texts that were cut."""
+    sizes: "array[int]" = msgspec.field(default_factory=lambda: array("i"))
+    """What `tokens` remembers of the messages, so that a longer context is counted from where a shorter one was."""
+    uncounted: int = 0
+    """How many of the first messages are known to have no usage that could be trusted."""
+
+
+def build_context(tree: Tree, leaf_row: int, read: Read) -> Steps[Context]:
+    """The context at a row, or with `NONE` the empty one."""
+    if leaf_row == NONE:
+        return Context(leaf_id=None)
+    path = yield from steps.path(tree, leaf_row)
+    in_force = yield from settings(tree, path, read)
+    context = Context(leaf_id=tree.id(leaf_row), **msgspec.structs.asdict(in_force))
+    selection = yield from select(tree, path, read)
+    edits = yield from _edits(tree, selection.edits, read)
+    context.edited = bool(edits)
+    if selection.compaction != NONE:
+        _say_summary(context, tree, selection.compaction, read, edits)
+    yield from _say(context, tree, selection.kept, read, edits, unkept_role="system")
+    yield from _say(context, tree, selection.rest, read, edits)
+    if edits:
+        yield from _note_blobs_of_edits(context, tree, selection.edits, read)
+    return context
+
+
+def extend_context(
+    tree: Tree, known: Context, known_row: int, leaf_row: int, read: Read
+) -> Steps[Context | None]:
+    """The context at a row that comes not far below one whose context is `known`.
+
+    None when it must be built anew: the row is not below, or an entry between rewrites what came before.
+    """
+    rows: list[int] = []
+    row = leaf_row
+    while row != known_row:
+        if row == NONE or tree.kind(row) in _REWRITES or len(rows) == _FURTHER_ROWS:
+            return None
+        rows.append(row)
+        row = tree.parent(row)
+    if known.edited or tree.irregular:
+        return None
+    rows.reverse()
+    context = Context(**msgspec.structs.asdict(known))
+    context.leaf_id = tree.id(leaf_row)
+    context.models = dict(known.models)
+    context.injected_ttsr_rules = list(known.injected_ttsr_rules)
+    context.messages, context.entry_ids = list(known.messages), list(known.entry_ids)
+    context.blobs, context.sizes = dict(known.blobs), known.sizes[:]
+    yield from take_settings(context, tree, rows, read)
+    speaking = [row for row in rows if tree.kind(row) in _SAYS]
+    yield from _say(context, tree, speaking, read, {})
+    return context
+
+
+def total_bytes(messages: Sequence[Raw]) -> Steps[int]:
+    """The bytes of messages, as JSON."""
+    total = 0
+    for start in range(0, len(messages), steps.ROWS_A_STEP):
+        total += sum(memoryview(it).nbytes for it in messages[start : start + steps.ROWS_A_STEP])
+        yield
+    return total
+
+
+@dataclass(slots=True)
+class Selection:
+    """Rows of a path that can speak: the compaction, what it keeps from before it, the rest; and edits of these.
+
+    `compaction` is `NONE` when none is in force. Edits may silence any of them; pi's compactions keep no
+    system messages.
+    """
+
+    compaction: int = NONE
+    kept: list[int] = field(default_factory=list)
+    rest: list[int] = field(default_factory=list)
+    edits: list[int] = field(default_factory=list)
+
+
+def select(tree: Tree, path: Sequence[int], read: Read) -> Steps[Selection]:
+    """What of a path, root first, is in its context: the last compaction or reset boundary decides."""
+    kinds = bytearray()
+    for start in range(0, len(path), steps.ROWS_A_STEP):
+        kinds += bytes(map(tree.kind, path[start : start + steps.ROWS_A_STEP]))
+        yield
+    compaction, reset = kinds.rfind(_COMPACTION), kinds.rfind(_RESET)
+    selection = Selection()
+    if compaction > reset:
+        selection.compaction = path[compaction]
+        first = yield from _first_kept(tree, path, compaction, read)
+        yield from _gather(selection.kept, selection.edits, path, kinds, range(first, compaction))
+    after = range(max(compaction, reset) + 1, len(path))
+    yield from _gather(selection.rest, selection.edits, path, kinds, after)
+    return selection
+
+
+def _gather(
+    speaking: list[int], edits: list[int], path: Sequence[int], kinds: bytearray, places: range
+) -> Steps[None]:
+    for start in range(0, len(places), steps.ROWS_A_STEP):
+        for at in places[start : start + steps.ROWS_A_STEP]:
+            if kinds[at] in _SAYS:
+                speaking.append(path[at])
+            elif kinds[at] == _CONTEXT_EDIT:
+                edits.append(path[at])
+        yield
+
+
+class _Compaction(msgspec.Struct, rename="camel"):
+    first_kept_entry_id: Any = None
+    system_message: Raw | UnsetType = UNSET
+
+
+_compaction = msgspec.json.Decoder(_Compaction)
+
+
+def _first_kept(tree: Tree, path: Sequence[int], compaction: int, read: Read) -> Steps[int]:
+    """Where on a path the kept part begins; the compaction's own place when nothing before it is kept."""
+    found = payloads.part(_compaction, read([path[compaction]])[0])
+    wanted = found.first_kept_entry_id if found is not None else None
+    for at in range(compaction):
+        if tree.id(path[at]) == wanted:
+            return at
+        if at % steps.ROWS_A_STEP == 0:
+            yield
+    return compaction
+
+
+def _edits(tree: Tree, rows: Sequence[int], read: Read) -> Steps[dict[str, Raw | None]]:
+    """Edits by the id of their target, of which the last one counts."""
+    edits: dict[str, Raw | None] = {}
+    for batch in steps.batches(tree, rows):
+        edits.update(edit for edit in map(messages.edit_of, read(batch)) if edit is not None)
+        yield
+    return edits
+
+
+def _note_blobs_of_edits(context: Context, tree: Tree, rows: Sequence[int], read: Read) -> Steps[None]:
+    """An edited message names the blobs of its edit."""
+    cuts: dict[str, dict[str, str]] = {}
+    for batch in steps.batches(tree, rows):
+        for entry in read(batch):
+            edit = messages.edit_of(entry)
+            if edit is not None and restore_blobs.names_blobs(entry):
+                found = restore_blobs.cuts_of(entry, below="/replacement")
+                if "/content" in found:  # a text that became the only block of a content
+                    found["/content/0/text"] = found["/content"]
+                cuts[edit[0]] = found
+        yield
+    if cuts:
+        context.blobs |= {
+            at: context.blobs.get(at, {}) | cuts[entry_id]
+            for at, entry_id in enumerate(context.entry_ids)
+            if entry_id in cuts
+        }
+
+
+def _say_summary(context: Context, tree: Tree, row: int, read: Read, edits: dict[str, Raw | None]) -> None:
+    """Begin with the summary; before it stands the system message that pi's compactions carry."""
+    entry_id = tree.id(row) or ""
+    if edits.get(entry_id, UNSET) is None:
+        return
+    (entry,) = read([row])
+    found = payloads.part(_compaction, entry)
+    if found is not None and found.system_message is not UNSET and not payloads.is_null(found.system_message):
+        context.messages.append(found.system_message)
+        context.entry_ids.append(entry_id)
+    if restore_blobs.names_blobs(entry):
+        context.blobs[len(context.messages)] = restore_blobs.cuts_of(entry)
+    context.messages.append(summaries.compaction_message(entry))
+    context.entry_ids.append(entry_id)
+
+
+def _say(
+    context: Context, tree: Tree, rows: Sequence[int], read: Read, edits: dict[str, Raw | None],
+    *, unkept_role: str | None = None,
+) -> Steps[None]:  # fmt: skip
+    """Add what rows say, except the messages of one role: pi's compactions keep no system messages."""
+    say, said_by = context.messages.append, context.entry_ids.append
+    for batch in steps.batches(tree, rows):
+        for row, entry in zip(batch, read(batch), strict=True):
+            entry_id = tree.id(row) or ""
+            said = _SAYS[tree.kind(row)](entry, edits.get(entry_id, UNSET))
+            if said is not None and (unkept_role is None or said.role != unkept_role):
+                if restore_blobs.names_blobs(entry):
+                    context.blobs[len(context.messages)] = restore_blobs.cuts_of(entry, below="/message")
+                say(said.body)
+                said_by(entry_id)
+        yield

@@ -1,0 +1,184 @@
+"""The settings in force at the end of a path: models by role, thinking level, mode, rules, service tier.
+
+They count over the whole path, also before a compaction (seed: oh-my-pi storage; fact: pi-omp §2.10).
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from sessiond.session.tree import payloads, steps
+from sessiond.session.tree.steps import Read, Steps
+from sessiond.session.tree.tree import ASSISTANT, KIND, Tree
+
+_KINDS: Final = frozenset(
+    KIND[name]
+    for name in (
+        "model_change",
+        "thinking_level_change",
+        "mode_change",
+        "ttsr_injection",
+        "service_tier_change",
+    )
+)
+
+
+class Settings(msgspec.Struct, kw_only=True):
+    """What a path has set. `models` is role -> "provider/model", or "model" where no provider is named.
+
+    `default_was_said`: the default model is not fixed, so the next assistant message that names a model changes it.
+    `follows_pi`: the last `model_change` in a form of one program only was in pi's.
+    """
+
+    default_was_said: bool = True
+    follows_pi: bool = False
+    models: dict[str, str] = msgspec.field(default_factory=dict)
+    thinking_level: str = "off"
+    configured_thinking_level: str | None = None
+    mode: str = "none"
+    mode_data: Raw | None = None
+    injected_ttsr_rules: list[str] = msgspec.field(default_factory=list)
+    service_tier: Raw | None = None
+
+
+class _Change(msgspec.Struct, rename="camel"):
+    type: str = ""
+    model: Any = None
+    role: Any = None
+    provider: Any = None
+    model_id: Any = None
+    thinking_level: Any = None
+    configured: Any = None
+    mode: Any = None
+    data: Raw | UnsetType = UNSET
+    injected_rules: Any = None
+    service_tier: Raw | UnsetType = UNSET
+
+
+class _Speaker(msgspec.Struct):
+    model: str
+    provider: Any = None
+
+
+class _Turn(msgspec.Struct):
+    message: _Speaker
+
+
+_change = msgspec.json.Decoder(_Change)
+_turn = msgspec.json.Decoder(_Turn)
+
+
+def settings(tree: Tree, path: Sequence[int], read: Read) -> Steps[Settings]:
+    """The settings after a path of rows."""
+    answer = Settings()
+    yield from take_settings(answer, tree, path, read)
+    return answer
+
+
+def take_settings(answer: Settings, tree: Tree, path: Sequence[int], read: Read) -> Steps[None]:
+    """Take in what further rows of a path set."""
+    places: list[int] = []
+    for start in range(0, len(path), steps.ROWS_A_STEP):
+        end = min(start + steps.ROWS_A_STEP, len(path))
+        places += [at for at in range(start, end) if tree.kind(path[at]) in _KINDS]
+        yield
+    chosen = taken = 0
+    for batch in steps.batches(tree, [path[at] for at in places]):
+        for entry in read(batch):
+            if take_change(answer, tree, entry):
+                chosen = places[taken]
+            taken += 1
+        yield
+    if answer.default_was_said:
+        speaker = yield from _last_speaker(tree, path[chosen:], read)
+        if speaker is not None:
+            answer.models["default"] = model_name(speaker.provider, speaker.model) or speaker.model
+
+
+def take_change(answer: Settings, tree: Tree, entry: bytes) -> bool:
+    """Take in what one entry sets; returns whether it sets the default model."""
+    change = payloads.part(_change, entry) or _Change()
+    if change.type == "model_change":
+        return _take_model(answer, tree, change)
+    _take(answer, change)
+    return False
+
+
+def model_form(entry: bytes) -> str | None:
+    """The form of a `model_change` of the default model: "pi", "omp" or "both"; None for any other entry."""
+    change = payloads.part(_change, entry)
+    if change is None or change.type != "model_change" or (_text(change.role) or "default") != "default":
+        return None
+    return _form(change)
+
+
+def model_name(provider: object, model: object) -> str | None:
+    """`provider/model`, or the model alone where no provider is named; None without a model."""
+    name, owner = _text(model), _text(provider)
+    return f"{owner}/{name}" if owner and name else name
+
+
+def _form(change: _Change) -> str | None:
+    is_of_pi = _text(change.model_id) is not None
+    if _text(change.model) is not None:
+        return "both" if is_of_pi else "omp"
+    return "pi" if is_of_pi else None
+
+
+def _take_model(answer: Settings, tree: Tree, change: _Change) -> bool:
+    """Follow the rule of the program in whose form a `model_change` is.
+
+    In oh-my-pi an answer never overrides a default that was chosen; in pi whatever comes last counts. An entry in
+    both forms follows the last entry that was in one form only, else oh-my-pi. A title slot makes a file oh-my-pi's.
+    """
+    form, role = _form(change), _text(change.role) or "default"
+    name = _text(change.model) or model_name(change.provider, change.model_id)
+    if form is None or name is None:
+        return False
+    answer.models[role] = name
+    if role != "default":
+        return False
+    if form != "both":
+        answer.follows_pi = form == "pi" and tree.slot_title is None
+    answer.default_was_said = answer.follows_pi
+    return True
+
+
+def _take(answer: Settings, change: _Change) -> None:
+    match change.type:
+        case "thinking_level_change":
+            level = _text(change.thinking_level)
+            answer.thinking_level = level or "off"
+            answer.configured_thinking_level = _text(change.configured) or level
+        case "mode_change":
+            answer.mode = _text(change.mode) or "none"
+            answer.mode_data = _value(change.data)
+        case "service_tier_change":
+            answer.service_tier = _value(change.service_tier)
+        case _:
+            rules = change.injected_rules if isinstance(change.injected_rules, list) else []
+            known = answer.injected_ttsr_rules
+            known += [rule for rule in dict.fromkeys(map(_text, rules)) if rule and rule not in known]
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _value(raw: Raw | UnsetType) -> Raw | None:
+    return None if raw is UNSET or payloads.is_null(raw) else raw
+
+
+def _last_speaker(tree: Tree, path: Sequence[int], read: Read) -> Steps[_Speaker | None]:
+    """The newest assistant message that names its model: what sessions without a model change go by."""
+    for looked_at, row in enumerate(reversed(path)):
+        if tree.role(row) == ASSISTANT:
+            turn = payloads.part(_turn, read([row])[0])
+            if turn is not None:
+                return turn.message
+            yield
+        elif looked_at % steps.ROWS_A_STEP == 0:
+            yield
+    return None

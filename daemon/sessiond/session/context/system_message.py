@@ -1,0 +1,69 @@
+"""The system message in force: the system messages of a context are changes, which add up to one.
+
+Texts follow each other, sections and tools are set or taken away by name, as pi has it (fact: pi-omp §2.3).
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from sessiond.session.tree import lines, payloads
+
+
+class SystemChange(msgspec.Struct, rename="camel"):
+    """What a system message says; fields are unchecked."""
+
+    role: Any = None
+    content: Any = None
+    sections: Any = None
+    tools_added: Any = None
+    tools_removed: Any = None
+    timestamp: Any = None
+
+
+_change = msgspec.json.Decoder(SystemChange)
+
+
+def in_force(messages: Iterable[bytes | Raw]) -> Raw | None:
+    """The one system message that system messages, the oldest first, come to; None for none of them."""
+    changes = [change for message in messages if (change := payloads.part(_change, message)) is not None]
+    if not changes:
+        return None
+    sections: dict[str, object] = {}
+    tools: dict[object, object] = {}
+    for change in changes:
+        for name, section in (change.sections if isinstance(change.sections, dict) else {}).items():
+            if section is None:
+                sections.pop(name, None)
+            else:
+                sections[name] = section
+        for name in _names(change.tools_removed):
+            tools.pop(name, None)
+        for tool in change.tools_added if isinstance(change.tools_added, list) else ():
+            for name in _names([tool]):
+                tools[name] = tool
+    message: dict[str, object] = {
+        "role": "system",
+        "content": "\n\n".join(filter(None, (_text(change.content) for change in changes))),
+    }
+    if sections:
+        message["sections"] = sections
+    if tools:
+        message["toolsAdded"] = list(tools.values())
+    message["timestamp"] = changes[0].timestamp
+    return Raw(lines.dumps(message))
+
+
+def _names(tools: object) -> list[str]:
+    named = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    return [tool["name"] for tool in named if isinstance(tool.get("name"), str)]
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str))

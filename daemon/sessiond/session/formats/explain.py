@@ -1,0 +1,161 @@
+"""Why each entry of a path is in the context of its end, or not: one row an entry, root first."""
+
+from collections import defaultdict
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session.context import messages, tokens
+from sessiond.session.context.context import Context, Selection, select
+from sessiond.session.formats.reasons import REASONS, Fate
+from sessiond.session.formats.write import BESIDE
+from sessiond.session.formats.written import Written
+from sessiond.session.tree import payloads, steps
+from sessiond.session.tree.steps import Read, Steps
+from sessiond.session.tree.tree import KIND, NONE, Tree
+
+_SPEAKING: Final = frozenset((KIND["message"], KIND["custom_message"], KIND["branch_summary"]))
+_COMPACTION: Final = KIND["compaction"]
+_BRANCH_SUMMARY: Final = KIND["branch_summary"]
+_SETTINGS: Final = frozenset(
+    KIND[name]
+    for name in (
+        "model_change", "thinking_level_change", "mode_change", "ttsr_injection", "service_tier_change"
+    )
+)  # fmt: skip
+
+
+class Row(msgspec.Struct, frozen=True):
+    """What became of one entry. `reason` is one of `REASONS`; `message` the place of its words in the messages."""
+
+    entry_id: str
+    type: str
+    role: str | None
+    fate: Fate
+    reason: str
+    because: str
+    tokens: int
+    message: int | None
+
+
+class _Head(msgspec.Struct):
+    type: Any = None
+    message: Any = None
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+def explain(
+    tree: Tree, leaf_row: int, context: Context, read: Read, written: Written | None, prompt_id: str | None
+) -> Steps[list[Row]]:
+    """A row for every entry of the path to `leaf_row`, whose context is given.
+
+    `written` is that context in a provider's format, or None for the agents' own; `prompt_id` the entry whose
+    system prompt stands beside its messages.
+    """
+    if leaf_row == NONE:
+        return []
+    path = yield from steps.path(tree, leaf_row)
+    selection = yield from select(tree, path, read)
+    story = _Story(tree, context, selection, written, prompt_id)
+    yield from story.begin()
+    for batch in steps.batches(tree, selection.edits):
+        story.edits.update(edit[0] for edit in map(messages.edit_of, read(batch)) if edit is not None)
+        yield
+    rows: list[Row] = []
+    for batch in steps.batches(tree, path):
+        rows += [story.row(row, entry) for row, entry in zip(batch, read(batch), strict=True)]
+        yield
+    return rows
+
+
+class _Story:
+    """What is known of a context while its rows are explained."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        context: Context,
+        selection: Selection,
+        written: Written | None,
+        prompt_id: str | None,
+    ) -> None:
+        self.edits: set[str] = set()
+        self._tree = tree
+        self._context = context
+        self._messages = context.messages
+        self._selection = selection
+        self._written = written
+        self._prompt_id = prompt_id
+        self._kept: set[int] = set()
+        self._chosen: set[int] = set()
+        self._said: dict[str, list[int]] = defaultdict(list)
+
+    def begin(self) -> Steps[None]:
+        """Take in which rows can speak, and what each has said."""
+        selection, entry_ids = self._selection, self._context.entry_ids
+        self._kept.update(selection.kept)
+        yield
+        self._chosen = self._kept.union(selection.rest)
+        yield
+        for start in range(0, len(entry_ids), steps.ROWS_A_STEP):
+            for number, entry_id in enumerate(entry_ids[start : start + steps.ROWS_A_STEP], start):
+                self._said[entry_id].append(number)
+            yield
+
+    def row(self, row: int, entry: bytes) -> Row:
+        """The row of one entry of the path."""
+        entry_id = self._tree.id(row) or ""
+        head = payloads.part(_head, entry) or _Head()
+        role = head.message.get("role") if isinstance(head.message, dict) else None
+        numbers = self._said.get(entry_id, [])
+        reason, message = self._reason(row, entry_id, role), numbers[-1] if numbers else None
+        if self._written is not None:
+            if numbers:
+                reason, message = _in_format(self._written, numbers[-1], reason)
+            elif reason == "systemPrompt":
+                message = self._written.places.get(BESIDE)
+        fate, because = REASONS[reason]
+        counted = sum(tokens.estimate(self._messages[number]) for number in numbers) if fate != "out" else 0
+        return Row(
+            entry_id, head.type if isinstance(head.type, str) else "", role if isinstance(role, str) else None,
+            fate, reason, because, counted, message,
+        )  # fmt: skip
+
+    def _reason(self, row: int, entry_id: str, role: object) -> str:
+        """Why an entry is in the context of the agents' own format, or not."""
+        kind, selection = self._tree.kind(row), self._selection
+        if entry_id in self._said:
+            if kind == _COMPACTION:
+                return "compaction"
+            if entry_id in self.edits and kind != _BRANCH_SUMMARY:
+                return "edited"
+            return "keptByCompaction" if row in self._kept else "said"
+        if kind in _SETTINGS:
+            return "settings"
+        if kind not in _SPEAKING and kind != _COMPACTION:
+            return "systemPrompt" if entry_id == self._prompt_id else "notForModel"
+        if row in self._chosen or row == selection.compaction:
+            return self._why_silent(row, entry_id, role)
+        if selection.compaction == NONE:
+            return "reset"
+        return "olderCompaction" if kind == _COMPACTION else "compactedAway"
+
+    def _why_silent(self, row: int, entry_id: str, role: object) -> str:
+        """Why an entry says nothing whose place is in the context."""
+        if entry_id in self.edits:
+            return "editedOut"
+        if row in self._kept and role == "system":
+            return "systemReplaced"
+        return "emptySummary" if self._tree.kind(row) == _BRANCH_SUMMARY else "notAMessage"
+
+
+def _in_format(written: Written, number: int, reason: str) -> tuple[str, int | None]:
+    """Reason and place of what a provider's format made of a message that the agents' own format has."""
+    of_format = written.reasons.get(number)
+    if number not in written.places:
+        return (of_format if of_format is not None and REASONS[of_format][0] == "out" else "empty"), None
+    if of_format is not None and reason != "compaction":
+        reason = of_format
+    return reason, written.places[number]

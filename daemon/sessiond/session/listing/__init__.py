@@ -1,0 +1,1 @@
+"""What lists say of a session, and which sessions a retention policy selects."""

@@ -1,0 +1,106 @@
+"""What a list of sessions shows of one: a few facts, some of which need a line each."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.session.content import preview
+from sessiond.session.content.search_text import milliseconds
+from sessiond.session.tree import payloads
+from sessiond.session.tree.steps import Read
+from sessiond.session.tree.tree import NONE, Tree
+
+_PROMPT_CHARACTERS: Final = 200
+_LAST_ROWS: Final = 2
+"""How many of the last lines are looked at: an import ends in a line with the time of the session's beginning."""
+_LATEST: Final = 253_402_300_800_000
+"""Milliseconds from 1970 to the year 10000, which no timestamp can name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Times are ISO 8601; the first prompt is one line of at most 200 characters."""
+
+    title: str | None
+    tags: tuple[str, ...]
+    first_prompt: str | None
+    created_at: str
+    updated_at: str
+    message_count: int
+    entry_count: int
+    cwd: str
+    parent_session: str | None
+
+
+def summarize(tree: Tree, read: Read) -> Facts:
+    """The facts of a session. Reads at most four lines: the first prompt, the last message, the last two lines.
+
+    `updated_at` is the latest time that the session names: of its last lines, whatever their type, of its last
+    message, of its header (a fork begins later than what it copied), and of oh-my-pi's title slot.
+    """
+    header = tree.header
+    created_at = header.timestamp if header is not None else ""
+    return Facts(
+        title=tree.title,
+        tags=tree.tags,
+        first_prompt=_first_prompt(tree, read),
+        created_at=created_at,
+        updated_at=_updated_at(tree, read, created_at),
+        message_count=tree.count_messages(),
+        entry_count=tree.count_entries(),
+        cwd=header.cwd if header is not None else "",
+        parent_session=header.parent_session if header is not None else None,
+    )
+
+
+def _first_prompt(tree: Tree, read: Read) -> str | None:
+    row = tree.first_user()
+    if row == NONE:
+        return None
+    message = preview.decoded(read([row])[0]).get("message")
+    return preview.one_line(preview.text_of_message(message), _PROMPT_CHARACTERS) or None
+
+
+def _updated_at(tree: Tree, read: Read, created_at: str) -> str:
+    """The latest time in the form of our own timestamps, by which lists are sorted; without any, `created_at`."""
+    rows = tree.last_entries(_LAST_ROWS)
+    message = tree.last_message()
+    if message != NONE and message not in rows:
+        rows = [message, *rows]
+    named = [created_at, tree.slot_updated_at or ""]
+    times = [at for text in named if (at := milliseconds(text)) is not None]
+    times += [at for line in read(rows) if (at := _written_at(line)) is not None]
+    times = [at for at in times if 0 <= at < _LATEST]
+    return _timestamp(max(times)) if times else created_at
+
+
+class _Times(msgspec.Struct):
+    timestamp: Any = None
+    message: msgspec.Raw = msgspec.Raw()
+
+
+class _OwnTime(msgspec.Struct):
+    timestamp: Any = None
+
+
+_times = msgspec.json.Decoder(_Times)
+_own_time = msgspec.json.Decoder(_OwnTime)
+
+
+def _written_at(line: bytes) -> int | None:
+    """When an entry was written, or its message said, when the entry has no time. Milliseconds since 1970."""
+    found = payloads.part(_times, line)
+    if found is None:
+        return None
+    if isinstance(found.timestamp, str) and found.timestamp:
+        return milliseconds(found.timestamp)
+    own = payloads.part(_own_time, found.message) if found.message else None
+    said_at = None if own is None else own.timestamp
+    return int(said_at) if isinstance(said_at, int | float) and 0 <= said_at < _LATEST else None
+
+
+def _timestamp(at: int) -> str:
+    moment = datetime.fromtimestamp(at // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at % 1000:03}Z"

@@ -1,0 +1,93 @@
+"""How a session stands at its leaf: whether the last turn came to its end, and which model had it.
+
+The rules are those of oh-my-pi's picker (fact: pi-omp §2.15), told by the path instead of the end of the file, so
+that a branch that was left does not count. A prompt that nobody has answered yet counts as interrupted.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, Literal, TypeAlias
+
+from sessiond.session.content import preview
+from sessiond.session.context.settings import Settings, model_form, model_name, take_change
+from sessiond.session.tree.steps import Read
+from sessiond.session.tree.tree import ASSISTANT, KIND, NONE, ROLE, USER, Tree
+
+Lifecycle: TypeAlias = Literal["complete", "interrupted", "aborted", "error", "empty"]
+
+_MODEL_CHANGE: Final = KIND["model_change"]
+_SPEAKING: Final = (USER, ASSISTANT, ROLE["toolResult"])
+_CUT_OFF: Final = ("toolUse", "length")
+_FARTHEST: Final = 10_000
+"""Rows to go back from the leaf: behind more than so many that nobody said, a session counts as empty."""
+_MOST_READ: Final = 16
+"""Lines to read: no more when the last of them do not name a model."""
+
+
+def standing(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:
+    """The lifecycle of a session, and its default model as `settings` has it. Reads one line, or a few more."""
+    lifecycle: Lifecycle | None = None
+    speaker: str | None = None
+    changes: list[bytes] = []  # of the default model, the newest first
+    has_changes, is_settled, count = tree.has_kind(_MODEL_CHANGE), False, 0
+    for row in _telling_rows(tree):
+        is_change = tree.kind(row) == _MODEL_CHANGE
+        if not is_change and lifecycle is not None and (speaker is not None or changes):
+            continue
+        entry = read([row])[0]
+        if is_change:
+            form = model_form(entry)
+            changes += [entry] if form is not None else []
+            is_settled = is_settled or form in ("pi", "omp")
+        else:
+            message = preview.decoded(entry).get("message")
+            if isinstance(message, dict):
+                lifecycle = lifecycle or _ended(message)
+                speaker = speaker or (None if changes else _speaker(message))
+        count += 1
+        is_settled = is_settled or (not has_changes and speaker is not None)
+        if count == _MOST_READ or (lifecycle is not None and is_settled):
+            break
+    chosen = Settings()
+    for entry in reversed(changes):
+        take_change(chosen, tree, entry)
+    is_free = chosen.default_was_said and speaker is not None
+    return lifecycle or "empty", speaker if is_free else chosen.models.get("default")
+
+
+def _telling_rows(tree: Tree) -> Iterator[int]:
+    row, spoken = tree.leaf, False
+    for _ in range(_FARTHEST):
+        if row == NONE:
+            return
+        role = tree.role(row)
+        if tree.kind(row) == _MODEL_CHANGE or role == ASSISTANT or (role and not spoken):
+            spoken = spoken or role in _SPEAKING
+            yield row
+        row = tree.parent(row)
+
+
+def _ended(message: dict[str, Any]) -> Lifecycle | None:
+    """What it means that this message is the last; None when it says nothing about a turn."""
+    match message.get("role"):
+        case "assistant":
+            return _turn(message)
+        case "toolResult" | "user":
+            return "interrupted"
+    return None
+
+
+def _turn(message: dict[str, Any]) -> Lifecycle:
+    reason, content = message.get("stopReason"), message.get("content")
+    if reason in ("aborted", "error"):
+        return "aborted" if reason == "aborted" else "error"
+    blocks = content if isinstance(content, list) else []
+    calls = any(isinstance(block, dict) and block.get("type") == "toolCall" for block in blocks)
+    return "interrupted" if calls or reason in _CUT_OFF else "complete"
+
+
+def _speaker(message: dict[str, Any]) -> str | None:
+    return (
+        model_name(message.get("provider"), message.get("model"))
+        if message.get("role") == "assistant"
+        else None
+    )

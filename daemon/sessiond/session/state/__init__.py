@@ -1,0 +1,1 @@
+"""The working state of an agent, and statistics."""

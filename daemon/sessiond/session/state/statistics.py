@@ -1,0 +1,280 @@
+"""What entries are made of: messages, tool calls, tokens and cost, as the agents wrote them down.
+
+Spent tokens stand in many places (fact: pi-omp §2.16): the usage of answers, of tool results, compactions and
+branch summaries, entries of their own (`usage` of pi, `model_usage` of oh-my-pi) and the details of oh-my-pi's
+task tool. All count, each once. A number that cannot be one, as NaN, less than nothing or 1e300, counts as 0.
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from sessiond.session.tree import payloads, steps
+from sessiond.session.tree.codes import ROLES
+from sessiond.session.tree.steps import Read, Steps
+from sessiond.session.tree.tree import ASSISTANT, KIND, MESSAGE, NONE, ROLE, USER, Tree
+
+MOST_TOKENS: Final = 1_000_000_000_000
+MOST_COST: Final = 1_000_000_000.0
+"""One usage beyond these is no count, and may not swallow all others."""
+
+_COMPACTION: Final = KIND["compaction"]
+_BRANCH_SUMMARY: Final = KIND["branch_summary"]
+_TELLING: Final = frozenset((MESSAGE, _COMPACTION, _BRANCH_SUMMARY, KIND["usage"], KIND["model_usage"]))
+_TOOL_RESULT: Final = ROLE["toolResult"]
+_TASK_TOOL: Final = "task"
+_NAME_CHARACTERS: Final = 200
+
+
+@dataclass(slots=True)
+class Tokens:
+    """Tokens by how they were billed; `total` as the provider says, else their sum."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    total: int = 0
+
+    def add(self, other: "Tokens") -> None:
+        self.input += other.input
+        self.output += other.output
+        self.cache_read += other.cache_read
+        self.cache_write += other.cache_write
+        self.total += other.total
+
+
+@dataclass(slots=True)
+class Cost:
+    """Money, in the currency of who wrote it down, by what it was for."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+    total: float = 0.0
+
+    def add(self, other: "Cost") -> None:
+        self.input += other.input
+        self.output += other.output
+        self.cache_read += other.cache_read
+        self.cache_write += other.cache_write
+        self.total += other.total
+
+
+@dataclass(slots=True)
+class Share:
+    """What one model had of it: answers, tokens, money."""
+
+    messages: int = 0
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: Cost = field(default_factory=Cost)
+
+
+@dataclass(slots=True)
+class Tally:
+    """The count of some entries. `models` goes by "provider/model"; None is spent where no model is named."""
+
+    entries: int = 0
+    messages: dict[str, int] = field(default_factory=dict)
+    tool_calls: int = 0
+    tool_errors: int = 0
+    tools: dict[str, int] = field(default_factory=dict)
+    compactions: int = 0
+    branch_summaries: int = 0
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: Cost = field(default_factory=Cost)
+    models: dict[str | None, Share] = field(default_factory=dict)
+    first: int = NONE  # the row of the first entry taken in
+    last: int = NONE
+    rows: int = 1  # of a whole tree: so many have been looked at, the header is one
+
+    def copy(self) -> "Tally":
+        """A tally of its own that begins as this one is."""
+        return deepcopy(self)
+
+
+def tally_tree(tally: Tally, tree: Tree, read: Read) -> Steps[None]:
+    """Take in the committed rows that are new. Several callers may do so at the same time."""
+    while tally.rows < tree.committed:
+        batch = next(steps.batches(tree, range(tally.rows, tree.committed)))
+        take_rows(tally, tree, [row for row in batch if tree.is_entry(row)], read)
+        tally.rows = batch[-1] + 1
+        yield
+
+
+def tally_rows(tally: Tally, tree: Tree, rows: Sequence[int], read: Read) -> Steps[None]:
+    """Take in further rows of a path."""
+    for batch in steps.batches(tree, rows):
+        take_rows(tally, tree, batch, read)
+        yield
+
+
+def times(tally: Tally, read: Read) -> tuple[str | None, str | None]:
+    """The timestamps of the first and the last entry of a tally."""
+    if tally.first == NONE:
+        return None, None
+    first, last = (payloads.part(_time, entry) for entry in read([tally.first, tally.last]))
+    return (first.text if first is not None else None), (last.text if last is not None else None)
+
+
+def take_rows(tally: Tally, tree: Tree, rows: Sequence[int], read: Read) -> None:
+    """Count some rows; only those that may tell more than their kind are read."""
+    telling = [row for row in rows if tree.kind(row) in _TELLING and tree.role(row) != USER]
+    if rows:
+        tally.entries += len(rows)
+        tally.first = rows[0] if tally.first == NONE else tally.first
+        tally.last = rows[-1]
+    prompts = sum(tree.role(row) == USER for row in rows)
+    if prompts:
+        _count(tally.messages, ROLES[USER], prompts)
+    for row, entry in zip(telling, read(telling), strict=True):
+        kind = tree.kind(row)
+        if kind == MESSAGE:
+            _take_message(tally, tree.role(row), entry)
+        else:
+            tally.compactions += kind == _COMPACTION
+            tally.branch_summaries += kind == _BRANCH_SUMMARY
+            spent = payloads.part(_spending, entry)
+            if spent is not None:
+                _spend(tally, _model(spent.provider, spent.model), spent.usage)
+
+
+def _take_message(tally: Tally, role: int, entry: bytes) -> None:
+    said = payloads.part(_entry, entry)
+    if said is None or not isinstance(said.message.role, str):
+        return
+    message = said.message
+    _count(tally.messages, message.role)
+    if role == ASSISTANT:
+        answered = message.response_model if isinstance(message.response_model, str) else message.model
+        model = _model(message.provider, answered)
+        _share(tally, model).messages += 1
+        _spend(tally, model, message.usage)
+        if message.content is not UNSET and b"toolCall" in bytes(message.content):
+            for name in _calls(message.content):
+                tally.tool_calls += 1
+                _count(tally.tools, name)
+    elif role == _TOOL_RESULT:
+        tally.tool_errors += message.is_error is True
+        if isinstance(message.usage, dict):
+            _spend(tally, None, message.usage)
+        elif message.tool_name == _TASK_TOOL and message.details is not UNSET:
+            details = payloads.part(_details, message.details)
+            _spend(tally, None, None if details is None else details.usage)
+
+
+def _spend(tally: Tally, model: str | None, usage: Any) -> None:
+    if not isinstance(usage, dict):
+        return
+    tokens, cost = _tokens(usage), _cost(usage.get("cost"))
+    if tokens == _NO_TOKENS and cost == _NO_COST:
+        return
+    share = _share(tally, model)
+    for place in (tally, share):
+        place.tokens.add(tokens)
+        place.cost.add(cost)
+
+
+def _tokens(usage: dict[str, Any]) -> Tokens:
+    fresh, out, read, written = (_whole(usage.get(name)) for name in _PARTS)
+    total = _whole(usage.get("totalTokens")) or fresh + out + read + written
+    return Tokens(fresh, out, read, written, total)
+
+
+def _cost(told: Any) -> Cost:
+    if not isinstance(told, dict):
+        return Cost(total=_money(told))
+    fresh, out, read, written = (_money(told.get(name)) for name in _PARTS)
+    total = _money(told.get("total")) or fresh + out + read + written
+    return Cost(fresh, out, read, written, total)
+
+
+def _share(tally: Tally, model: str | None) -> Share:
+    share = tally.models.get(model)
+    if share is None:
+        share = tally.models[model] = Share()
+    return share
+
+
+def _count(counts: dict[str, int], name: str, amount: int = 1) -> None:
+    name = name[:_NAME_CHARACTERS]
+    counts[name] = counts.get(name, 0) + amount
+
+
+def _model(provider: Any, model: Any) -> str | None:
+    """The name `provider/model`, or as much of it as is told."""
+    told = [word for word in (provider, model) if isinstance(word, str) and word]
+    return "/".join(told)[:_NAME_CHARACTERS] if told else None
+
+
+def _calls(content: Raw) -> list[str]:
+    """The names of the tools that an answer calls; "" for a call without a name."""
+    blocks = payloads.part(_blocks, content)
+    if blocks is None:  # something among them is no block
+        loose = payloads.part(_anything, content) or []
+        blocks = [_Block(it.get("type"), it.get("name")) for it in loose if isinstance(it, dict)]
+    return [block.name if isinstance(block.name, str) else "" for block in blocks if block.type == "toolCall"]
+
+
+def _whole(value: Any) -> int:
+    return int(value) if type(value) in _NUMBERS and 0 <= value <= MOST_TOKENS else 0
+
+
+def _money(value: Any) -> float:
+    return float(value) if type(value) in _NUMBERS and 0 <= value <= MOST_COST else 0.0
+
+
+class _Block(msgspec.Struct, gc=False):
+    type: Any = None
+    name: Any = None
+
+
+class _Message(msgspec.Struct, rename="camel", gc=False):
+    role: Any = None
+    content: Raw | UnsetType = UNSET
+    provider: Any = None
+    model: Any = None
+    response_model: Any = None
+    usage: Any = None
+    is_error: Any = None
+    tool_name: Any = None
+    details: Raw | UnsetType = UNSET
+
+
+class _Entry(msgspec.Struct, gc=False):
+    message: _Message
+
+
+class _Spending(msgspec.Struct):
+    provider: Any = None
+    model: Any = None
+    usage: Any = None
+
+
+class _Details(msgspec.Struct):
+    usage: Any = None
+
+
+class _Time(msgspec.Struct):
+    timestamp: Any = None
+
+    @property
+    def text(self) -> str | None:
+        return self.timestamp if isinstance(self.timestamp, str) else None
+
+
+_PARTS: Final = ("input", "output", "cacheRead", "cacheWrite")
+_NUMBERS: Final = (int, float)  # as types: true is no number; and NaN is not between any two
+_NO_TOKENS: Final = Tokens()
+_NO_COST: Final = Cost()
+_entry = msgspec.json.Decoder(_Entry)
+_spending = msgspec.json.Decoder(_Spending)
+_details = msgspec.json.Decoder(_Details)
+_time = msgspec.json.Decoder(_Time)
+_blocks = msgspec.json.Decoder(list[_Block])
+_anything = msgspec.json.Decoder(list[Any])

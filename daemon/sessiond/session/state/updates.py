@@ -1,0 +1,189 @@
+"""Updates of the working state, one line each, and what the lines of a path make of it.
+
+A line says what was done (`tokens: 300` more), not how things stand, so two clients that update at once lose
+nothing, and a branch or a fork has exactly the state of its point. Lines of others may hold anything: what
+cannot be used of one is passed over.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Raw
+
+from sessiond.session.context.settings import Settings, take_settings
+from sessiond.session.state.working_state import KEPT_DECISIONS, Decision, Limits, State
+from sessiond.session.tree import entries, payloads, steps
+from sessiond.session.tree.steps import Read, Steps
+from sessiond.session.tree.tree import NONE, Tree
+
+_Text = Annotated[str, Meta(min_length=1)]
+_Number = Annotated[int, Meta(ge=-1_000_000_000, le=1_000_000_000)]
+_USUAL: Final = Limits()
+
+
+class _Part(msgspec.Struct, kw_only=True, frozen=True, rename="camel", omit_defaults=True):
+    """The base of what is written."""
+
+
+class Decided(_Part, frozen=True):
+    """A decision; without `timestamp` it was made when the line was written."""
+
+    decision: _Text
+    rationale: str = ""
+    timestamp: _Text | None = None
+
+
+class Made(_Part, frozen=True):
+    """An artifact, and where it lies."""
+
+    name: _Text
+    path: _Text
+
+
+class Above(_Part, frozen=True, omit_defaults=False):
+    """The limits of a pruning; they stand in the line, so that a change of the settings changes no past."""
+
+    max_decisions: Annotated[int, Meta(ge=1, le=KEPT_DECISIONS)] = _USUAL.max_decisions
+    max_tokens: Annotated[int, Meta(ge=0)] = _USUAL.max_tokens
+
+
+class Update(_Part, frozen=True):
+    """The `data` of a `custom` entry `sessiond.state`; its parts are done in this order.
+
+    `compress` prunes in any case, `pruneAbove` when a limit is passed there.
+    """
+
+    decision: Decided | None = None
+    artifact: Made | None = None
+    tokens: _Number | None = None
+    turns: _Number | None = None
+    plan: str | None = None  # an empty one takes it away
+    model: _Text | None = None
+    agent_name: _Text | None = None
+    compress: Above | None = None
+    prune_above: Above | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The state at a row, and the settings there, to go on from. Neither may be changed."""
+
+    row: int
+    state: State
+    settings: Settings
+
+    @property
+    def model(self) -> str | None:
+        """The model of the last update that named one, else the default model of the path."""
+        return self.state.model or self.settings.models.get("default")
+
+
+def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> Steps[Point]:
+    """The state at a row, or with `NONE` before the first. `known` is a point that may lie on the way.
+
+    Tags are those that the path says, or the header: the last word on this path, where lists of sessions
+    have the last word of all branches.
+    """
+    if tree.irregular:
+        known = None  # parents may have changed since
+    if known is not None and known.row == row:
+        return known
+    rows = yield from steps.path(tree, row, below=NONE if known is None else known.row)
+    if known is not None and rows and tree.parent(rows[0]) == known.row:
+        state, settings = known.state.copy(), _copied(known.settings)
+    else:
+        tags = tree.header.tags if tree.header is not None else None
+        state, settings = State(tags=tuple(tags or ())), Settings()
+    ours = tree.state_rows
+    for batch in steps.batches(tree, [row for row in rows if row in ours]):
+        for entry in read(batch):
+            take(state, entry)
+        yield
+    yield from take_settings(settings, tree, rows, read)
+    return Point(row, state, settings)
+
+
+def take(state: State, entry: bytes) -> None:
+    """Do to a state what the entry of an update, or of tags, says."""
+    line = payloads.part(_line, entry)
+    if line is None:
+        return
+    if line.custom_type == entries.TAGS_TYPE:
+        said = payloads.part(_tags, line.data)
+        if said is not None:
+            state.tags = tuple(tag for tag in said.tags if isinstance(tag, str))
+            state.updated_at = line.at or state.updated_at
+    elif line.custom_type == entries.STATE_TYPE:
+        update = payloads.part(_update, line.data) or _usable(line.data)
+        _apply(state, update, line.at)
+        if update != _NOTHING:
+            state.updated_at = line.at or state.updated_at
+
+
+def _apply(state: State, update: Update, at: str) -> None:
+    if (decided := update.decision) is not None:
+        state.add_decision(Decision(decided.decision, decided.rationale, decided.timestamp or at))
+    if update.artifact is not None:
+        state.add_artifact(update.artifact.name, update.artifact.path)
+    if update.tokens is not None:
+        state.update_tokens(update.tokens)
+    if update.turns is not None:
+        state.increment_turns(update.turns)
+    if update.plan is not None:
+        state.plan = update.plan or None
+    state.model = update.model or state.model
+    state.agent_name = update.agent_name or state.agent_name
+    if (above := update.compress) is not None:
+        state.compress(Limits(above.max_decisions, above.max_tokens), at)
+    if (above := update.prune_above) is not None:
+        limits = Limits(above.max_decisions, above.max_tokens)
+        if state.should_prune(limits):
+            state.compress(limits, at)
+
+
+def sets_state(entry: bytes) -> bool:
+    """Return whether a `custom` entry sets something of the working state."""
+    line = payloads.part(_line, entry)
+    return line is not None and line.custom_type == entries.STATE_TYPE
+
+
+class _Line(msgspec.Struct, rename="camel"):
+    custom_type: Any = None
+    data: Raw = Raw(b"null")
+    timestamp: Any = None
+
+    @property
+    def at(self) -> str:
+        return self.timestamp if isinstance(self.timestamp, str) else ""
+
+
+class _Tags(msgspec.Struct):
+    tags: list[Any]
+
+
+_line = msgspec.json.Decoder(_Line)
+_tags = msgspec.json.Decoder(_Tags)
+_update = msgspec.json.Decoder(Update)
+_fields = msgspec.json.Decoder(dict[str, Raw])
+_NOTHING: Final = Update()
+_ALONE: Final = {
+    part.encode_name: (part.name, msgspec.json.Decoder(part.type)) for part in msgspec.structs.fields(Update)
+}
+"""What reads each part by itself."""
+
+
+def _usable(data: Raw) -> Update:
+    """Of an update with something odd in it, the parts that are not."""
+    found = {}
+    for name, value in (payloads.part(_fields, data) or {}).items():
+        if name in _ALONE:
+            attribute, decoder = _ALONE[name]
+            found[attribute] = payloads.part(decoder, value)
+    return Update(**found)
+
+
+def _copied(settings: Settings) -> Settings:
+    return msgspec.structs.replace(
+        settings, models=dict(settings.models), injected_ttsr_rules=list(settings.injected_ttsr_rules)
+    )

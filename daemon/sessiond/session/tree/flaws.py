@@ -1,0 +1,45 @@
+"""What is wrong in one log, found as opening it would find it, but without a session or a store."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from sessiond.session.tree.batches import first_cut_off, told_of_cut_off
+from sessiond.session.tree.problems import Problem
+from sessiond.session.tree.tree import Tree
+
+_SLICE: Final = 64 * 1024
+
+
+def flaws(size: int, read: Callable[[int, int], bytes]) -> list[Problem]:
+    """The problems of a log of `size` bytes, in the order of the log.
+
+    `read` gives the bytes from one offset to another, fewer where the log has become shorter.
+    """
+    return whole_log(size, read).problems
+
+
+def whole_log(size: int, read: Callable[[int, int], bytes]) -> Tree:
+    """The tree of a log as everybody sees it: a last batch that was cut off does not count."""
+    tree = _tree_of(_slices(size, read))
+    first = first_cut_off(tree, read)
+    if first is None:
+        return tree
+    start, lines = tree.span(first)[0], tree.committed - first
+    tree = _tree_of(_slices(start, read))
+    tree.set_aside(read(start, size), told_of_cut_off(lines))
+    return tree
+
+
+def _tree_of(slices: Iterator[bytes]) -> Tree:
+    tree = Tree()
+    for data in slices:
+        tree.read(data)
+    tree.finish()
+    return tree
+
+
+def _slices(size: int, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
+    at = 0
+    while at < size and (data := read(at, min(at + _SLICE, size))):
+        yield data
+        at += len(data)

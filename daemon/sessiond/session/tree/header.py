@@ -1,0 +1,51 @@
+"""Reading the first line of a log."""
+
+from typing import Any
+
+import msgspec
+
+from sessiond.session.tree import entries
+from sessiond.session.tree.lines import sound
+
+
+def header_of(first: dict[str, Any]) -> entries.Header:
+    """The header in a decoded first line. Raises `ValueError` with why it is none."""
+    if first.get("type") != "session":
+        raise ValueError("there is no session header: the first line is something else")
+    session_id = sound(first.get("id"))
+    if not isinstance(session_id, str) or not session_id:
+        raise ValueError("the session header has no id")
+    return entries.Header(
+        version=_version(first.get("version")),
+        id=session_id,
+        timestamp=_text(first, "timestamp") or "",
+        cwd=_text(first, "cwd") or "",
+        title=_text(first, "title"),
+        parent_session=_text(first, "parentSession"),
+        tags=_words(first.get("tags")),
+        sessiond_command=_command(first.get(entries.COMMAND_FIELD)),
+    )
+
+
+def _version(value: Any) -> int | None:
+    """The peers compare versions as numbers, so text that is one will do (fact: pi-omp §2.4)."""
+    try:
+        return None if value is None else int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"the session header has a version that is no number: {value!r:.40}") from None
+
+
+def _text(first: dict[str, Any], name: str) -> str | None:
+    value = sound(first.get(name))
+    return value if isinstance(value, str) else None
+
+
+def _command(value: Any) -> entries.CommandMark | None:
+    try:
+        return msgspec.convert(value, entries.CommandMark | None)
+    except msgspec.ValidationError:
+        return None
+
+
+def _words(value: Any) -> list[str] | None:
+    return [sound(word) for word in value if isinstance(word, str)] if isinstance(value, list) else None

@@ -1,0 +1,97 @@
+"""The title of a session where oh-my-pi reads it: in its title slot, or else in the header.
+
+pi reads the title from the last `session_info` entry, oh-my-pi only from its slot or from the header. A header that
+sessiond writes therefore ends in spaces, which are room for a title: it can be written there later without moving any
+other byte. The room never crosses the border of a disk sector, so a power cut leaves the former title or the new one.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sessiond.session.tree import lines
+
+ROOM: Final = 256
+"""Bytes at the end of a header that a title may take."""
+SECTOR: Final = 512
+SLOT_BYTES: Final = 256
+"""Bytes of oh-my-pi's title slot, its newline included (fact: pi-omp §2.2)."""
+
+_END_OF_HEADER: Final = re.compile(rb'(,"title":"(?:[^"\\]|\\.)*")?\} *\Z')
+
+
+_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class TitleChange(NamedTuple):
+    """Bytes to overwrite in place: `former` stands at `offset` and is as long as `new`."""
+
+    offset: int
+    former: bytes
+    new: bytes
+
+
+def with_room(header: bytes) -> bytes:
+    """Return a header line, without its newline, with its title at the end and room for another; the rest stays."""
+    try:
+        members = _members.decode(header)
+    except msgspec.DecodeError:
+        return header
+    title = members.pop("title", None)
+    fields = msgspec.json.encode(members)[:-1]
+    end = b"}" if title is None else b',"title":' + bytes(title) + b"}"
+    room = max(ROOM, len(end))
+    if room <= SECTOR and len(fields) % SECTOR + room > SECTOR:
+        fields += b" " * (SECTOR - len(fields) % SECTOR)
+    return fields + end.ljust(room)
+
+
+def title_change(first_lines: bytes, title: str | None, updated_at: str) -> TitleChange | None:
+    """Return the bytes that make oh-my-pi read another title; None where there is no room, or nothing to change.
+
+    `first_lines` begins with the first byte of the log and holds at least its slot and header. A title that is too
+    long is cut at a character.
+    """
+    end = first_lines.find(b"\n")
+    if end < 0:
+        return None
+    try:
+        first = lines.loads(first_lines[:end])
+    except lines.NotAnEntry:
+        return None
+    if first.get("type") == "title":
+        return _in_slot(first, first_lines[: end + 1], title or "", updated_at)
+    if first.get("type") != "session":
+        return None
+    return _in_header(first_lines[:end], title or "")
+
+
+def _in_slot(slot: dict[str, object], line: bytes, title: str, updated_at: str) -> TitleChange | None:
+    if len(line) != SLOT_BYTES or slot.get("v") != 1 or slot.get("title") == title:
+        return None
+    known = {"type": "title", "v": 1, "title": title, "source": "user", "updatedAt": updated_at}
+    for length in range(len(title), -1, -1):
+        unpadded = lines.dumps({**known, "title": title[:length], "pad": ""})
+        pad = SLOT_BYTES - 1 - len(unpadded)
+        if pad >= 0:
+            new = lines.dumps({**known, "title": title[:length], "pad": " " * pad}) + b"\n"
+            return None if new == line else TitleChange(0, line, new)
+    return None
+
+
+def _in_header(line: bytes, title: str) -> TitleChange | None:
+    found = _END_OF_HEADER.search(line)
+    if found is None:
+        return None
+    former = found.group()
+    for length in range(len(title), -1, -1):
+        field = b',"title":' + msgspec.json.encode(lines.sound(title[:length])) if length else b""
+        if len(field) + 1 <= len(former):
+            break
+    else:
+        return None
+    if title and not length:
+        return None
+    new = (field + b"}").ljust(len(former))
+    return None if new == former else TitleChange(found.start(), former, new)

@@ -1,0 +1,62 @@
+"""What entries say about their session as a whole: labels, title, tags, settings. The last word counts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sessiond.session.tree import entries
+from sessiond.session.tree.codes import KIND
+
+SAYING: Final = frozenset(KIND[name] for name in ("label", "session_info", "title_change", "custom"))
+"""The kinds of entries that may say something."""
+
+_CUSTOM_TYPES: Final = frozenset((entries.TAGS_TYPE, entries.STATE_TYPE, entries.SETTINGS_TYPE))
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A bookmark, and the row of the line that set it."""
+
+    text: str
+    row: int
+
+
+def tidy(words: Iterable[str]) -> list[str]:
+    """Tags as they are kept: without space around them, each once, none empty."""
+    return list(dict.fromkeys(word.strip() for word in words if word.strip()))
+
+
+def is_silent(payload: entries.AnyPayload) -> bool:
+    """Whether an entry is of a kind that may say something, and is known to say nothing."""
+    return isinstance(payload, entries.CustomEntry) and payload.custom_type not in _CUSTOM_TYPES
+
+
+@dataclass(slots=True)
+class Marks:
+    """The last word on each. `labels` goes by the id of the labelled entry; `auto_compact` is not checked."""
+
+    labels: dict[str, Label] = field(default_factory=dict)
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    auto_compact: dict[str, Any] | None = None
+    state_rows: set[int] = field(default_factory=set)  # what the working state is folded from
+
+    def take(self, row: int, line: bytes) -> None:
+        """Take in what the entry of a row says; one that cannot be read says nothing."""
+        match entries.payload_of(line):
+            case entries.LabelEntry(target_id=target, label=text):
+                if text:
+                    self.labels[target] = Label(text, row)
+                else:
+                    self.labels.pop(target, None)
+            case entries.SessionInfoEntry(name=name):
+                self.title = (name or "").strip() or None
+            case entries.TitleChangeEntry(title=name):
+                self.title = name.strip() or None
+            case entries.CustomEntry(custom_type=entries.TAGS_TYPE, data={"tags": list(tags)}):
+                self.tags = tuple(tag for tag in tags if isinstance(tag, str))
+                self.state_rows.add(row)
+            case entries.CustomEntry(custom_type=entries.STATE_TYPE):
+                self.state_rows.add(row)
+            case entries.CustomEntry(custom_type=entries.SETTINGS_TYPE, data={"autoCompact": chosen}):
+                self.auto_compact = chosen if isinstance(chosen, dict) else None

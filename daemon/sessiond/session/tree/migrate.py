@@ -1,0 +1,58 @@
+"""v1 to v2 to v3, one pure function each, and both applied to a single line as it is read.
+
+v1 -> v2: ids, linear parents, `firstKeptEntryIndex` becomes `firstKeptEntryId`. v2 -> v3: the message role
+`hookMessage` becomes `custom` (seed: oh-my-pi storage; fact: pi-omp §2.4). Ids given to v1 lines derive from
+the line's position, so that two readers agree.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sessiond.session.tree import lines
+
+IdAt = Callable[[int], str | None]
+"""The id of the file entry with an index, the header being 0; None when there is none."""
+
+
+def derived_id(row: int) -> str:
+    """The id of a v1 line: its row as 8 hex characters."""
+    return f"{row:08x}"
+
+
+def upgrade(line: bytes, version: int, place: tuple[str | None, str | None], id_at: IdAt) -> bytes:
+    """An entry of version 1 or 2 as v3 has it. A line that is no entry stays as it is."""
+    try:
+        entry = lines.loads(line)
+    except lines.NotAnEntry:
+        return line
+    if version < 2:
+        entry = to_v2(entry, place, id_at)
+    return lines.dumps(to_v3(entry))
+
+
+def upgrade_header(line: bytes) -> bytes:
+    """The header with the current version, everything else kept."""
+    header = lines.loads(line)
+    rest = {key: value for key, value in header.items() if key not in ("type", "version")}
+    return lines.dumps({"type": "session", "version": 3, **rest})
+
+
+def to_v2(entry: dict[str, Any], place: tuple[str | None, str | None], id_at: IdAt) -> dict[str, Any]:
+    """Give an entry its id and parent, and turn a compaction's index into an id."""
+    entry_id, parent_id = place
+    changed = {"type": entry.get("type"), "id": entry_id, "parentId": parent_id}
+    changed |= {key: value for key, value in entry.items() if key not in ("type", "id", "parentId")}
+    if entry.get("type") == "compaction" and "firstKeptEntryIndex" in entry:
+        index = changed.pop("firstKeptEntryIndex")
+        kept = id_at(index) if isinstance(index, int) else None
+        if kept is not None:
+            changed["firstKeptEntryId"] = kept
+    return changed
+
+
+def to_v3(entry: dict[str, Any]) -> dict[str, Any]:
+    """Rename the role `hookMessage`."""
+    message = entry.get("message")
+    if entry.get("type") == "message" and isinstance(message, dict) and message.get("role") == "hookMessage":
+        return {**entry, "message": {**message, "role": "custom"}}
+    return entry

@@ -1,0 +1,416 @@
+"""Reading the bytes of a log into rows: lines cut anywhere, whole blocks at once where nothing is odd.
+
+Reading never fails on content; what is odd is in `problems`.
+"""
+
+from array import array
+from typing import Any, Final
+
+from sessiond.session.tree import entries, lines, migrate
+from sessiond.session.tree.codes import BAD, HEADER, KIND_OF, LEAF, MESSAGE, NONE, ROLE_OF
+from sessiond.session.tree.header import header_of
+from sessiond.session.tree.lines import Skim
+from sessiond.session.tree.marks import SAYING, Label, Marks
+from sessiond.session.tree.problems import Problem, ProblemKind
+from sessiond.session.tree.rows import Rows
+
+MAX_PROBLEMS: Final = 1_000
+"""A file that is no session has one in every line; more than this many help nobody."""
+
+_SPOKEN = bytes(sorted(SAYING | {LEAF}))
+_SILENT = bytes(code for code in range(256) if code not in _SPOKEN)
+
+
+class ReadRows(Rows):
+    """The rows of a log, and what its entries say of the session. Feed it with `read`, then `finish`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.header: entries.Header | None = None
+        self.version = entries.CURRENT_VERSION
+        self.leaf = NONE
+        self.tail = b""  # a last line without its newline, when it is torn: it follows `end`
+        self.tail_is_entry = False  # the last row lacks only its newline
+        self.slot_title: str | None = None
+        self.slot_updated_at: str | None = None  # when oh-my-pi last wrote the title slot
+        self._marks = Marks()
+        self._rest = bytearray()
+        self._begun = False
+        self._waiting: dict[str, list[int]] = {}
+        self._reported: set[str] = set()
+        self._suspects: list[int] = []  # rows that may be among their own ancestors
+        self._problems: list[Problem] = []
+        self._torn: Problem | None = None
+        self._linear: array[int] | None = None  # v1: rows in the order of the file entries
+
+    @property
+    def leaf_id(self) -> str | None:
+        """Where the next entry attaches, as everybody sees it."""
+        return None if self.leaf == NONE else self._names[self.leaf]
+
+    @property
+    def labels(self) -> dict[str, Label]:
+        """The labels, by the id of the entry that each is on."""
+        return self._marks.labels
+
+    @property
+    def title(self) -> str | None:
+        return self._marks.title
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return self._marks.tags
+
+    @property
+    def auto_compact(self) -> dict[str, Any] | None:
+        """What the session has chosen of when it is compacted, as it stands there; None for nothing."""
+        return self._marks.auto_compact
+
+    @property
+    def state_rows(self) -> set[int]:
+        """The rows, of all branches, that say something of the working state."""
+        return self._marks.state_rows
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be taken as it is, in the order of the log."""
+        found = sorted(self._problems, key=lambda it: (it.kind == "moreProblems", it.line))
+        return [*found, self._torn] if self._torn is not None else found
+
+    @property
+    def damaged(self) -> bool:
+        """Whether there is no valid header, so that nothing may be written."""
+        return self.header is None
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether the log has no byte that says anything."""
+        return self.header is None and not self.tail and any(it.kind == "emptyLog" for it in self._problems)
+
+    def entry(self, row: int, raw: bytes) -> bytes:
+        """The entry of a row as everybody sees it, from its stored line: valid UTF-8, as v3 has it."""
+        line = lines.presentable(raw)
+        if self.version >= entries.CURRENT_VERSION:
+            return line
+        parent = self.parent(row)
+        place = self._names[row], None if parent == NONE else self._names[parent]
+        return migrate.upgrade(line, self.version, place, self._linear_id)
+
+    # --- reading a log ---------------------------------------------------------------------------------
+
+    def read(self, data: bytes) -> None:
+        """Take the bytes of the log that follow `end`. Lines may be cut anywhere between calls.
+
+        After `finish`, reading may go on (another program has added lines), again from `end`.
+        """
+        if self.tail_is_entry:
+            self.tail_is_entry = False
+            if data.startswith(b"\n"):
+                self.end += 1
+                data = data[1:]
+        self._torn = None
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            self._rest += data
+            return
+        block = bytes(self._rest) + data[:cut]
+        self._rest = bytearray(data[cut:])
+        self._take(block)
+
+    def finish(self) -> None:
+        """The log ends here: look at a last line without newline, and report parents that never came."""
+        self.tail = b""
+        if self._rest:
+            self._finish_line(bytes(self._rest))
+            self._rest = bytearray()
+        if not self._begun:
+            self._begin(self.end, None, ("emptyLog", "there is no session header: the file is empty"))
+        for parent_id in self._waiting.keys() - self._reported:
+            self._reported.add(parent_id)
+            for row in self._waiting[parent_id]:
+                reason = f"entry {self._names[row]} names a parent that is not here: {parent_id}"
+                self._problem("lostParent", row, reason)
+        self._report_loops()
+        self.committed = len(self)
+
+    def _report_loops(self) -> None:
+        """Each loop of parents once, at its last line. Only a parent that came late, or twice, can close one."""
+        seen: set[int] = set()
+        for row in self._suspects:
+            walk: dict[int, None] = {}
+            while row != NONE and row not in seen and row not in walk:
+                walk[row] = None
+                row = self.parent(row)
+            if row in walk:
+                loop = list(walk)[list(walk).index(row) :]
+                last = max(loop)
+                self._problem("parentLoop", last, f"entry {self._names[last]} is among its own ancestors")
+            seen.update(walk)
+        self._suspects.clear()
+
+    def _finish_line(self, tail: bytes) -> None:
+        try:
+            lines.skim(tail if self._begun else tail.removeprefix(lines.BOM))
+        except lines.NotAnEntry as bad:
+            self.tail = tail
+            if not self._begun:
+                reason = "there is no session header: the only line is torn"
+                self._begin(self.end, None, ("damagedHeader", reason))
+            line = len(self) + self._lines_before + 1
+            self._torn = Problem("tornTail", line, self.end, f"the last line is torn: {bad.reason}")
+        else:
+            self._take(tail)
+            self.tail_is_entry = True
+
+    def _take(self, block: bytes) -> None:
+        start = 0 if self._begun else self._take_first_lines(block)
+        if start:
+            block = block[start:]
+            self.end += start
+        if not block:
+            return
+        whole = self._linear is None and lines.is_utf8(block)
+        skims, ends = lines.skim_block(block) if whole else ([], [])
+        if not skims or not self._take_at_once(block, skims, ends):
+            self._take_one_by_one(block)
+        self.end += len(block)
+
+    def _take_at_once(self, block: bytes, skims: list[Skim], ends: list[int]) -> bool:
+        """Add a block in which nothing is odd, by columns; False, and nothing done, when something is."""
+        names: list[str] = [skim.id for skim in skims]
+        types: list[str] = [skim.type for skim in skims]
+        first = len(self)
+        if set(map(type, names)) != {str} or set(map(type, types)) != {str} or "" in names or self._waiting:
+            return False
+        if not self._ids.add(names, first):
+            return False
+        parents = self._parents_of(first, names, skims)
+        if parents is None:
+            self._ids.take_back(names)
+            return False
+        kinds = bytes(map(KIND_OF.__getitem__, types))
+        base = self.end
+        self._offsets.append(base)
+        self._offsets.extend([base + end for end in ends[:-1]])
+        self._kinds += kinds
+        self._roles += _roles(kinds, skims)
+        self._parents.extend(parents)
+        self._names += names
+        self.leaf = len(self) - 1
+        if kinds.translate(None, _SILENT):
+            self._take_marks(first, block)
+        return True
+
+    def _parents_of(self, first: int, names: list[str], skims: list[Skim]) -> list[int] | None:
+        """The parents of new rows; None when one is missing, or comes after its child."""
+        parents: list[int] = []
+        before = self._names[-1]
+        for row, (name, skim) in enumerate(zip(names, skims, strict=True), first):
+            parent_id = skim.parent_id
+            if parent_id is None:
+                parents.append(NONE)
+            elif parent_id == before:
+                parents.append(row - 1)
+            else:
+                parent = self._ids.get(parent_id) if isinstance(parent_id, str) else None
+                if parent is None or parent >= row:
+                    return None
+                parents.append(parent)
+            before = name
+        return parents
+
+    def _take_one_by_one(self, block: bytes) -> None:
+        position, size = 0, len(block)
+        while position < size:
+            end = block.find(b"\n", position) + 1 or size
+            line = block[position:end]
+            offset = self.end + position
+            try:
+                skim = lines.skim(line)
+                if self._linear is not None:
+                    skim.id, skim.parent_id = migrate.derived_id(len(self)), self._last_linear()
+                self._take_entry(skim, offset)
+            except lines.NotAnEntry as bad:
+                self._add(offset, BAD, 0, NONE, None)
+                if line.strip() and not self._is_told_of(offset):
+                    self._problem(bad.kind, len(self) - 1, bad.reason)
+            else:
+                if self._kinds[-1] in _SPOKEN:
+                    self._take_mark(len(self) - 1, line)
+                if (bad_bytes := lines.invalid_utf8(line, offset)) is not None:
+                    self._problem("invalidUtf8", len(self) - 1, bad_bytes)
+            position = end
+
+    def _is_told_of(self, offset: int) -> bool:
+        """Whether this line has been named already, as one that is no header."""
+        return bool(self._problems) and self._problems[-1].offset == offset
+
+    def _take_entry(self, skim: Skim, offset: int) -> None:
+        if not isinstance(skim.type, str):
+            raise lines.NotAnEntry("notAnEntry", "the entry has no type")
+        if not isinstance(skim.id, str) or not skim.id:
+            raise lines.NotAnEntry("notAnEntry", "the entry has no id")
+        row, kind = len(self), KIND_OF[skim.type]
+        self._add(offset, kind, _role(kind, skim), NONE, skim.id)
+        self._find_parent(row, skim.id, skim.parent_id)
+        superseded = self._ids.get(skim.id)
+        if superseded is not None:
+            self._supersede(row, superseded, skim.id)
+        self._ids.set(skim.id, row)
+        if skim.id in self._waiting:
+            self._adopt(row, skim.id)
+        self.leaf = row
+        if self._linear is not None:
+            self._linear.append(row)
+
+    def _find_parent(self, row: int, entry_id: str, parent_id: object) -> None:
+        if parent_id is None:
+            return
+        if not isinstance(parent_id, str):
+            self._problem("badParent", row, "parentId is neither text nor null; the entry is taken as a root")
+        elif (parent := self._ids.get(parent_id)) is not None:
+            self._parents[row] = parent
+        elif parent_id == entry_id:
+            self._problem("ownParent", row, f"entry {entry_id} is its own parent; it is taken as a root")
+        else:
+            self._waiting.setdefault(parent_id, []).append(row)
+
+    def _supersede(self, row: int, superseded: int, entry_id: str) -> None:
+        self._superseded.add(superseded)
+        self._irregular = True
+        self._suspects.append(row)
+        self._problem("sameId", row, f"a second entry has the id {entry_id}; the later one counts")
+
+    def _adopt(self, row: int, entry_id: str) -> None:
+        for child in self._waiting.pop(entry_id):
+            self._parents[child] = row
+            self._suspects.append(child)
+        self._irregular = True
+
+    def _take_first_lines(self, block: bytes) -> int:
+        """Read the header, and oh-my-pi's title slot before it; answers where the entries begin."""
+        position = 0
+        while position < len(block):
+            end = block.find(b"\n", position) + 1 or len(block)
+            very_first = self.end + position == 0
+            try:
+                first = lines.loads(block[position:end].removeprefix(lines.BOM if very_first else b""))
+                if very_first and first.get("type") == "title":
+                    self._check_utf8(block[position:end], position)
+                    title = lines.sound(first.get("title"))
+                    self.slot_title = title if isinstance(title, str) else ""
+                    updated_at = lines.sound(first.get("updatedAt"))
+                    self.slot_updated_at = updated_at if isinstance(updated_at, str) else None
+                    position = end
+                    continue
+                header = header_of(first)
+                self._check_utf8(block[position:end], position)
+            except lines.NotAnEntry as bad:
+                reason = f"there is no session header: {bad.reason}"
+                self._begin(self.end + position, None, ("damagedHeader", reason))
+                return position
+            except ValueError as bad:
+                is_header = first.get("type") == "session"
+                self._begin(self.end + position, None, ("damagedHeader", str(bad)), has_line=is_header)
+                return end if is_header else position  # what stands there may still be an entry
+            self._begin(self.end + position, header, None)
+            return end
+        return position
+
+    def _check_utf8(self, line: bytes, position: int) -> None:
+        """Report one of the first lines, which begins at `position` behind the end, when it is not UTF-8."""
+        offset = self.end + position
+        if (reason := lines.invalid_utf8(line, offset)) is not None:
+            number = 1 if self.slot_title is None else 2
+            self._problems.append(Problem("invalidUtf8", number, offset, reason))
+
+    def _begin(
+        self,
+        offset: int,
+        header: entries.Header | None,
+        wrong: tuple[ProblemKind, str] | None,
+        *,
+        has_line: bool = False,
+    ) -> None:
+        self._begun = True
+        self.header = header
+        slots = 0 if self.slot_title is None else 1
+        self._lines_before = slots if header is not None or has_line else slots - 1
+        self._add(offset, HEADER, 0, NONE, None)
+        if wrong is not None:
+            self._problems.append(Problem(wrong[0], slots + 1, offset, wrong[1]))
+        if header is not None:
+            self.version = 1 if header.version is None else header.version
+            self._marks.title = self.slot_title or header.title or None
+            self._marks.tags = tuple(header.tags or ())
+            if self.version < 2:
+                self._linear = array("i", [0])
+
+    def _last_linear(self) -> str | None:
+        last = self._linear[-1] if self._linear is not None else 0
+        return self._names[last] if last else None
+
+    def _linear_id(self, index: int) -> str | None:
+        """v1: the id of the file entry with this index (the header is 0), or None."""
+        linear = self._linear
+        return self._names[linear[index]] if linear is not None and 0 < index < len(linear) else None
+
+    def _problem(self, kind: ProblemKind, row: int, reason: str) -> None:
+        if len(self._problems) == MAX_PROBLEMS:
+            kind, reason = "moreProblems", f"after {MAX_PROBLEMS:,} problems no more are listed"
+        elif len(self._problems) > MAX_PROBLEMS:
+            return
+        self._problems.append(Problem(kind, self.line(row) + 1, self._offsets[row], reason))
+
+    def _take_marks(self, first: int, block: bytes) -> None:
+        last = len(self) - 1
+        for row in range(first, last + 1):
+            if self._kinds[row] in _SPOKEN:
+                start = self._offsets[row] - self.end
+                end = self._offsets[row + 1] - self.end if row < last else len(block)
+                self.leaf = row
+                self._take_mark(row, block[start:end])
+        if self._kinds[last] != LEAF:
+            self.leaf = last
+
+    def _take_mark(self, row: int, line: bytes) -> None:
+        if self._kinds[row] != LEAF:
+            self._marks.take(row, line)
+            return
+        moved = entries.payload_of(line)
+        if isinstance(moved, entries.LeafEntry):
+            target = NONE if moved.target_id is None else self._ids.get(moved.target_id)
+            if target is None:
+                reason = f"the leaf line names an entry that is not here: {moved.target_id}"
+                self._problem("lostLeaf", row, reason)
+            else:
+                self.leaf = target
+
+    def set_aside(self, tail: bytes, reason: str) -> None:
+        """What follows `end` is whole lines of a batch that was cut off, and does not count."""
+        self.tail = tail
+        self._torn = Problem("cutOffBatch", len(self) + self._lines_before + 1, self.end, reason)
+
+    def drop_tail(self) -> None:
+        """The torn last line has been put aside and cut away."""
+        self.tail, self._torn = b"", None
+
+    def complete_tail(self) -> None:
+        """The last line has been given its newline."""
+        self.tail_is_entry = False
+        self.end += 1
+
+
+def _roles(kinds: bytes, skims: list[Skim]) -> bytes:
+    try:
+        if kinds.count(MESSAGE) == len(kinds):
+            return bytes(map(ROLE_OF.__getitem__, [skim.message.role for skim in skims]))  # type: ignore[arg-type, union-attr]
+    except AttributeError:
+        pass  # a message without a message
+    return bytes(map(_role, kinds, skims))
+
+
+def _role(kind: int, skim: Skim) -> int:
+    if kind != MESSAGE or skim.message is None:
+        return 0
+    return ROLE_OF[skim.message.role or ""]

@@ -1,0 +1,52 @@
+"""What names an entry: its children, and the labels, leaf lines and summaries that are about it."""
+
+from typing import Final
+
+import msgspec
+
+from sessiond.session.tree import payloads, steps
+from sessiond.session.tree.children import Children
+from sessiond.session.tree.codes import KIND, NONE
+from sessiond.session.tree.steps import ROWS_A_STEP, Read, Steps
+from sessiond.session.tree.tree import Tree
+
+FIELDS: Final = ("parentId", "targetId", "firstKeptEntryId", "fromId")
+"""The fields that hold the id of another entry."""
+
+_NAMING: Final = frozenset(
+    KIND[name] for name in ("label", "leaf", "compaction", "branch_summary", "context_edit")
+)
+
+
+class _Names(msgspec.Struct, rename="camel", gc=False):
+    target_id: str | None = None
+    first_kept_entry_id: str | None = None
+    from_id: str | None = None
+
+
+_names = msgspec.json.Decoder(_Names)
+
+
+def naming_rows(tree: Tree, children: Children, row: int, read: Read) -> Steps[list[int]]:
+    """The rows that name the entry of a row, in the order of the log."""
+    entry_id = tree.id(row)
+    yield from children.extend(tree)
+    found: set[int] = set()
+    child = children.first(row)
+    while child != NONE:
+        found.add(child)
+        child = children.next(child)
+        if len(found) % ROWS_A_STEP == 0:
+            yield
+    candidates: list[int] = []
+    for start in range(0, tree.committed, ROWS_A_STEP):
+        end = min(start + ROWS_A_STEP, tree.committed)
+        candidates += [it for it in range(start, end) if tree.kind(it) in _NAMING]
+        yield
+    for batch in steps.batches(tree, candidates):
+        for it, entry in zip(batch, read(batch), strict=True):
+            names = payloads.part(_names, entry)
+            if names is not None and entry_id in (names.target_id, names.first_kept_entry_id, names.from_id):
+                found.add(it)
+        yield
+    return sorted(found)

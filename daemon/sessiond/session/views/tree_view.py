@@ -1,0 +1,389 @@
+"""The tree as people look at it: rows in preorder that a filter and a query let through.
+
+A hidden row hands its children to the nearest visible one above it. Chains are not indented: `indent` counts
+the forks above a row, as a drawing wants it (filters: fact pi-omp §2.18).
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from sessiond.session.content import preview
+from sessiond.session.tree import steps
+from sessiond.session.tree.children import Children
+from sessiond.session.tree.steps import ROWS_A_STEP, Read, Steps
+from sessiond.session.tree.tree import ASSISTANT, KIND, LEAF, NONE, ROLE, USER, Tree
+from sessiond.session.tree.turns import SilentTurns
+
+Filter: TypeAlias = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
+
+_PREVIEW_CHARACTERS: Final = 120
+_TOOL_RESULT: Final = ROLE["toolResult"]
+_HOUSEKEEPING: Final = frozenset(
+    KIND[name]
+    for name in (
+        "label", "custom", "model_change", "thinking_level_change", "mode_change", "service_tier_change",
+        "session_info", "title_change", "session_init", "ttsr_injection", "context_edit", "credential_pin",
+        "usage", "model_usage",
+    )
+)  # fmt: skip
+
+_CUSTOM_MESSAGE: Final = KIND["custom_message"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One visible row; the fields are those of the wire's TreeNode."""
+
+    id: str
+    parent_id: str | None
+    depth: int
+    indent: int
+    seq: int
+    type: str
+    timestamp: str | None
+    child_count: int
+    on_path: bool
+    role: str | None
+    preview: str
+    label: str | None
+    last_sibling: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of a view.
+
+    `resume` is the row to go on after, `NONE` at the end; `total` counts all entries, `shown` those of the whole view,
+    `before` those of it that come before this page. `bars` tells of each fork above the first row, roots that are
+    several among them, whether more of its branches follow; it is empty for a page that begins the view. `above`, of
+    a page around a row, are the ancestors of its first row that are forks or begin a branch.
+    """
+
+    nodes: list[Node]
+    resume: int
+    total: int
+    shown: int
+    before: int = 0
+    bars: tuple[bool, ...] = ()
+    above: tuple[Node, ...] = ()
+
+
+@dataclass(slots=True)
+class Outline:
+    """What views need to know of all rows. Kept beside a tree, it is brought up to date, not built anew."""
+
+    children: Children = field(default_factory=Children)
+    silent: SilentTurns = field(default_factory=SilentTurns)
+    drawn: "_Drawn | None" = None
+
+    def extend(self, tree: Tree, read: Read) -> Steps[None]:
+        yield from self.children.extend(tree)
+        yield from self.silent.extend(tree, read)
+
+
+def tree_rows(
+    tree: Tree, outline: Outline, read: Read, *, filter: Filter = "default", query: str = "",
+    root_row: int = NONE, after_row: int = NONE, around_row: int = NONE, limit: int = 1000,
+) -> Steps[Page]:  # fmt: skip
+    """A page of a view: of the whole tree, or of what hangs on `root_row`; from the start, or after a row.
+
+    With `around_row` that row, or what is shown nearest above it, stands in the middle.
+    """
+    yield from outline.extend(tree, read)
+    question = tree.committed, tree.leaf, filter, query, root_row
+    drawn = outline.drawn
+    if (
+        drawn is None
+        or drawn.question != question
+        or (after_row != NONE and after_row not in drawn.shape.rows)
+    ):
+        visible = yield from _visible(tree, outline, read, filter, query, root_row)
+        shape, start = yield from _arrange(tree, outline.children, visible, root_row, after_row)
+        drawn = _Drawn(question, shape, (yield from _indents(shape)), (yield from _on_path(tree)))
+    else:
+        start = 0 if after_row == NONE else drawn.shape.rows.index(after_row) + 1
+    if around_row != NONE:
+        start = max((yield from _nearest(tree, drawn.shape, around_row)) - limit // 2, 0)
+    rows = drawn.shape.rows
+    nodes = yield from _nodes(tree, drawn, range(start, min(start + limit, len(rows))), read)
+    end = start + len(nodes)
+    # Whoever read a page will want the next one; after the last nothing is kept.
+    outline.drawn = drawn if end < len(rows) else None
+    resume = rows[end - 1] if end < len(rows) else NONE
+    bars = (yield from _bars(drawn.shape, start)) if 0 < start < len(rows) else ()
+    above: list[Node] = []
+    if around_row != NONE:
+        above = yield from _nodes(tree, drawn, (yield from _structure(drawn.shape, start)), read)
+    return Page(nodes, resume, tree.count_entries(), len(rows), start, bars, tuple(above))
+
+
+def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:
+    """Whether a filter shows a row when it is not the leaf; an outline is brought up to date before (`extend`)."""
+    return _FILTERS[filter](tree, outline.silent, NONE, row)
+
+
+# --- which rows --------------------------------------------------------------------------------------------
+
+
+def _visible(
+    tree: Tree, outline: Outline, read: Read, filter: Filter, query: str, root_row: int
+) -> Steps[bytearray]:
+    """One byte a row: whether it is shown, as far as it hangs on `root_row`."""
+    shown = _FILTERS[filter]
+    leaf, silent = tree.leaf, outline.silent
+    end = tree.committed
+    asked: Sequence[int] = range(end)
+    if root_row != NONE:
+        asked = yield from _below(outline.children, root_row, end)
+    visible = bytearray(end)
+    for start in range(0, len(asked), ROWS_A_STEP):
+        for row in asked[start : start + ROWS_A_STEP]:
+            visible[row] = tree.is_entry(row) and tree.kind(row) != LEAF and shown(tree, silent, leaf, row)
+        yield
+    words = query.casefold().split()
+    if words:
+        yield from _keep_matches(tree, visible, words, read)
+    return visible
+
+
+def _below(children: Children, root_row: int, end: int) -> Steps[list[int]]:
+    """A row and all that hangs on it, so that a small part of a large tree is asked for at its own price."""
+    found: list[int] = []
+    to_visit = [root_row]
+    while to_visit:
+        row = to_visit.pop()
+        if row == NONE or row >= end:
+            continue
+        found.append(row)
+        if row != root_row:
+            to_visit.append(children.next(row))
+        to_visit.append(children.first(row))
+        if len(found) % ROWS_A_STEP == 0:
+            yield
+    return found
+
+
+def _keep_matches(tree: Tree, visible: bytearray, words: Sequence[str], read: Read) -> Steps[None]:
+    """Hide the rows in which a word of the query does not occur."""
+    candidates = [row for row, shown in enumerate(visible) if shown]
+    for batch in steps.batches(tree, candidates):
+        for row, entry in zip(batch, read(batch), strict=True):
+            said = preview.decoded(entry)
+            message = said.get("message")
+            role = message.get("role") if isinstance(message, dict) else None
+            label = _label(tree, row)
+            text = f"{said.get('type')} {role or ''} {label or ''} {preview.text_of(said)}".casefold()
+            visible[row] = all(word in text for word in words)
+        yield
+
+
+def _shown_by_default(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
+    if tree.kind(row) in _HOUSEKEEPING or _is_for_models_only(tree, silent, row):
+        return False
+    return tree.role(row) != ASSISTANT or row == leaf or row not in silent
+
+
+def _shown_without_tools(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
+    return tree.role(row) != _TOOL_RESULT and _shown_by_default(tree, silent, leaf, row)
+
+
+def _shown_of_user(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
+    return tree.role(row) == USER
+
+
+def _shown_labeled(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
+    return _label(tree, row) is not None and not _is_for_models_only(tree, silent, row)
+
+
+def _shown_always(tree: Tree, silent: SilentTurns, leaf: int, row: int) -> bool:
+    return True
+
+
+_FILTERS: Final[dict[Filter, Callable[[Tree, SilentTurns, int, int], bool]]] = {
+    "default": _shown_by_default,
+    "no-tools": _shown_without_tools,
+    "user-only": _shown_of_user,
+    "labeled-only": _shown_labeled,
+    "all": _shown_always,
+}
+
+
+def _is_for_models_only(tree: Tree, silent: SilentTurns, row: int) -> bool:
+    return tree.kind(row) == _CUSTOM_MESSAGE and row in silent
+
+
+def _label(tree: Tree, row: int) -> str | None:
+    label = tree.labels.get(tree.id(row) or "")
+    return label.text if label is not None else None
+
+
+# --- in which places ---------------------------------------------------------------------------------------
+
+
+class _Shape:
+    """Visible rows in preorder; columns beside them name places in this order, not rows."""
+
+    def __init__(self) -> None:
+        self.rows = array("i")
+        self.above = array("i")
+        self.depths = array("i")
+        self.child_counts = array("i")
+        self.last_children = array("i")
+        self.last_root = NONE
+
+    def add(self, row: int, above: int) -> int:
+        place = len(self.rows)
+        self.rows.append(row)
+        self.above.append(above)
+        self.child_counts.append(0)
+        self.last_children.append(NONE)
+        if above == NONE:
+            self.depths.append(0)
+            self.last_root = place
+        else:
+            self.depths.append(self.depths[above] + 1)
+            self.child_counts[above] += 1
+            self.last_children[above] = place
+        return place
+
+    def is_last(self, place: int) -> bool:
+        above = self.above[place]
+        return place == (self.last_root if above == NONE else self.last_children[above])
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A whole view, and the question that it answers."""
+
+    question: tuple[int, int, str, str, int]
+    shape: _Shape
+    indents: "array[int]"
+    on_path: bytearray
+
+
+def _arrange(
+    tree: Tree, children: Children, visible: bytearray, root_row: int, after_row: int
+) -> Steps[tuple[_Shape, int]]:
+    """Walk down the tree; the second answer is the first place after a row, visible or not."""
+    shape, start = _Shape(), 0
+    end = len(visible)
+    to_visit = [(root_row, NONE)] if root_row != NONE else [(children.first(NONE), NONE)]
+    visited = 0
+    while to_visit:
+        row, above = to_visit.pop()
+        if row == NONE or row >= end:
+            continue
+        if row != root_row:
+            to_visit.append((children.next(row), above))
+        if visible[row]:
+            above = shape.add(row, above)
+        to_visit.append((children.first(row), above))
+        if row == after_row:
+            start = len(shape.rows)
+        visited += 1
+        if visited % 1000 == 0:
+            yield
+    return shape, start
+
+
+def _nearest(tree: Tree, shape: _Shape, row: int) -> Steps[int]:
+    """The place of a row, or of what is shown nearest above it; 0 when there is no such thing."""
+    places: dict[int, int] = {}
+    for start in range(0, len(shape.rows), ROWS_A_STEP):
+        places.update(
+            zip(shape.rows[start : start + ROWS_A_STEP], range(start, len(shape.rows)), strict=False)
+        )
+        yield
+    above = yield from steps.path(tree, row)
+    return next((places[it] for it in reversed(above) if it in places), 0)
+
+
+def _bars(shape: _Shape, place: int) -> Steps[tuple[bool, ...]]:
+    """Of each fork above a place, the uppermost first: whether more of its branches follow."""
+    bars: list[bool] = []
+    walked = 0
+    while place != NONE:
+        above = shape.above[place]
+        if shape.child_counts[above] > 1 if above != NONE else shape.last_root > 0:
+            bars.append(not shape.is_last(place))
+        place = above
+        walked += 1
+        if walked % ROWS_A_STEP == 0:
+            yield
+    return tuple(reversed(bars))
+
+
+def _on_path(tree: Tree) -> Steps[bytearray]:
+    """One byte a row: whether it lies on the path to the leaf."""
+    path = yield from steps.path(tree, tree.leaf)
+    marks = bytearray(len(tree))
+    for start in range(0, len(path), ROWS_A_STEP):
+        for row in path[start : start + ROWS_A_STEP]:
+            marks[row] = 1
+        yield
+    return marks
+
+
+def _structure(shape: _Shape, place: int) -> Steps[list[int]]:
+    """The places above one that a drawing goes by: forks, and those that begin a branch; the uppermost first."""
+    found: list[int] = []
+    above = shape.above[place] if place < len(shape.rows) else NONE
+    walked = 0
+    while above != NONE:
+        higher = shape.above[above]
+        begins = shape.child_counts[higher] > 1 if higher != NONE else shape.last_root > 0
+        if begins or shape.child_counts[above] > 1:
+            found.append(above)
+        above = higher
+        walked += 1
+        if walked % ROWS_A_STEP == 0:
+            yield
+    found.reverse()
+    return found
+
+
+def _nodes(tree: Tree, drawn: _Drawn, places: Sequence[int], read: Read) -> Steps[list[Node]]:
+    nodes: list[Node] = []
+    page = [drawn.shape.rows[place] for place in places]
+    for batch in steps.batches(tree, page):
+        for row, entry in zip(batch, read(batch), strict=True):
+            place = places[len(nodes)]
+            nodes.append(
+                _node(tree, drawn.shape, place, drawn.indents[place], bool(drawn.on_path[row]), entry)
+            )
+        yield
+    return nodes
+
+
+def _indents(shape: _Shape) -> "Steps[array[int]]":
+    """Forks above each place."""
+    indents = array("i")
+    for place, above in enumerate(shape.above):
+        indents.append(0 if above == NONE else indents[above] + (shape.child_counts[above] > 1))
+        if place % ROWS_A_STEP == 0:
+            yield
+    return indents
+
+
+def _node(tree: Tree, shape: _Shape, place: int, indent: int, on_path: bool, entry: bytes) -> Node:
+    row, above = shape.rows[place], shape.above[place]
+    said = preview.decoded(entry)
+    message, timestamp, type_ = said.get("message"), said.get("timestamp"), said.get("type")
+    role = message.get("role") if isinstance(message, dict) else None
+    return Node(
+        id=tree.id(row) or "",
+        parent_id=None if above == NONE else tree.id(shape.rows[above]),
+        depth=shape.depths[place],
+        indent=indent,
+        seq=row,
+        type=type_ if isinstance(type_, str) else tree.type(row),
+        timestamp=timestamp if isinstance(timestamp, str) else None,
+        child_count=shape.child_counts[place],
+        on_path=on_path,
+        role=role if isinstance(role, str) else None,
+        preview=preview.one_line(preview.text_of(said), _PREVIEW_CHARACTERS),
+        label=_label(tree, row),
+        last_sibling=shape.is_last(place),
+    )
