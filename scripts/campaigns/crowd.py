@@ -10,14 +10,12 @@ import sys
 import time
 import traceback
 
-from sessiond.client import reach
+from sessiond.client import daemon_socket
 from sessiond.client.blocking import connect
 from sessiond.client.wire import Disconnected
 
 _AGAIN = 20
-dial.PATIENCE = reach.PATIENCE = (
-    60.0  # what is tried is who is found, not how fast a machine is that has other things to do
-)
+daemon_socket.PATIENCE = 60.0  # what is tried is who is found, not how fast a busy machine is
 
 
 def ask() -> dict[str, object]:

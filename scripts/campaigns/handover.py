@@ -13,8 +13,8 @@ from scripts.campaigns.other_version import build, command
 from scripts.campaigns.signals import Under
 from scripts.campaigns.writers import Load, Writer
 
+from sessiond.client.daemon_socket import VersionMismatch, read_endpoint
 from sessiond.client.dial import connect
-from sessiond.client.reach import VersionMismatch, read_endpoint
 
 _LOAD: Final = Load(
     sizes=(1, 300, 5_000, 100_000),

@@ -10,7 +10,7 @@ from scripts.campaigns.daemons import Home, runs, until
 from scripts.campaigns.nursery import Nursery
 from scripts.campaigns.victims import Stage, Victim
 
-from sessiond.client.reach import CannotConnect
+from sessiond.client.daemon_socket import CannotConnect
 from sessiond.client.wire import Disconnected
 
 

@@ -11,7 +11,7 @@ from scripts.campaigns.campaign import Broken, hold
 from scripts.campaigns.log_on_disk import LogOnDisk
 
 from sessiond.client.daemon import Daemon
-from sessiond.client.reach import CannotConnect
+from sessiond.client.daemon_socket import CannotConnect
 from sessiond.client.subscription import Subscription
 from sessiond.client.wire import Disconnected
 from sessiond.protocol import methods as m, types as t

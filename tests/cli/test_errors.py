@@ -4,7 +4,7 @@ import pytest
 
 from sessiond.cli import errors
 from sessiond.cli.parse.arguments import Usage
-from sessiond.client.reach import DaemonBusy, DaemonNotRunning, DaemonNotStarted, SocketRefused
+from sessiond.client.daemon_socket import DaemonBusy, DaemonNotRunning, DaemonNotStarted, SocketRefused
 from sessiond.client.wire import BadReply, Disconnected, RpcError, Unread
 from sessiond.paths import UnsafeFolder
 from sessiond.protocol.errors import CODES

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sessiond.client import units
+from sessiond.client.daemon_socket import read_endpoint
 from sessiond.client.dial import connect as dial
-from sessiond.client.reach import read_endpoint
 from sessiond.paths import Places, places
 from support import manager
 from support.homes import a_home, environment, sessiond, wait_until

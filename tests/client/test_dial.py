@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from sessiond.client.daemon_socket import DaemonBusy, DaemonNotRunning, SocketRefused, knock, read_endpoint
 from sessiond.client.dial import connect
-from sessiond.client.reach import DaemonBusy, DaemonNotRunning, SocketRefused, knock, read_endpoint
 from sessiond.paths import Places, make_private
 from support.homes import a_home
 

@@ -13,8 +13,8 @@ from scripts.campaigns.other_version import build, command as of_version
 import sessiond
 from sessiond.client import connect
 from sessiond.client.blocking import connect as connect_blocking
+from sessiond.client.daemon_socket import DaemonNotRunning, VersionMismatch, read_endpoint
 from sessiond.client.dial import connect as dial
-from sessiond.client.reach import DaemonNotRunning, VersionMismatch, read_endpoint
 from sessiond.client.replace import replaced_if_older, restart
 from sessiond.client.wire import RpcError
 from sessiond.paths import Places

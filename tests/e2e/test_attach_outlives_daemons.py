@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.client.reach import read_endpoint
+from sessiond.client.daemon_socket import read_endpoint
 from support.attached import attached
 from support.homes import a_home
 from support.logs import assistant, header, log, user

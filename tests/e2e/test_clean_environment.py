@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.client.reach import read_endpoint
+from sessiond.client.daemon_socket import read_endpoint
 from sessiond.paths import Places, places
 from support.attached import Attached
 from support.editor_desks import eventually

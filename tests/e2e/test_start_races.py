@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from sessiond.client.daemon_socket import DaemonNotStarted, read_endpoint
 from sessiond.client.dial import connect
-from sessiond.client.reach import DaemonNotStarted, read_endpoint
 from sessiond.client.start import start
 from sessiond.paths import Places, make_private
 from sessiond.server.process.lock import AnotherRuns, DaemonLock

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.client.blocking import connect
-from sessiond.client.reach import read_endpoint
+from sessiond.client.daemon_socket import read_endpoint
 from sessiond.paths import Places, make_private
 from sessiond.server.listeners import activation, unix_socket
 from sessiond.server.process.lifecycle import DISPLACED

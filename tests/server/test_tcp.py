@@ -16,7 +16,7 @@ import pytest
 
 from sessiond.client import connect as connect_async
 from sessiond.client.blocking import connect
-from sessiond.client.reach import CannotConnect, read_endpoint
+from sessiond.client.daemon_socket import CannotConnect, read_endpoint
 from sessiond.client.wire import Reader, frame
 from sessiond.config import InvalidConfig, read
 from sessiond.paths import Places, make_private

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sessiond.client.blocking import connect
-from sessiond.client.reach import read_endpoint
+from sessiond.client.daemon_socket import read_endpoint
 from sessiond.paths import Places
 from support.homes import a_home, environment, sessiond
 from support.logs import assistant, header, log, user

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.client.daemon import Daemon
-from sessiond.client.reach import DaemonNotRunning
+from sessiond.client.daemon_socket import DaemonNotRunning
 from sessiond.rpc.connection import Connection, Handler
 from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import Head

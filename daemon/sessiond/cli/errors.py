@@ -7,7 +7,7 @@ import sys
 from sessiond.cli.exit_codes import NONSENSE, NOT_THE_SYSTEM, REFUSED, TRY_AGAIN, UNAVAILABLE, USAGE
 from sessiond.cli.parse.arguments import Usage
 from sessiond.cli.render.style import style_for
-from sessiond.client.reach import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
+from sessiond.client.daemon_socket import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
 from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError, Unread
 from sessiond.human import listed
 from sessiond.paths import UnsafeFolder, obstacle, places

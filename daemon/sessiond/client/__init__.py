@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from sessiond.client.agent import AgentSession, ContextOverflow
     from sessiond.client.blocking import connect as connect_blocking
     from sessiond.client.daemon import connect
-    from sessiond.client.reach import CannotConnect
+    from sessiond.client.daemon_socket import CannotConnect
     from sessiond.client.summarizer import Summary, SummaryRequest
     from sessiond.client.wire import Disconnected, RpcError
 

@@ -19,9 +19,9 @@ from typing import Final
 
 from sessiond.client.backoff import pauses
 from sessiond.client.conversation import Conversation
+from sessiond.client.daemon_socket import CannotConnect, knock, read_endpoint
 from sessiond.client.declaration import Declaration
 from sessiond.client.dial import connect, look
-from sessiond.client.reach import CannotConnect, knock, read_endpoint
 from sessiond.client.terminal import here
 from sessiond.paths import Places, UnsafeFolder, places
 from sessiond.rpc.framing import Framer, FramingError, encode_frame

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import time
 
-from sessiond.client.reach import (
+from sessiond.client import daemon_socket
+from sessiond.client.daemon_socket import (
     ADDRESS,
-    PATIENCE,
     CannotConnect,
     DaemonNotRunning,
     VersionMismatch,
@@ -35,7 +35,7 @@ def connect(places: Places, *, autostart: bool = True) -> socket.socket:
     """
     if address := os.environ.get(ADDRESS):
         return _over_tcp(places, address)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + daemon_socket.PATIENCE
     found = reach(places, deadline)
     may_start = autostart and not os.environ.get("SESSIOND_NO_AUTOSTART")
     if found is not None:
@@ -59,7 +59,7 @@ def connect_to_any(places: Places) -> socket.socket:
     """A connection to the daemon that runs, whatever version it is of. Raises `DaemonNotRunning`."""
     if address := os.environ.get(ADDRESS):
         return _over_tcp(places, address)
-    found = reach(places, time.monotonic() + PATIENCE)
+    found = reach(places, time.monotonic() + daemon_socket.PATIENCE)
     if found is None:
         raise DaemonNotRunning
     return found.sock

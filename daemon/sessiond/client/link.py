@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.client.backoff import pauses
-from sessiond.client.reach import CannotConnect, VersionMismatch
+from sessiond.client.daemon_socket import CannotConnect, VersionMismatch
 from sessiond.client.receiver import Answer, Audience, OnProgress, Receiver
 from sessiond.client.wire import BadReply, Disconnected, RpcError
 from sessiond.protocol import methods as m, types as t

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from sessiond.client.reach import CannotConnect, DaemonNotRunning, Reached, VersionMismatch, reach
+from sessiond.client.daemon_socket import CannotConnect, DaemonNotRunning, Reached, VersionMismatch, reach
 from sessiond.client.start import only_starter, spawned
 from sessiond.client.wire import BadReply, Disconnected, Reader, frame, members
 from sessiond.paths import Places, make_private

@@ -16,7 +16,7 @@ import sys
 import time
 
 from sessiond.client.backoff import pauses
-from sessiond.client.reach import PATIENCE, DaemonNotStarted, Reached, knock, reach
+from sessiond.client.daemon_socket import PATIENCE, DaemonNotStarted, Reached, knock, reach
 from sessiond.paths import Places, make_private, require_text
 
 TYPE_CHECKING = False

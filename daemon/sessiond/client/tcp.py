@@ -9,7 +9,7 @@ import ipaddress
 import os
 import socket
 
-from sessiond.client.reach import ADDRESS, CannotConnect
+from sessiond.client.daemon_socket import ADDRESS, CannotConnect
 from sessiond.client.wire import BadReply, Disconnected, RpcError, frame, members
 
 TYPE_CHECKING = False

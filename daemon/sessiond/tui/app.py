@@ -13,7 +13,7 @@ from textual.geometry import Size
 
 from sessiond import human
 from sessiond.client.daemon import Daemon
-from sessiond.client.reach import VersionMismatch
+from sessiond.client.daemon_socket import VersionMismatch
 from sessiond.client.receiver import Note
 from sessiond.client.results import Appended, Entry
 from sessiond.client.wire import RpcError

@@ -6,8 +6,8 @@ from typing import Protocol
 from sessiond.client import dial
 from sessiond.client.backoff import pauses
 from sessiond.client.daemon import Daemon, connect
+from sessiond.client.daemon_socket import CannotConnect, VersionMismatch
 from sessiond.client.notifications import Missed, Notifications
-from sessiond.client.reach import CannotConnect, VersionMismatch
 from sessiond.client.receiver import Note
 from sessiond.client.results import Appended
 from sessiond.client.wire import BadReply, Disconnected, RpcError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sessiond.client.reach import read_endpoint
+from sessiond.client.daemon_socket import read_endpoint
 from support.browsers import expect
 from support.commands import Shell
 from support.homes import wait_until

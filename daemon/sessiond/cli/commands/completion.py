@@ -205,7 +205,7 @@ def _session(found: dict[str, Any]) -> tuple[str, str]:
 def _rows(method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
     """What an answer lists; nothing when there is no daemon, or it does not know the session."""
     from sessiond.client.blocking import connect
-    from sessiond.client.reach import CannotConnect
+    from sessiond.client.daemon_socket import CannotConnect
     from sessiond.client.wire import Disconnected, RpcError
 
     try:

@@ -20,7 +20,7 @@ from sessiond.cli.parse.arguments import Usage
 from sessiond.cli.render import progress
 from sessiond.cli.render.style import Style, style_for
 from sessiond.client.blocking import Daemon, connect
-from sessiond.client.reach import CannotConnect
+from sessiond.client.daemon_socket import CannotConnect
 from sessiond.client.wire import DaemonHung, Disconnected, RpcError
 from sessiond.paths import UnsafeFolder, places
 from sessiond.protocol import types as t

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import sessiond
 from sessiond import config
 from sessiond.client.blocking import connect
-from sessiond.client.reach import CannotConnect, DaemonNotRunning, SocketRefused, knock, read_endpoint
+from sessiond.client.daemon_socket import CannotConnect, DaemonNotRunning, SocketRefused, knock, read_endpoint
 from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError
 from sessiond.paths import OTHERS_MAY_ANYTHING, OTHERS_MAY_WRITE, SOCKET_PATH_LIMIT, Places
 from sessiond.protocol import types as t

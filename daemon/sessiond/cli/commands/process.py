@@ -88,7 +88,7 @@ def clients(given: Given) -> int:
 
 def stop(given: Given) -> int:
     """Send `server/stop`, then wait until it has."""
-    from sessiond.client.reach import DaemonNotRunning
+    from sessiond.client.daemon_socket import DaemonNotRunning
 
     try:
         daemon = connect_to_any()
@@ -109,7 +109,7 @@ def restart(given: Given) -> int:
     import json  # noqa: TID251 - the thin client has no msgspec
 
     from sessiond.cli.parse.arguments import Usage
-    from sessiond.client.reach import ADDRESS, read_endpoint
+    from sessiond.client.daemon_socket import ADDRESS, read_endpoint
     from sessiond.client.replace import WITHIN, restart as start_anew
     from sessiond.paths import places
 

@@ -50,8 +50,8 @@ def attach_stdio() -> int:
 
 
 def _in_the_background() -> int:
+    from sessiond.client.daemon_socket import read_endpoint
     from sessiond.client.dial import connect
-    from sessiond.client.reach import read_endpoint
     from sessiond.paths import places
 
     where = places()

@@ -70,7 +70,7 @@ def _may_run(where: Places) -> bool:
 def _asked(where: Places, session: str) -> dict[str, Any] | None:
     """What a daemon that runs lists of the session; None when none does, or it has no time."""
     from sessiond.client import dial
-    from sessiond.client.reach import CannotConnect
+    from sessiond.client.daemon_socket import CannotConnect
     from sessiond.client.wire import BadReply, Disconnected
     from sessiond.paths import UnsafeFolder
 

@@ -14,7 +14,7 @@ from sessiond.cli.render.content_text import in_short, is_for_models_only, speak
 from sessiond.cli.render.style import Style, style_for
 from sessiond.client.backoff import pauses
 from sessiond.client.blocking import Daemon, connect
-from sessiond.client.reach import CannotConnect, VersionMismatch
+from sessiond.client.daemon_socket import CannotConnect, VersionMismatch
 from sessiond.client.wire import Disconnected
 from sessiond.text import fit, one_line, pad, width
 
