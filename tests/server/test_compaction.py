@@ -61,7 +61,7 @@ async def test_settings_that_leave_no_room_are_refused(memory: Running, cwd: str
 async def test_a_prompt_that_nobody_could_take_is_not_sent(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("hub.summarizing", "server.handlers.compacting"):
+    for module in ("hub.summaries.requesting", "server.handlers.compacting"):
         monkeypatch.setattr(f"sessiond.{module}.MOST_IN_A_PROMPT", 1_000)
     peer, session_id = await talk(memory, cwd)
     writer = await summarizing(memory)

@@ -124,5 +124,5 @@ def _load(run: str) -> Callable[[Given], int]:
     from importlib import import_module
 
     module, _, function = run.partition(":")
-    command: Callable[[Given], int] = getattr(import_module(f"sessiond.cli.{module}"), function)
+    command: Callable[[Given], int] = getattr(import_module(f"sessiond.cli.commands.{module}"), function)
     return command

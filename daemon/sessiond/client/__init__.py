@@ -31,7 +31,7 @@ _HOMES = {
     "ContextOverflow": ("agent", "ContextOverflow"),
     "Summary": ("summarizer", "Summary"),
     "SummaryRequest": ("summarizer", "SummaryRequest"),
-    "CannotConnect": ("dial", "CannotConnect"),
+    "CannotConnect": ("daemon_socket", "CannotConnect"),
     "Disconnected": ("wire", "Disconnected"),
     "RpcError": ("wire", "RpcError"),
     "connect": ("daemon", "connect"),

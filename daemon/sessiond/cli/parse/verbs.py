@@ -233,7 +233,7 @@ VERBS: dict[str, Verb] = {
     ),
     "delete": Verb(
         "Move sessions to the trash, whoever has them open",
-        "keeping:delete",
+        "trash:delete",
         ("ID…",),
         (Option("reason", "TEXT", "what the trash says of why"), JSON),
         "A session in a folder of another program goes only when its file is named. Also: sessiond rm.",
@@ -245,7 +245,7 @@ VERBS: dict[str, Verb] = {
     ),
     "restore": Verb(
         "Put sessions of the trash back to where they were",
-        "keeping:restore",
+        "trash:restore",
         ("ID…",),
         (JSON,),
         "ID is the last session that was deleted under this id, or the path of a file in the trash.",
@@ -253,14 +253,14 @@ VERBS: dict[str, Verb] = {
     ),
     "trash": Verb(
         "List what is in the trash, the last first",
-        "keeping:trash",
+        "trash:trash",
         (),
         (Option("limit", "N", "at most so many (default: 50)", short="n"), CURSOR, JSON),
         paged=True,
     ),
     "cleanup": Verb(
         "Move old sessions to the trash; without --really, only say which",
-        "keeping:cleanup",
+        "trash:cleanup",
         (),
         (
             Option("days", "N", "those to which nothing was written for N days"),
@@ -276,7 +276,7 @@ VERBS: dict[str, Verb] = {
     ),
     "purge": Verb(
         "Take sessions out of the trash for good; without --really, only say which",
-        "keeping:purge",
+        "trash:purge",
         ("[ID…]",),
         (
             Option("days", "N", "all that have been in the trash for N days (0: all)"),
@@ -389,7 +389,7 @@ VERBS: dict[str, Verb] = {
     ),
     "rpc": Verb(
         "Call any method and print the result",
-        "raw:rpc",
+        "protocol:rpc",
         ("METHOD", "[PARAMS]"),
         (),
         "PARAMS is a JSON object, or - to read it from standard input.",
@@ -397,13 +397,13 @@ VERBS: dict[str, Verb] = {
     ),
     "terminal": Verb(
         "Print the identity of this terminal, which its sessions are found by",
-        "raw:terminal",
+        "protocol:terminal",
         (),
         (JSON,),
         "It asks no daemon. Without a terminal it prints nothing, or null with --json, and the exit code is 1. For"
         " clients of your own: --json prints what the protocol calls a Terminal.",
     ),
-    "schema": Verb("Print the JSON Schema of the protocol", "raw:schema", paged=True),
+    "schema": Verb("Print the JSON Schema of the protocol", "protocol:schema", paged=True),
     "serve": Verb(
         "Be the daemon (other commands start it by themselves)",
         "process:serve",
