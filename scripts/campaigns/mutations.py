@@ -208,7 +208,7 @@ def a_migration_without_the_original() -> None:
 @_fault
 def a_blob_behind_its_line() -> None:
     """A line does not wait for the blob that it names."""
-    blobs = _module("hub.blobs").SessionBlobs
+    blobs = _module("hub.session.blobs").SessionBlobs
     keep = blobs.keep
 
     async def later(self: Any, new: Any, drafts: Any) -> None:
@@ -237,7 +237,7 @@ def a_repair_that_throws_away() -> None:
 @_fault
 def half_a_batch_counts() -> None:
     """What a crash left of a batch is taken for entries."""
-    _module("hub.loaded").first_cut_off = lambda tree, read: None
+    _module("hub.session.readable").first_cut_off = lambda tree, read: None
 
 
 @_fault
@@ -317,7 +317,7 @@ def a_failure_told_to_one_only() -> None:
                     batch.future.set_exception(error)
 
     commits._fail_doomed = first_only  # noqa: SLF001
-    live = _module("hub.live").LiveSession
+    live = _module("hub.session.live").LiveSession
 
     def fail_one(self: Any) -> None:
         batch = self._batches.popleft()
@@ -333,7 +333,7 @@ def a_failure_told_to_one_only() -> None:
 @_fault
 def news_before_the_sync() -> None:
     """Followers hear of an entry when it is queued."""
-    live = _module("hub.live").LiveSession
+    live = _module("hub.session.live").LiveSession
     submit = live._submit  # noqa: SLF001
 
     def early(self: Any, prepared: Any, durability: Any, origin: Any, done: Any, *lines: Any) -> None:
@@ -349,25 +349,26 @@ def news_before_the_sync() -> None:
 @_fault
 def no_look_at_known_ids() -> None:
     """An entry that is sent again is stored again."""
-    _module("hub.placing")._is_retry = lambda tree, draft, read: False  # noqa: SLF001
+    _module("hub.session.entry_placement")._is_retry = lambda tree, draft, read: False  # noqa: SLF001
 
 
 @_fault
 def a_known_id_is_enough() -> None:
     """An entry with a known id is taken for a retry, whatever it says."""
-    _module("hub.placing")._is_retry = lambda tree, draft, read: tree.any_row(draft.id or "") is not None  # noqa: SLF001
+    placement = _module("hub.session.entry_placement")
+    placement._is_retry = lambda tree, draft, read: tree.any_row(draft.id or "") is not None  # noqa: SLF001
 
 
 @_fault
 def no_look_at_known_commands() -> None:
     """A request that is repeated is not looked for among the lines."""
-    _module("session.commands").find = lambda tree, command, read: None
+    _module("session.tree.command_ids").find = lambda tree, command, read: None
 
 
 @_fault
 def a_journal_that_is_not_read() -> None:
     """After a restart nobody looks what the daemon before was asked and has done."""
-    journal = _module("hub.journal").Journal
+    journal = _module("hub.idempotency.journal").Journal
     journal.all = lambda self, now: []
     journal.get = lambda self, command_id: None
 
@@ -375,14 +376,14 @@ def a_journal_that_is_not_read() -> None:
 @_fault
 def no_look_at_the_expected_leaf() -> None:
     """What a client expects of the leaf is not looked at."""
-    module = _module("hub.placing")
+    module = _module("hub.session.entry_placement")
     module._place = lambda tree, placement, leaf: (leaf, False)  # noqa: SLF001
 
 
 @_fault
 def a_gap_for_followers() -> None:
     """Followers are not told of every fifth line."""
-    watchers = _module("hub.watch").Watchers
+    watchers = _module("hub.session.subscribers").Watchers
     appended = watchers.appended
 
     def forgetful(self: Any, entries: Any, seqs: Any, origin: Any) -> None:
@@ -411,4 +412,4 @@ def one_connection_for_all() -> None:
 @_fault
 def no_look_at_the_lock() -> None:
     """A daemon starts whether or not another holds the lock."""
-    _module("server.lock")._lock = lambda path, descriptor: None  # noqa: SLF001
+    _module("server.process.lock")._lock = lambda path, descriptor: None  # noqa: SLF001

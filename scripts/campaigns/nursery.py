@@ -66,11 +66,8 @@ def nursery() -> Iterator[Nursery]:
             process.wait()
 
 
-def _serve() -> None:
-    """Fork a daemon for each line of standard input, and answer with its process id or with what is wrong."""
-    # All that a daemon loads in its life, so that a fork has nothing left to load.
-    import gc
-
+def load_the_product() -> None:
+    """Import all that a daemon imports in its life, so that a fork has nothing left to import."""
     import scripts.campaigns.mutations  # noqa: F401
 
     import sessiond.hub.hub
@@ -81,6 +78,12 @@ def _serve() -> None:
     import sessiond.store.files.store
     import sessiond.store.memory  # noqa: F401
 
+
+def _serve() -> None:
+    """Fork a daemon for each line of standard input, and answer with its process id or with what is wrong."""
+    import gc
+
+    load_the_product()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody has to bury them
     children: dict[int, int | None] = {}  # when they began, since ids are given again
