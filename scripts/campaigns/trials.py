@@ -8,6 +8,7 @@ import random
 import shutil
 import signal
 import socket
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -271,7 +272,7 @@ def _exactly(client: socket.socket, count: int) -> bytes:
 
 def fresh(ground: Ground, name: str) -> Ground:
     """A ground of its own for a trial, on which it can begin anew."""
-    folder: Path = ground.folder / "trial"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    for former in ground.folder.glob("trial*"):
+        shutil.rmtree(former, ignore_errors=True)  # a daemon that was killed a moment ago may leave something
+    folder = Path(tempfile.mkdtemp(prefix="trial", dir=ground.folder))
     return Ground(f"{ground.name} {name}", ground.seed, "short", folder)
