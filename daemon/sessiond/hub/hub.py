@@ -107,11 +107,11 @@ class Hub:
         self._auto = AutoCompaction(chosen.compaction, self.compactions, self.summarizers)
         self._open.follower = self._followers = Followers(self._auto)
 
-    def tell(self, listener: Listener) -> None:
+    def tell(self, listener: Listener[LiveSession]) -> None:
         """Let this listener hear of sessions that come and change."""
         self._open.listener = listener
 
-    def look_on(self, onlooker: Onlooker) -> Callable[[], None]:
+    def look_on(self, onlooker: Onlooker[LiveSession]) -> Callable[[], None]:
         """Let somebody know when sessions grow or their files are written; the answer ends that."""
         self._followers.onlookers.append(onlooker)
         return lambda: self._followers.onlookers.remove(onlooker)

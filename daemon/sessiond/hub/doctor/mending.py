@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -20,20 +20,44 @@ from sessiond.hub.doctor.rights import close_to_others
 from sessiond.hub.doctor.scope import Found, Scope
 from sessiond.hub.errors import HubError, InvalidRequest
 from sessiond.hub.execution.threads import step_through
+from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.retention.blob_collection import Tell
+from sessiond.hub.session.live import LiveSession
 from sessiond.paths import Places
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
 from sessiond.session.tree.lines import sound as as_text
 from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed
+from sessiond.store.blobs import PutBlob
 from sessiond.store.files import paths
 from sessiond.store.files.syscalls import Syscalls
 from sessiond.store.files.trash import put_aside
 
-if TYPE_CHECKING:
-    from sessiond.hub.hub import Hub
-
 _GONE: Final = "it is so no more"
+
+
+class RepairableHub(Protocol):
+    """The part of the hub that the doctor calls."""
+
+    commands: Commands
+
+    def refuse_when_draining(self) -> None:
+        """Raise `Draining` when no more writes are taken."""
+
+    def open_sessions(self) -> list[LiveSession]:
+        """Return the open sessions."""
+
+    async def mend_tail(self, ref: str) -> str | None:
+        """Put the torn end of a log aside; return where it lies now, or None when there is none."""
+
+    async def trash_draft(self, ref: str) -> str | None:
+        """Move an unanswered draft to the trash; return where it lies there, or None when it stays."""
+
+    async def trash_empty(self, ref: str) -> str | None:
+        """Move an empty log to the trash; return where it lies there, or None when it stays."""
+
+    async def put_blob(self, data: bytes) -> PutBlob:
+        """Store bytes as a blob, durable when this returns."""
 
 
 class _NotMended(Exception):
@@ -41,7 +65,7 @@ class _NotMended(Exception):
 
 
 async def look_through(
-    hub: "Hub", places: Places, chosen: Config, params: t.DoctorParams, tell: Tell
+    hub: RepairableHub, places: Places, chosen: Config, params: t.DoctorParams, tell: Tell
 ) -> t.DoctorResult:
     """Examine what lies on disk and in this hub, and with `fix` mend it. Raises `InvalidRequest`, `Draining`."""
     for path in params.paths:
@@ -65,7 +89,7 @@ async def look_through(
     return t.DoctorResult(findings=findings, examined=examined(scope), sound=sound(findings))
 
 
-def _refusing(hub: "Hub") -> list[t.Finding]:
+def _refusing(hub: RepairableHub) -> list[t.Finding]:
     """The open sessions that take no writes, and why; what is wrong in their files was found there."""
     return [
         finding("refusing", live.refuses.message, live.log.path, session_id=live.session_id)
@@ -77,7 +101,7 @@ def _refusing(hub: "Hub") -> list[t.Finding]:
 class _Mending:
     """One round of mends; what it takes away goes into one folder of the trash."""
 
-    def __init__(self, hub: "Hub", scope: Scope) -> None:
+    def __init__(self, hub: RepairableHub, scope: Scope) -> None:
         self._hub = hub
         self._scope = scope
         self._calls = Syscalls()

@@ -3,14 +3,17 @@
 All of it can be found anew from the log; nothing is kept of a tree whose parents may still change.
 """
 
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
-from sessiond.hub.session.readable import LoadedSession
 from sessiond.session.state import statistics, updates
 from sessiond.session.state.statistics import Tally
 from sessiond.session.state.updates import Point
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE, Tree
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -24,21 +27,34 @@ class Kept:
     path_row: int = NONE
 
 
-async def state_at(live: LoadedSession, row: int) -> Point:
+class Derivable(Protocol):
+    """A session of whose tree answers are kept: what the functions below read of it."""
+
+    tree: Tree
+    kept: Kept | None
+
+    def read_rows(self, rows: Sequence[int]) -> list[bytes]:
+        """Return the entries of rows."""
+
+    async def drive(self, work: Generator[None, None, _T]) -> _T:
+        """Run long work in steps, in turn with that of other requests."""
+
+
+async def state_at(live: Derivable, row: int) -> Point:
     """The working state at a row, or with `NONE` before the first."""
     kept = _kept(live)
     kept.point = await live.drive(updates.state_at(kept.tree, row, live.read_rows, kept.point))
     return kept.point
 
 
-async def tally(live: LoadedSession) -> Tally:
+async def tally(live: Derivable) -> Tally:
     """What the whole tree is made of, as it is now: look at it before the next await, and do not change it."""
     kept = _kept(live)
     await live.drive(statistics.tally_tree(kept.whole, kept.tree, live.read_rows))
     return kept.whole
 
 
-async def tallies(live: LoadedSession, row: int) -> tuple[Tally, Tally]:
+async def tallies(live: Derivable, row: int) -> tuple[Tally, Tally]:
     """What the path to a row, and what the whole tree is made of. Neither may be changed."""
     kept = _kept(live)
     tree = kept.tree
@@ -58,7 +74,7 @@ async def tallies(live: LoadedSession, row: int) -> tuple[Tally, Tally]:
     return path, whole
 
 
-def _kept(live: LoadedSession) -> Kept:
+def _kept(live: Derivable) -> Kept:
     kept = live.kept
     if kept is None or kept.tree is not live.tree or live.tree.irregular:
         kept = live.kept = Kept(live.tree)

@@ -4,6 +4,7 @@ How lines get into its log is `appending`'s.
 """
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +16,11 @@ from sessiond.hub.session.appending import AppendedSession
 from sessiond.hub.session.batches import Batch
 from sessiond.hub.session.blobs import NO_BLOBS, SessionBlobs
 from sessiond.hub.session.observers import NOBODY, Follower, Listener
-from sessiond.hub.session.publish import tell_of_lines, tell_of_meaning
-from sessiond.hub.session.subscribers import LARGE, Watchers
+from sessiond.hub.session.subscribers import LARGE, REPLAY_SLICE, Watchers
 from sessiond.hub.session.write_block import refusal_of
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree.header_title import title_change
-from sessiond.session.tree.tree import Tree
+from sessiond.session.tree.tree import BAD, HEADER, Tree
 from sessiond.store.base import Log, LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ HEAD_BYTES: Final = 64 * 1024
 RETRY_SECONDS: Final = 5.0
 """How often it is looked whether a session that takes no writes can be written again (facts: daemons C7)."""
 _BY_ITSELF: Final = t.Origin(kind="daemon")
+_FOREIGN: Final = t.Origin(kind="foreign")
 
 
 class LiveSession(AppendedSession):
@@ -41,8 +42,8 @@ class LiveSession(AppendedSession):
         *,
         ephemeral: bool,
         blobs: SessionBlobs = NO_BLOBS,
-        listener: Listener = NOBODY,
-        follower: Follower = NOBODY,
+        listener: "Listener[LiveSession]" = NOBODY,
+        follower: "Follower[LiveSession]" = NOBODY,
         diverges: "Callable[[LiveSession], None] | None" = None,
     ) -> None:
         """`diverges` is called once, before other readers of the file may see the session differently."""
@@ -77,7 +78,7 @@ class LiveSession(AppendedSession):
         await super().load()
         if self.tree.header is not None:
             self.name(self.tree.header.id)
-        self.refuses = refusal_of(self, time.time_ns())
+        self.refuses = self._refusal()
         if self.refuses is None and not self.tree.problems:
             self.loaded_tree, self.loaded_rows = self.tree, self.tree.committed
         else:
@@ -126,9 +127,12 @@ class LiveSession(AppendedSession):
         """Whether nobody has answered here yet; a foreign program may have, in a file among the drafts."""
         return self.log.draft and not self.tree.has_assistant()
 
+    def _refusal(self) -> t.Refuses | None:
+        return refusal_of(self.tree, self.read_only, self.log.trouble, time.time_ns())
+
     def note_refusal(self) -> None:
         """See whether the session takes writes, and say so once when that has changed."""
-        before, now = self.refuses, refusal_of(self, time.time_ns())
+        before, now = self.refuses, self._refusal()
         if (before and before.reason) == (now and now.reason):
             return
         self.refuses = now
@@ -175,19 +179,58 @@ class LiveSession(AppendedSession):
             lines = [row.line[:-1] for row in rows]
             self.watchers.appended(lines, range(first, first + len(rows)), batch.origin)
         if before is not None:
-            tell_of_meaning(self, before, batch.origin)
+            self._tell_of_meaning(before, batch.origin)
         self.follower.grew(self, first)
 
     def _tell_of_read(self, before: changes.Facts, ours: Mapping[str, t.Origin]) -> None:
         try:
-            tell_of_lines(self, before, ours)
+            self._tell_of_lines(before, ours)
         except (StorageFailed, LogReplaced) as error:
             log.warning("session %s cannot be told of: %s", self.session_id, error)
             self.watchers.cut_off()
 
     def _tell_of_others(self, before: changes.Facts) -> None:
         self._diverge()
-        tell_of_lines(self, before, {})
+        self._tell_of_lines(before, {})
+
+    def _tell_of_lines(self, before: changes.Facts, ours: Mapping[str, t.Origin]) -> None:
+        """Notify of what was read from the log since `before`, each run of one origin as one notification.
+
+        Args:
+            before: What the session was before the lines came.
+            ours: The origins of the entries that clients sent, by entry id; all others are another program's.
+
+        """
+        tree, watchers = self.tree, self.watchers
+        rows = [row for row in range(before.rows, tree.committed) if tree.kind(row) not in (BAD, HEADER)]
+        if not rows:
+            return
+        if len(watchers) and tree.end - tree.span(rows[0])[0] > REPLAY_SLICE:
+            watchers.catch_up()
+        elif len(watchers):
+            for origin, run in itertools.groupby(rows, lambda row: ours.get(tree.id(row) or "", _FOREIGN)):
+                some = list(run)
+                watchers.appended(self.read_rows(some), some, origin)
+        self._tell_of_meaning(before, ours.get(tree.id(rows[-1]) or "", _FOREIGN))
+        self.follower.grew(self, before.rows)
+
+    def _tell_of_meaning(self, before: changes.Facts, origin: t.Origin) -> None:
+        """Notify watchers of where the leaf went, and the listener of what lists show otherwise now."""
+        tree = self.tree
+        if changes.leaf_moved(before, tree) and len(self.watchers):
+            note = t.LeafMovedNote(
+                session_id=self.session_id, leaf_id=tree.leaf_id, previous_leaf_id=before.leaf_id,
+                log_id=self.log.log_id, seq=tree.seq, origin=origin,
+            )  # fmt: skip
+            self.watchers.tell(m.LEAF_MOVED, note)
+        if self.just_promoted:
+            self.just_promoted = False
+            self.listener.created(self, origin)
+        changed = changes.aspects(before, tree)
+        if "title" in changed:
+            self.title_changed()
+        if changed:
+            self.listener.changed(self, changed, origin)
 
     async def move(self, cwd: str, origin: t.Origin) -> None:
         """Let the session belong to another working directory."""

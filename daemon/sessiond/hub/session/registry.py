@@ -57,8 +57,8 @@ class OpenSessions:
 
     def __init__(self, files: Store, memory: Store, index: SessionLookup, trash: Trash) -> None:
         self.takes_images = False
-        self.listener: Listener = NOBODY
-        self.follower: Follower = NOBODY
+        self.listener: Listener[LiveSession] = NOBODY
+        self.follower: Follower[LiveSession] = NOBODY
         self._files = files
         self._memory = memory
         self._index = index

@@ -1,16 +1,20 @@
 """Why a session takes no writes, and what a refused append is told. It decides nothing itself."""
 
 import errno
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sessiond.hub import clock
-from sessiond.hub.errors import CommandReused, IdReused, LeafConflict, UnsupportedVersion, WouldBreakTree
+from sessiond.hub.errors import (
+    CommandReused,
+    HubError,
+    IdReused,
+    LeafConflict,
+    UnsupportedVersion,
+    WouldBreakTree,
+)
 from sessiond.protocol import types as t
 from sessiond.session.tree.tree import Tree
 from sessiond.store.base import LogReplaced, StorageFailed, StorageFull, SyncFailed
-
-if TYPE_CHECKING:
-    from sessiond.hub.session.live import LiveSession
 
 RESTS_ON_LINES: Final = (LeafConflict, IdReused, CommandReused, WouldBreakTree)
 """Refusals of an append because of lines that may not be committed yet."""
@@ -27,12 +31,24 @@ def as_committed(refusal: Exception, tree: Tree) -> Exception:
     return LeafConflict(refusal.expected, tree.leaf_id, log_id=refusal.log_id, seq=tree.seq, missing=missing)
 
 
-def refusal_of(live: "LiveSession", since_ns: int) -> t.Refuses | None:
-    """Why nothing can be written to a session, or why the last write failed; None when all is well."""
-    lasting, trouble = live.read_only, live.log.trouble
+def refusal_of(
+    tree: Tree, lasting: HubError | None, trouble: StorageFailed | LogReplaced | None, since_ns: int
+) -> t.Refuses | None:
+    """Return why a session takes no writes, as the protocol names it.
+
+    Args:
+        tree: The tree of the session.
+        lasting: Why nothing may be written to it at all, or None.
+        trouble: What the last write to its log met, or None.
+        since_ns: Since when that is so, in nanoseconds since 1970.
+
+    Returns:
+        The reason, or None when the session takes writes.
+
+    """
     if lasting is not None:
         reason: t.RefusalReason = "noRight"
-        if live.tree.damaged:
+        if tree.damaged:
             reason = "damaged"
         elif isinstance(lasting, UnsupportedVersion):
             reason = "newerVersion"

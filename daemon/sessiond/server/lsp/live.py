@@ -47,7 +47,7 @@ class Live:
             self._soon(uri)
 
     def grew(self, live: LiveSession, first: int) -> None:
-        """Lines were added to a session; see `hub.events.Follower`. Called for each batch."""
+        """Lines were added to a session; see `hub.session.observers.Follower`. Called for each batch."""
         if self._editor.documents.texts and live.log.path is not None:
             self.written({live.log.path})
 
