@@ -14,7 +14,7 @@ from textual.strip import Strip
 from sessiond.paths import Places
 from sessiond.protocol import types as t
 from sessiond.tui.app import Browser
-from sessiond.tui.look import BOXES, Signs
+from sessiond.tui.row_renderer import BOXES, Signs
 from support.daemons import Peer, assistant, running, user
 from support.homes import a_home
 from support.waiting import until

@@ -1,6 +1,6 @@
 """Walking in a tree: what is seen, where the cursor goes, what is folded and found."""
 
-from sessiond.tui.look import plain
+from sessiond.tui.row_renderer import plain
 from support.browsing import SESSION, STORY, a_desk, a_screen_of, said
 from support.daemons import assistant, user
 from support.waiting import until

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from sessiond.tui.app import Browser
-from sessiond.tui.look import BOXES
+from sessiond.tui.row_renderer import BOXES
 from support.browsing import NOON, SESSION, STORY, Desk, Screen, said
 from support.daemons import Peer, joined, spawn, user
 from support.homes import a_home

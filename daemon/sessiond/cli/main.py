@@ -103,7 +103,7 @@ def _dispatch(words: Sequence[str]) -> int:
         return _show_help([name])
     if given.options:
         check(given)
-    if ascii_output.is_wanted() and ascii_output.is_data(given):
+    if ascii_output.is_wanted() and ascii_output.is_data(name, as_json=given.flag("json")):
         ascii_output.use_for_data(sys.stdout, name)
     command = _load(VERBS[name].run)
     if pages and VERBS[name].paged and not given.flag("no-pager") and sys.stdout.isatty():

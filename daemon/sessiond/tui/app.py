@@ -21,16 +21,16 @@ from sessiond.paths import Places
 from sessiond.protocol import types as t
 from sessiond.tui.bar import Bar
 from sessiond.tui.contents import Contents, Question
-from sessiond.tui.deeds import Deeds
+from sessiond.tui.actions import Actions
 from sessiond.tui.following import Following
 from sessiond.tui.keys import Keys
 from sessiond.tui.layout import CSS
-from sessiond.tui.look import DIM, ERROR, LABEL, NONE, TITLE, Look, Signs
+from sessiond.tui.row_renderer import DIM, ERROR, LABEL, NONE, TITLE, RowRenderer, Signs
 from sessiond.tui.pane import Pane
 from sessiond.tui.prompt import Prompt
 from sessiond.tui.rows import NOWHERE
 from sessiond.tui.search import Search
-from sessiond.tui.told import TOLD, NoEntry
+from sessiond.tui.user_errors import USER_ERRORS, NoEntry
 from sessiond.tui.tree_view import TreeView
 
 _WIDE = 110
@@ -66,8 +66,8 @@ class Browser(App[int]):
         self.theme = "ansi-dark"
         self.now = now
         self.session = session
-        look = Look(signs)
-        self.view = TreeView(look, now)
+        renderer = RowRenderer(signs)
+        self.view = TreeView(renderer, now)
         self.pane = Pane()
         self.prompt = Prompt()
         self.search = Search(self)
@@ -80,9 +80,9 @@ class Browser(App[int]):
         )
         self.failure: Exception | None = None
         """The defect that ended it, if one did."""
-        self._look = look
+        self._renderer = renderer
         self._home = home
-        self._top, self._foot = Bar(look), Bar(look)
+        self._top, self._foot = Bar(renderer), Bar(renderer)
         self._following = Following(where, session.session_id)
         self._keys = Keys()
         self._note: tuple[str, bool] = ("", False)
@@ -96,7 +96,7 @@ class Browser(App[int]):
         self._turned: str | None = None
         self._wish: Callable[[], None] | None = None
         self._wanted: object = None
-        self._deeds: Deeds | None = None
+        self._actions: Actions | None = None
         self._doing: set[asyncio.Task[None]] = set()
 
     # --- the screen --------------------------------------------------------------------------------------------
@@ -110,15 +110,15 @@ class Browser(App[int]):
         yield self._foot
 
     def on_mount(self) -> None:
-        self._deeds = Deeds(self)
-        self.set_class(self._look.signs.encoding != "utf-8", "-ascii")
+        self._actions = Actions(self)
+        self.set_class(self._renderer.signs.encoding != "utf-8", "-ascii")
         self._room = self.size
         if not self.is_headless:  # or the terminal would be left as it is
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
         self.app_resume_signal.subscribe(self, lambda _: self._draw_all())
         first, at = self._begin
-        self.view.notice = "Loading …" if self._look.signs.encoding == "utf-8" else "Loading ..."
+        self.view.notice = "Loading …" if self._renderer.signs.encoding == "utf-8" else "Loading ..."
         self.view.focus()
         if first is not None:
             self.contents.begin(first, self.session.seq)
@@ -174,15 +174,15 @@ class Browser(App[int]):
 
     def say(self) -> None:
         """Bring both lines up to date."""
-        look, question, rows = self._look, self.contents.question, self.view.rows
+        renderer, question, rows = self._renderer, self.contents.question, self.view.rows
         title = self.session.title or self.session.first_prompt or "without a title"
         self._top.say(
-            [Segment(look.safe(title), TITLE)],
-            [Segment(f"  {look.safe(human.folder(self.session.cwd, self._home))}", DIM)],
+            [Segment(renderer.safe(title), TITLE)],
+            [Segment(f"  {renderer.safe(human.folder(self.session.cwd, self._home))}", DIM)],
         )
         note, is_bad = self._note
         if note:
-            self._foot.say([Segment(look.safe(note), ERROR if is_bad else NONE)], [])
+            self._foot.say([Segment(renderer.safe(note), ERROR if is_bad else NONE)], [])
             return
         left = [
             Segment(self._state, ERROR),
@@ -190,13 +190,13 @@ class Browser(App[int]):
             Segment(question.filter, LABEL),
         ]
         if question.query:
-            left.append(Segment(f"  only with: {look.safe(question.query)}", LABEL))
+            left.append(Segment(f"  only with: {renderer.safe(question.query)}", LABEL))
         if said := self.search.said:
-            left.append(Segment(f"  {look.safe(said)}"))
+            left.append(Segment(f"  {renderer.safe(said)}"))
         if self.contents.loading:
             left.append(Segment(f"  reading: {self.contents.loading:,} of {max(rows.shown, 1):,}", DIM))
         if self._new:
-            down = "↓" if look.signs.encoding == "utf-8" else "below"
+            down = "↓" if renderer.signs.encoding == "utf-8" else "below"
             left.append(Segment(f"  {self._new:,} new {down}", TITLE))
         place = f"{self.view.place + 1 + rows.before:,}/{rows.shown:,}" if len(rows) else "0"
         self._foot.say(left, [Segment(f"  {place}  ", DIM), Segment("? help", DIM)])
@@ -282,14 +282,14 @@ class Browser(App[int]):
             return
         try:
             entry = (await self.daemon.entries(session_id, ids=[name])).entries[0]
-        except TOLD as error:
+        except USER_ERRORS as error:
             self._wanted = None  # it is read again when the cursor moves, or somebody is attached
-            self.pane.show(None, [[Segment(self._look.safe(str(error)), ERROR)]], anew=True)
+            self.pane.show(None, [[Segment(self._renderer.safe(str(error)), ERROR)]], anew=True)
             return
         # Loaded when it is needed: what draws Markdown takes a while to load.
         from sessiond.tui.entry_text import drawn
 
-        lines = await asyncio.to_thread(drawn, entry, label, self._look, columns, self.now())
+        lines = await asyncio.to_thread(drawn, entry, label, self._renderer, columns, self.now())
         self.pane.show((*wanted[:3], columns), lines, anew=anew)
 
     # --- news --------------------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ class Browser(App[int]):
             self._key_in_pane(key)
         elif (name := self._keys.press(key)) is not None:
             self._wish = None
-            await self._do(getattr(self._deeds, name))
+            await self._do(getattr(self._actions, name))
 
     def _key_in_pane(self, key: str) -> None:
         page = max(self.pane.size.height - 1, 1)
@@ -402,16 +402,16 @@ class Browser(App[int]):
         else:
             self.pane.step(steps[key])
 
-    async def _do(self, deed: Callable[[], Awaitable[None] | None]) -> None:
+    async def _do(self, action: Callable[[], Awaitable[None] | None]) -> None:
         async def run(doing: Awaitable[None]) -> None:
             try:
                 await doing
-            except TOLD as error:
+            except USER_ERRORS as error:
                 self.complain(str(error))
             except Exception as error:  # noqa: BLE001 - a defect ends the browser, and is raised by whoever ran it
                 self._handle_exception(error)
 
-        if (doing := deed()) is not None:
+        if (doing := action()) is not None:
             task = asyncio.create_task(run(doing))
             self._doing.add(task)
             task.add_done_callback(self._doing.discard)
@@ -446,11 +446,11 @@ class Browser(App[int]):
                 return (
                     await self.daemon.list_sessions(all=True, query=words.strip() or None, limit=200)
                 ).sessions
-            except TOLD:
+            except USER_ERRORS:
                 return []
 
         chosen: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self.push_screen(Picker(listed, self._look, self.now(), self._home), chosen.set_result)
+        self.push_screen(Picker(listed, self._renderer, self.now(), self._home), chosen.set_result)
         return await chosen
 
     def show_help(self) -> None:

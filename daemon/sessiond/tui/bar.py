@@ -5,15 +5,15 @@ from rich.segment import Segment
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sessiond.tui.look import Look
+from sessiond.tui.row_renderer import RowRenderer
 
 
 class Bar(Widget):
     """Harmless pieces of text from the left and from the right; what has no room on the left is cut."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, renderer: RowRenderer) -> None:
         super().__init__()
-        self._look = look
+        self._renderer = renderer
         self._left: list[Segment] = []
         self._right: list[Segment] = []
 
@@ -28,6 +28,6 @@ class Bar(Widget):
         room = columns - sum(cell_len(it.text) for it in right)
         parts = []
         for it in self._left:
-            parts.append(Segment(self._look.fit(it.text, room), it.style))
+            parts.append(Segment(self._renderer.fit(it.text, room), it.style))
             room -= cell_len(parts[-1].text)
         return Strip([*parts, Segment(" " * max(room, 0)), *right]).adjust_cell_length(columns)

@@ -60,7 +60,7 @@ def browse(
 
     from sessiond.protocol import types as t
     from sessiond.tui.app import Browser
-    from sessiond.tui.look import BOXES, plain
+    from sessiond.tui.row_renderer import BOXES, plain
 
     page = first.wait()
     if at is not None:

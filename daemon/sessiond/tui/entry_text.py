@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sessiond import human
 from sessiond.text import lines, one_line
-from sessiond.tui.look import DIM, LABEL, TITLE, Look, role, role_style
+from sessiond.tui.row_renderer import DIM, LABEL, TITLE, RowRenderer, role, role_style
 
 MOST = 40_000
 """Characters that are drawn of one entry; more would take longer than anybody reads."""
@@ -33,7 +33,7 @@ _TITLES = (
 
 
 def drawn(
-    entry: dict[str, Any], label: str | None, look: Look, columns: int, now: float
+    entry: dict[str, Any], label: str | None, renderer: RowRenderer, columns: int, now: float
 ) -> list[list[Segment]]:
     """The lines of an entry, each so many columns wide at most."""
     console = Console(
@@ -42,7 +42,7 @@ def drawn(
     )  # fmt: skip
     group = Group(*_parts(entry, label, now))
     return [
-        [Segment(_harmless(it.text, look), it.style) for it in line if it.text and not it.control]
+        [Segment(_harmless(it.text, renderer), it.style) for it in line if it.text and not it.control]
         for line in console.render_lines(group, pad=False)
     ]
 
@@ -52,11 +52,11 @@ def as_text(entry: dict[str, Any]) -> str:
     return "\n\n".join(text for _, text in _said(entry) if text)
 
 
-def _harmless(text: str, look: Look) -> str:
+def _harmless(text: str, renderer: RowRenderer) -> str:
     clean = " ".join(lines(text))
-    if look.signs.encoding == "utf-8":
+    if renderer.signs.encoding == "utf-8":
         return clean
-    return clean.encode(look.signs.encoding, "replace").decode(look.signs.encoding)
+    return clean.encode(renderer.signs.encoding, "replace").decode(renderer.signs.encoding)
 
 
 def _parts(entry: dict[str, Any], label: str | None, now: float) -> Iterator[RenderableType]:

@@ -6,7 +6,7 @@ from textual.events import Key
 from textual.screen import ModalScreen
 
 from sessiond.tui.keys import GROUPS
-from sessiond.tui.look import TITLE
+from sessiond.tui.row_renderer import TITLE
 from sessiond.tui.pane import Pane
 
 _CLOSING = ("escape", "q", "question_mark", "enter", "ctrl+c")
@@ -35,10 +35,10 @@ class HelpScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         lines: list[list[Segment]] = []
-        for title, deeds in GROUPS:
+        for title, actions in GROUPS:
             lines += [
                 [Segment(title, TITLE)],
-                *([Segment(f"  {' '.join(it.keys):<16}{it.says}")] for it in deeds),
+                *([Segment(f"  {' '.join(it.keys):<16}{it.says}")] for it in actions),
                 [],
             ]
         lines.append([Segment("Escape closes this. The mouse: click selects, on the sign or twice folds.")])

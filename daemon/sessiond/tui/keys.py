@@ -6,7 +6,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Deed:
-    """Something that can be done, and the keys for it; `name` is a method of `Deeds`."""
+    """Something that can be done, and the keys for it; `name` is a method of `Actions`."""
 
     keys: tuple[str, ...]
     name: str
@@ -92,22 +92,22 @@ GROUPS: Final[tuple[tuple[str, tuple[Deed, ...]], ...]] = (
     ),
 )
 
-_DEEDS: Final = {key: deed.name for _, deeds in GROUPS for deed in deeds for key in deed.keys}
-_BEGINNINGS: Final = {key[0] for key in _DEEDS if len(key) == 2}
+_ACTIONS: Final = {key: action.name for _, actions in GROUPS for action in actions for key in action.keys}
+_BEGINNINGS: Final = {key[0] for key in _ACTIONS if len(key) == 2}
 
 
 class Keys:
-    """What keys mean, one after the other: some deeds take two."""
+    """Looks up keys, one after the other. Some actions take two keys."""
 
     def __init__(self) -> None:
         self._before = ""
 
     def press(self, key: str) -> str | None:
-        """The deed that this key, with the one before it, asks for."""
+        """Return the action of this key, with the key before it; None when there is none yet."""
         before, self._before = self._before, ""
-        if before and (found := _DEEDS.get(before + key)):
+        if before and (found := _ACTIONS.get(before + key)):
             return found
-        if key in _BEGINNINGS and key not in _DEEDS:
+        if key in _BEGINNINGS and key not in _ACTIONS:
             self._before = key
             return None
-        return _DEEDS.get(key)
+        return _ACTIONS.get(key)

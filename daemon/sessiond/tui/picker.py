@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from sessiond import human
 from sessiond.protocol import types as t
-from sessiond.tui.look import CURSOR, DIM, Look
+from sessiond.tui.row_renderer import CURSOR, DIM, RowRenderer
 
 _MOST = 200
 
@@ -30,11 +30,11 @@ class Sessions(ScrollView):
     class Chosen(Message):
         """One was clicked at."""
 
-    def __init__(self, look: Look, now: float, home: str) -> None:
+    def __init__(self, renderer: RowRenderer, now: float, home: str) -> None:
         super().__init__()
         self.sessions: Sequence[t.ListedSession] = ()
         self.at = 0
-        self._look, self._now, self._home = look, now, home
+        self._renderer, self._now, self._home = renderer, now, home
 
     def show(self, sessions: Sequence[t.ListedSession]) -> None:
         self.sessions, self.at = sessions, 0
@@ -55,12 +55,12 @@ class Sessions(ScrollView):
             return Strip(
                 [Segment("There is none." if y == 0 and not self.sessions else "")]
             ).adjust_cell_length(columns)
-        session, look = self.sessions[line], self._look
+        session, renderer = self.sessions[line], self._renderer
         told = human.ago(session.updated_at, self._now).rjust(10)
-        where = look.safe(human.folder(session.cwd, self._home))
-        title = look.safe(session.title or session.first_prompt or "without a title")
+        where = renderer.safe(human.folder(session.cwd, self._home))
+        title = renderer.safe(session.title or session.first_prompt or "without a title")
         room = max(columns - 12, 0)
-        title = look.fit(title, max(room * 2 // 3, 1))
+        title = renderer.fit(title, max(room * 2 // 3, 1))
         strip = Strip([Segment(f"{told}  ", DIM), Segment(title), Segment(f"  {where}", DIM)])
         strip = strip.adjust_cell_length(columns)
         return strip.apply_style(CURSOR) if line == self.at else strip
@@ -76,11 +76,11 @@ class Sessions(ScrollView):
 class Picker(ModalScreen[str | None]):
     """The id of the chosen session, or None."""
 
-    def __init__(self, listed: Listed, look: Look, now: float, home: str) -> None:
+    def __init__(self, listed: Listed, renderer: RowRenderer, now: float, home: str) -> None:
         super().__init__()
         self._listed = listed
         self._words = Input(placeholder="words of the session", compact=True)
-        self._sessions = Sessions(look, now, home)
+        self._sessions = Sessions(renderer, now, home)
 
     def compose(self) -> ComposeResult:
         with Vertical():

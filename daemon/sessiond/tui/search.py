@@ -1,24 +1,44 @@
 """Searching as one types: in what the rows show at once, and in all that was said as soon as the daemon has looked."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sessiond.tui.matches import Matches
 from sessiond.tui.rows import NOWHERE, Rows
-from sessiond.tui.told import TOLD
+from sessiond.tui.user_errors import USER_ERRORS
 
 if TYPE_CHECKING:
-    from sessiond.tui.app import Browser
+    from sessiond.client.daemon import Daemon
+    from sessiond.tui.contents import Contents
+    from sessiond.tui.tree_view import TreeView
 
 _TYPED = 0.15
 """Seconds in which nothing is typed, until the daemon is asked."""
 _PAGE = 5_000
 
 
+class Searched(Protocol):
+    """What a search uses of the browser whose rows it searches; `app.Browser` implements it."""
+
+    view: "TreeView"
+    contents: "Contents"
+
+    @property
+    def daemon(self) -> "Daemon":
+        """The daemon. Raises `Disconnected` while there is no connection."""
+
+    def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object:
+        """Run a coroutine in the background. If `exclusive`, cancel what runs in the same `group`."""
+
+    def say(self) -> None:
+        """Bring the lines at the head and the foot of the screen up to date."""
+
+
 class Search:
     """The search of one browser, and what it has found."""
 
-    def __init__(self, browser: "Browser") -> None:
+    def __init__(self, browser: Searched) -> None:
         self._browser = browser
         self._view = browser.view
         self._matches = Matches()
@@ -29,7 +49,7 @@ class Search:
         found = self._matches
         if not found.words:
             return ""
-        asking = self._view.look.signs.ellipsis if found.is_asking else ""
+        asking = self._view.renderer.signs.ellipsis if found.is_asking else ""
         return f"/{found.words} {found.number(self._view.place)}/{len(found)}{asking}"
 
     def look_for(self, words: str) -> None:
@@ -70,7 +90,7 @@ class Search:
         await asyncio.sleep(_TYPED)
         try:
             found = await self._found(words)
-        except TOLD:
+        except USER_ERRORS:
             self._matches.is_asking = False  # what the rows show is found all the same
             self._browser.say()
             return

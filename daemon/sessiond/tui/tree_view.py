@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from sessiond.tui.folds import Folds
-from sessiond.tui.look import CURSOR, DIM, Look
+from sessiond.tui.row_renderer import CURSOR, DIM, RowRenderer
 from sessiond.tui.rows import NOWHERE, Rows
 
 _MARGIN = 2
@@ -26,9 +26,9 @@ class TreeView(ScrollView, can_focus=True):
     class Moved(Message):
         """The cursor is on another row, or the row is another one."""
 
-    def __init__(self, look: Look, now: Callable[[], float]) -> None:
+    def __init__(self, renderer: RowRenderer, now: Callable[[], float]) -> None:
         super().__init__()
-        self.look = look
+        self.renderer = renderer
         self.folds = Folds(Rows())
         self.matches: set[str] = set()
         self.notice = ""
@@ -166,10 +166,10 @@ class TreeView(ScrollView, can_focus=True):
         line = y + self.scroll_offset.y
         if line >= len(self.folds.lines):
             if y == 0 and not len(self.rows) and self.notice:
-                return Strip([Segment(self.look.fit(self.notice, columns), DIM)])
+                return Strip([Segment(self.renderer.fit(self.notice, columns), DIM)])
             return Strip.blank(columns)
         place = self.folds.lines[line]
-        segments = self.look.row(
+        segments = self.renderer.row(
             self.folds, place, columns, self._now(),
             is_tip=place == self.rows.tip, is_match=self.rows.ids[place] in self.matches,
         )  # fmt: skip
@@ -188,7 +188,7 @@ class TreeView(ScrollView, can_focus=True):
         place = self.folds.lines[line]
         self.go(place)
         columns = self.scrollable_content_region.width
-        _, sign = self.look.mark_columns(self.rows.gutters[place], columns)
+        _, sign = self.renderer.mark_columns(self.rows.gutters[place], columns)
         if event.chain == 2 or event.x == sign:
             self.toggle(place)
 

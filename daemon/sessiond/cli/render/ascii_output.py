@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from io import TextIOWrapper
     from typing import TextIO
 
-    from sessiond.cli.parse.arguments import Given
-
 _LIKE = {
     "…": "...", "–": "-", "—": "-", "‐": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "•": "*", "·": "*", "→": "->",
     "←": "<-", "×": "x", "≤": "<=", "≥": ">=", "\u00a0": " ", "─": "-", "│": "|", "├": "|", "└": "`", "●": "*",
@@ -55,9 +53,9 @@ def use_for_data(stream: TextIO, verb: str) -> None:
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[attr-defined]
 
 
-def is_data(given: Given) -> bool:
-    """Whether a command writes what programs read."""
-    return given.verb in _DATA or given.flag("json")
+def is_data(verb: str, *, as_json: bool) -> bool:
+    """Return whether a command writes output for programs: `as_json` is whether it has the option `--json`."""
+    return verb in _DATA or as_json
 
 
 def _similar(error: UnicodeError) -> tuple[str, int]:

@@ -1,8 +1,13 @@
-"""What the keys do, one method a deed. Those that wait are coroutines; whoever runs them shows what they raise."""
+"""What the keys do, one method for each action.
+
+Actions that wait are coroutines. The caller shows the errors of `user_errors` that they raise.
+"""
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sessiond.client.wire import RpcError
 from sessiond.tui import copying, outside
@@ -10,14 +15,79 @@ from sessiond.tui.contents import FILTERS
 from sessiond.tui.entry_text import as_text
 
 if TYPE_CHECKING:
+    from sessiond.client.daemon import Daemon
+    from sessiond.client.results import Entry
     from sessiond.protocol import types as t
-    from sessiond.tui.app import Browser
+    from sessiond.tui.contents import Contents
+    from sessiond.tui.pane import Pane
+    from sessiond.tui.prompt import Prompt
+    from sessiond.tui.search import Search
+    from sessiond.tui.tree_view import TreeView
 
 
-class Deeds:
-    """The deeds of one browser."""
+class Screen(Protocol):
+    """What actions use of the browser that shows their effects; `app.Browser` implements it."""
 
-    def __init__(self, browser: "Browser") -> None:
+    view: "TreeView"
+    pane: "Pane"
+    prompt: "Prompt"
+    search: "Search"
+    contents: "Contents"
+
+    @property
+    def daemon(self) -> "Daemon":
+        """The daemon. Raises `Disconnected` while there is no connection."""
+
+    def ask(self, **changes: Any) -> None:
+        """Show other rows of this session: those of another `filter` or `query`."""
+
+    def once_whole(self, wish: Callable[[], None]) -> None:
+        """Call `wish` now, and again when all rows are loaded."""
+
+    def toggle_pane(self) -> None:
+        """Show or hide the pane with the entry."""
+
+    async def entry(self) -> "Entry":
+        """Return the entry under the cursor. Raises one of `USER_ERRORS`."""
+
+    def tell(self, note: str) -> None:
+        """Show a note at the foot of the screen until the next key."""
+
+    def complain(self, note: str) -> None:
+        """Show an error at the foot of the screen until the next key."""
+
+    async def confirm(self, question: str) -> bool:
+        """Ask a question that is answered with one key. Returns whether the answer is yes."""
+
+    async def pick(self) -> str | None:
+        """Let the user choose a session. Returns its id, or None."""
+
+    def turn_to(self, session: "t.SessionInfo") -> None:
+        """Show another session."""
+
+    async def start_daemon(self) -> None:
+        """Start the daemon if it does not run, and read everything again."""
+
+    def show_help(self) -> None:
+        """Show the keys."""
+
+    def suspend(self) -> AbstractContextManager[None]:
+        """Give the terminal to another program while the context is open."""
+
+    def action_suspend_process(self) -> None:
+        """Stop this process, as ctrl+z does."""
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Let the terminal copy a text."""
+
+    def exit(self, result: int) -> None:
+        """End the browser with this exit code."""
+
+
+class Actions:
+    """The actions of one browser."""
+
+    def __init__(self, browser: Screen) -> None:
         self._browser = browser
         self._tree = tree = browser.view
         self._moves: list[tuple[str | None, str | None]] = []  # of the leaf, by us: from where, to where
@@ -120,7 +190,7 @@ class Deeds:
         await self._copy(text, f"Copied {len(text):,} characters.")
 
     def time(self) -> None:
-        self._tree.look.shows_time = not self._tree.look.shows_time
+        self._tree.renderer.shows_time = not self._tree.renderer.shows_time
         self._tree.refresh()
 
     # --- doing -------------------------------------------------------------------------------------------------
@@ -176,7 +246,9 @@ class Deeds:
         if (name := self._tree.current) is None:
             return
         known = self._tree.rows.labels.get(name, "")
-        label = await self._browser.prompt.ask("Label (none: take it away): ", self._tree.look.safe(known))
+        label = await self._browser.prompt.ask(
+            "Label (none: take it away): ", self._tree.renderer.safe(known)
+        )
         if label is not None and (label := label.strip()) != known:
             await self._browser.daemon.label(self._session, name, label or None)
 
@@ -212,9 +284,9 @@ class Deeds:
 
     def _called(self, name: str) -> str:
         """What a question calls an entry."""
-        rows, look = self._tree.rows, self._tree.look
-        said = look.fit(look.safe(rows.previews[rows.places[name]]), 40)
-        return f"{look.safe(name)} ({said})" if said else look.safe(name)
+        rows, renderer = self._tree.rows, self._tree.renderer
+        said = renderer.fit(renderer.safe(rows.previews[rows.places[name]]), 40)
+        return f"{renderer.safe(name)} ({said})" if said else renderer.safe(name)
 
     def _moved(self, moved: "t.BranchResult") -> None:
         self._moves.append((moved.previous_leaf_id, moved.leaf_id))

@@ -1,4 +1,4 @@
-"""What may go wrong without being a defect: it is told in a sentence at the foot of the screen."""
+"""The errors that are no defects. The browser shows their message at the foot of the screen."""
 
 from textual.app import SuspendNotSupported
 
@@ -14,4 +14,4 @@ class NoEntry(Exception):
         super().__init__("There is no entry here.")
 
 
-TOLD = (*AWAY, RpcError, NoEntry, NothingToOpenWith, SuspendNotSupported, OSError)
+USER_ERRORS = (*AWAY, RpcError, NoEntry, NothingToOpenWith, SuspendNotSupported, OSError)

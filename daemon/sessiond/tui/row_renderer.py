@@ -80,7 +80,7 @@ def role_style(name: str) -> Style:
     return _COLOURS.get(role(name), DIM)
 
 
-class Look:
+class RowRenderer:
     """Draws rows with these signs."""
 
     def __init__(self, signs: Signs) -> None:
