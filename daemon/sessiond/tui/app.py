@@ -19,19 +19,19 @@ from sessiond.client.results import Appended, Entry
 from sessiond.client.wire import RpcError
 from sessiond.paths import Places
 from sessiond.protocol import types as t
+from sessiond.tui.actions import Actions
 from sessiond.tui.bar import Bar
 from sessiond.tui.contents import Contents, Question
-from sessiond.tui.actions import Actions
 from sessiond.tui.following import Following
 from sessiond.tui.keys import Keys
 from sessiond.tui.layout import CSS
-from sessiond.tui.row_renderer import DIM, ERROR, LABEL, NONE, TITLE, RowRenderer, Signs
 from sessiond.tui.pane import Pane
 from sessiond.tui.prompt import Prompt
+from sessiond.tui.row_renderer import DIM, ERROR, LABEL, NONE, TITLE, RowRenderer, Signs
 from sessiond.tui.rows import NOWHERE
 from sessiond.tui.search import Search
-from sessiond.tui.user_errors import USER_ERRORS, NoEntry
 from sessiond.tui.tree_view import TreeView
+from sessiond.tui.user_errors import USER_ERRORS, NoEntry
 
 _WIDE = 110
 """From so many columns on the entry is shown beside the tree, not below it."""

@@ -6,8 +6,8 @@ from textual.events import Key
 from textual.screen import ModalScreen
 
 from sessiond.tui.keys import GROUPS
-from sessiond.tui.row_renderer import TITLE
 from sessiond.tui.pane import Pane
+from sessiond.tui.row_renderer import TITLE
 
 _CLOSING = ("escape", "q", "question_mark", "enter", "ctrl+c")
 _STEPS = {
