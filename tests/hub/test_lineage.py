@@ -4,7 +4,7 @@ import asyncio
 
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.protocol import types as t
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 
 
 def session(name: str, parent: str | None = None, *, path: str | None = None) -> t.SessionInfo:

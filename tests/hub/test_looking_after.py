@@ -10,7 +10,7 @@ import pytest
 
 from sessiond.hub.hub import IDLE_SECONDS, MAX_IDLE_SESSIONS, Hub
 from sessiond.hub.session.live import LiveSession
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 from support import logs
 from support.daemons import Running, assistant, refusal, running, user
 from support.disk import Disk

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sessiond.hub.session.live import LiveSession
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
 
 READS: list[tuple[str, dict[str, Any]]] = [

@@ -16,7 +16,7 @@ from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.server import errors
 from sessiond.session.dialects.recognition import ForeignProgram
 from sessiond.session.tree.problems import Problem
-from sessiond.store import base as store
+from sessiond.store import errors as store
 from support import logs
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
 from support.dialect_files import DATA

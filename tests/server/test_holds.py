@@ -11,7 +11,7 @@ import pytest
 
 from sessiond.hub.discovery.processes import is_running, running_process, start_time_by_ps
 from sessiond.rpc.process import boot_id, start_time
-from sessiond.store.base import Process
+from sessiond.store.records import Process
 from support.daemons import Peer, Running, assistant, running, user
 from support.waiting import until
 

@@ -15,9 +15,9 @@ import pytest
 
 from sessiond.hub.index import listing
 from sessiond.hub.index.worker import Worker
-from sessiond.store.base import Changes
 from sessiond.store.files import census
 from sessiond.store.files.census import FileCensus
+from sessiond.store.records import Changes
 from support import logs
 from support.daemons import Peer, Running, assistant, joined, refusal, running, spawn, user
 from support.patience import BOUND

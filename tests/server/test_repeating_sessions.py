@@ -11,7 +11,7 @@ import pytest
 
 from sessiond.hub.idempotency.journal import KEPT_SECONDS, Journal
 from sessiond.session.tree.command_ids import Command
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import lines_of
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.store.base import StorageFailed, StorageFull
 from sessiond.store.blobs import BlobAbsent, BlobDamaged
+from sessiond.store.errors import StorageFailed, StorageFull
 from support.disk import Disk
 from support.stores import file_store, names_in
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.store.base import Breadcrumb, StorageFailed
+from sessiond.store.errors import StorageFailed
+from sessiond.store.records import Breadcrumb
 from support.disk import Disk
 from support.stores import file_store, names_in
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 from sessiond.store.files.census import FileCensus, Root
 
 SETTLED = time.time() - 100

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.store.base import Log, LogGone, LogReplaced, StorageFailed, SyncFailed, TooManyOpenFiles
+from sessiond.store.base import Log
+from sessiond.store.errors import LogGone, LogReplaced, StorageFailed, SyncFailed, TooManyOpenFiles
 from sessiond.store.files.descriptors import Descriptors
 from sessiond.store.files.store import FileStore
 from support.disk import Disk

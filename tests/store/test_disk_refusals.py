@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sessiond.store.base import Durability, LogReplaced, StorageFailed, StorageFull, SyncFailed
+from sessiond.store.base import Durability
+from sessiond.store.errors import LogReplaced, StorageFailed, StorageFull, SyncFailed
 from support.disk import Disk
 from support.stores import (
     HEADER,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.store.base import LogExists, LogNotFound, LogReadOnly, LogReplaced, StorageFailed, SyncFailed
+from sessiond.store.errors import LogExists, LogNotFound, LogReadOnly, LogReplaced, StorageFailed, SyncFailed
 from support.disk import Disk
 from support.stores import (
     CWD,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sessiond.store.base import LogReplaced, StorageFailed
+from sessiond.store.errors import LogReplaced, StorageFailed
 from sessiond.store.files import half_lines
 from support.disk import Disk
 from support.stores import (

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from sessiond.store.base import Log, LogReplaced
+from sessiond.store.base import Log
+from sessiond.store.errors import LogReplaced
 from sessiond.store.files import log_ids
 from sessiond.store.files.store import FileStore
 from support.stores import HEADER, append, content, file_of, file_store, new_log

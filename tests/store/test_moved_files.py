@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.store.base import LogExists, StorageFailed
+from sessiond.store.errors import LogExists, StorageFailed
 from support.disk import Disk
 from support.stores import HEADER, append, content, file_of, file_store, names_in, new_log
 

@@ -7,18 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from sessiond.store.base import (
-    Breadcrumb,
-    Durability,
-    Hold,
-    LogExists,
-    LogNotFound,
-    LogReadOnly,
-    LogReplaced,
-    Process,
-    Store,
-)
+from sessiond.store.base import Durability, Store
+from sessiond.store.errors import LogExists, LogNotFound, LogReadOnly, LogReplaced
 from sessiond.store.memory import MemoryStore
+from sessiond.store.records import Breadcrumb, Hold, Process
 from support.stores import CWD, HEADER, TIMESTAMP, append, content, file_store, new_log
 
 LEVELS: list[Durability] = ["synced", "written"]

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.store.base import About, LogExists, LogNotFound, Store
+from sessiond.store.base import Store
+from sessiond.store.errors import LogExists, LogNotFound
 from sessiond.store.memory import MemoryStore
+from sessiond.store.records import About
 from support.stores import HEADER, append, content, file_store, new_log
 
 

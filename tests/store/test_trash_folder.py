@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sessiond.store.base import LogNotFound, LogReplaced, StorageFailed
+from sessiond.store.errors import LogNotFound, LogReplaced, StorageFailed
 from sessiond.store.memory import MemoryStore
 from support.disk import Disk
 from support.stores import HEADER, append, content, file_log, file_of, file_store, names_in, new_log, on_disk

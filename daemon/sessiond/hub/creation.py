@@ -15,7 +15,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import command_ids
 from sessiond.session.tree.command_ids import Command
-from sessiond.store.base import LogExists
+from sessiond.store.errors import LogExists
 
 if TYPE_CHECKING:
     from sessiond.hub.idempotency.journal import Entry

@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Final, Literal, TypeVar
 
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -46,8 +46,9 @@ from sessiond.session.tree import entries, fork, steps
 from sessiond.session.tree.command_ids import Command
 from sessiond.session.tree.header_title import with_room
 from sessiond.session.tree.tree import ASSISTANT, NONE
-from sessiond.store.base import LogNotFound, LogReplaced, StorageFailed, Store
+from sessiond.store.base import Store
 from sessiond.store.blobs import PutBlob
+from sessiond.store.errors import LogNotFound, LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sessiond.store.base import Store, Trashed
+from sessiond.store.base import Store
+from sessiond.store.records import Trashed
 
 
 class InTrash(NamedTuple):

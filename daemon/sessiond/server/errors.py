@@ -13,7 +13,7 @@ from sessiond.protocol import versions
 from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.protocol.methods import METHODS
-from sessiond.store import base as store
+from sessiond.store import errors as store
 from sessiond.store.blobs import BlobDamaged
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from sessiond.server.connection.send_buffers import Outboxes
 from sessiond.server.handlers.routes import ROUTES
 from sessiond.server.listeners import admission
 from sessiond.session.listing.retention import Policy
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 
 SWEEP_SECONDS: Final = 1.0
 KEEP_START_SECONDS: Final = 60.0

@@ -4,190 +4,19 @@ A store keeps bytes. It does not parse lines, choose parents, know drafts from s
 damage on its own: the hub reads, decides and then calls the one method that does it. All methods are called
 on the event loop's thread, except `Log.read`, `Log.scan` and `Store.scan`, which are safe on any.
 
-Every method that touches the disk may raise `StorageFailed` (`StorageFull` when room is what is missing).
+Every method that touches the disk may raise `StorageFailed` (`StorageFull` when room is what is missing). The errors
+are in `errors`; what a listing, the trash and terminals consist of is in `records`.
 """
 
 import asyncio
-import errno
-import resource
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Literal, Protocol
 
 from sessiond.store.blobs import Blobs, BlobSource
+from sessiond.store.errors import LogReplaced, StorageFailed
+from sessiond.store.records import UNKNOWN, About, Breadcrumb, Changes, Hold, Stored, Trashed
 
 Durability = Literal["synced", "written"]
-
-
-class StorageFailed(Exception):
-    """The disk refused: {reason}. Nothing of this request was kept; it may be sent again."""
-
-    _TOLD: ClassVar = "The disk refused: {reason}. Nothing of this request was kept; it may be sent again."
-
-    def __init__(self, reason: str, *, path: str | None = None, errno: int | None = None) -> None:
-        super().__init__(self._TOLD.format(reason=reason))
-        self.reason = reason
-        self.path = path
-        self.errno = errno
-
-
-class StorageFull(StorageFailed):
-    """There is no room left: {reason}. Nothing of this request was kept; free some space and send it again."""
-
-    _TOLD = "There is no room left: {reason}. Nothing of this request was kept; free some space and send it again."
-
-
-class TooManyOpenFiles(StorageFailed):
-    """Cannot open {reason}. Send the request again, or raise the daemon's limit (`ulimit -n`, `LimitNOFILE=`)."""
-
-    _TOLD = "Cannot open {reason}. Send the request again, or raise the daemon's limit (`ulimit -n`, `LimitNOFILE=`)."
-
-    def __init__(self, number: int | None, path: str | None) -> None:
-        """`number` is `EMFILE`, or `ENFILE` when the whole system has no descriptor left."""
-        granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        limit = f"limit {granted}" if number == errno.EMFILE else "in the whole system"
-        what = "the session file" if path and path.endswith(".jsonl") else path or "a file"
-        super().__init__(f"{what}: too many open files ({limit})", path=path, errno=number)
-
-
-class SyncFailed(StorageFailed):
-    """The disk did not take for good what was written: {reason}. Nothing of this request was kept.
-
-    What was acknowledged is kept in memory, and is written to a new file as soon as the disk takes one. Look at
-    the disk, and send the request again.
-    """
-
-    _TOLD = (
-        "The disk did not take for good what was written: {reason}. Nothing of this request was kept. What was "
-        "acknowledged is kept in memory, and is written to a new file as soon as the disk takes one. Look at the "
-        "disk, and send the request again."
-    )
-
-
-class LogNotFound(Exception):
-    """No file holds a session named {ref}."""
-
-    def __init__(self, ref: str) -> None:
-        super().__init__(f"No file holds a session named {ref}.")
-        self.ref = ref
-
-
-class LogExists(Exception):
-    """There already is a session named {ref}. Choose another id, or open that one."""
-
-    def __init__(self, ref: str) -> None:
-        super().__init__(f"There already is a session named {ref}. Choose another id, or open that one.")
-        self.ref = ref
-
-
-class LogCopied(LogExists):
-    """{path} holds session {ref}, and so does {other}, which is open.
-
-    `sessiond import {path}` makes a session of its own of it.
-    """
-
-    def __init__(self, ref: str, path: str, other: str | None) -> None:
-        super().__init__(ref)
-        self.args = (
-            f"{path} holds session {ref}, and so does {other or 'one in memory'}, which is open. "
-            f"`sessiond import {path}` makes a session of its own of it.",
-        )
-
-
-class LogReplaced(Exception):
-    """The file at {path} was cut short or replaced by another program.
-
-    It is left as it is; open it again to read it.
-    """
-
-    _TOLD: ClassVar = (
-        "The file at {path} was cut short or replaced by another program. "
-        "It is left as it is; open it again to read it."
-    )
-
-    def __init__(self, path: str) -> None:
-        super().__init__(self._TOLD.format(path=path))
-        self.path = path
-
-
-class LogGone(LogReplaced):
-    """The file at {path} is gone: another program has moved or removed it.
-
-    Put it back and send the request again. `sessiond export` may still save what it held.
-    """
-
-    _TOLD = (
-        "The file at {path} is gone: another program has moved or removed it. Put it back and send the request "
-        "again. `sessiond export` may still save what it held."
-    )
-
-
-class LogReadOnly(Exception):
-    """Nothing can be added to this session: {reason}."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"Nothing can be added to this session: {reason}.")
-
-
-class Stored(NamedTuple):
-    """One log as a listing finds it, without its content.
-
-    `ref` is what `Store.open_ref` takes (a path for files, an id in memory); `session_id` is what the *name*
-    says, the header decides. `stamp` changes whenever the content may have changed; `identity` stays when
-    the log gets another name.
-    """
-
-    ref: str
-    session_id: str
-    draft: bool
-    size: int
-    modified_ns: int
-    stamp: tuple[int, ...]
-    identity: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What is noted of a log that goes to the trash, beside the reason: by whom, and how a person knows it.
-
-    `session_id` None: the one in the log's name. `command_id` is that of the request which moved it there.
-    """
-
-    by: str = "daemon"
-    session_id: str | None = None
-    cwd: str | None = None
-    title: str | None = None
-    command_id: str | None = None
-
-
-UNKNOWN: Final = About()
-"""The note of a log of which no more is known than its name."""
-
-
-class Trashed(NamedTuple):
-    """One log in the trash.
-
-    `ref` is where it is now, for `scan`, `restore` and `purge`. `origin` is the ref that it had; None when its note
-    is lost, and with it the way back. `trashed_at` is ISO 8601, UTC. `remains` are the files that it left beside
-    its origin (torn tails, originals before a rewrite).
-    """
-
-    ref: str
-    session_id: str
-    origin: str | None
-    draft: bool
-    size: int
-    reason: str
-    trashed_at: str
-    about: About
-    remains: tuple[str, ...] = ()
-
-
-class Changes(NamedTuple):
-    """What a census found since the one before: logs that are new or changed, and refs that are gone."""
-
-    found: list[Stored]
-    gone: list[str]
 
 
 class Watch(Protocol):
@@ -205,47 +34,6 @@ class Census(Protocol):
 
         `hints` are the refs of logs, or folders of them, that somebody saw change.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Breadcrumb:
-    """Which session a terminal last had, and in which folder (seed: oh-my-pi; the id is ours)."""
-
-    cwd: str
-    ref: str
-    session_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A process, named so that no later one is taken for it.
-
-    Attributes:
-        pid: its process id.
-        start_time: when it started: clock ticks after boot or, without a boot id, seconds since 1970.
-        boot_id: what names this run of the machine; None on systems that do not tell.
-    """
-
-    pid: int
-    start_time: int
-    boot_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """The sessions that a living terminal holds, by folder.
-
-    Attributes:
-        terminal_id: the terminal.
-        kind: the kind of the terminal, as its client named it.
-        process: the first process of the terminal: the hold ends with it.
-        sessions: session ids by absolute folder; the last one used comes last.
-    """
-
-    terminal_id: str
-    kind: str
-    process: Process
-    sessions: Mapping[str, str]
 
 
 class Log(Protocol):

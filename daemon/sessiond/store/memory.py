@@ -10,23 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from sessiond.store.base import (
-    UNKNOWN,
-    About,
-    Breadcrumb,
-    Changes,
-    Durability,
-    Hold,
-    Log,
-    LogExists,
-    LogNotFound,
-    LogReadOnly,
-    LogReplaced,
-    Stored,
-    Trashed,
-)
+from sessiond.store.base import Durability, Log
 from sessiond.store.blobs import BlobSource
+from sessiond.store.errors import LogExists, LogNotFound, LogReadOnly, LogReplaced
 from sessiond.store.memory_blobs import MemoryBlobs
+from sessiond.store.records import UNKNOWN, About, Breadcrumb, Changes, Hold, Stored, Trashed
 
 _SLICE = 64 * 1024
 

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from sessiond.rpc.process import boot_id, start_time
-from sessiond.store.base import Process
+from sessiond.store.records import Process
 
 _PS_SECONDS = 5.0
 

@@ -13,7 +13,9 @@ from sessiond.hub.index.index import Index
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.session.tree.command_ids import Command
-from sessiond.store.base import Breadcrumb, LogExists, StorageFailed, Store
+from sessiond.store.base import Store
+from sessiond.store.errors import LogExists, StorageFailed
+from sessiond.store.records import Breadcrumb
 
 log = logging.getLogger(__name__)
 

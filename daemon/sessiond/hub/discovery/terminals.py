@@ -12,7 +12,9 @@ from typing import Final
 
 from sessiond.hub.discovery.processes import is_running, running_process
 from sessiond.protocol import types as t
-from sessiond.store.base import Hold, Process, StorageFailed, Store
+from sessiond.store.base import Store
+from sessiond.store.errors import StorageFailed
+from sessiond.store.records import Hold, Process
 
 log = logging.getLogger(__name__)
 

@@ -27,8 +27,8 @@ from sessiond.paths import Places
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
 from sessiond.session.tree.lines import sound as as_text
-from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed
 from sessiond.store.blobs import PutBlob
+from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed
 from sessiond.store.files import paths
 from sessiond.store.files.syscalls import Syscalls
 from sessiond.store.files.trash import put_aside

@@ -22,7 +22,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import command_ids
 from sessiond.session.tree.command_ids import Command, digest_of
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 
 if TYPE_CHECKING:
     from sessiond.hub.idempotency.journal import Entry, Journal

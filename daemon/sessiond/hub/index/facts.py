@@ -11,7 +11,8 @@ from sessiond.hub import session_info
 from sessiond.protocol import types as t
 from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.tree.tree import Tree
-from sessiond.store.base import Store, Stored
+from sessiond.store.base import Store
+from sessiond.store.records import Stored
 
 HEAD: Final = 4096
 _SMALL: Final = 1024 * 1024

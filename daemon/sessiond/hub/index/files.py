@@ -18,7 +18,9 @@ from sessiond.hub.index.handed import TAIL
 from sessiond.hub.index.tracker import OpenChanges, OpenFacts
 from sessiond.protocol import types as t
 from sessiond.session.tree.tree import Tree
-from sessiond.store.base import Census, LogNotFound, StorageFailed, Store, Stored
+from sessiond.store.base import Census, Store
+from sessiond.store.errors import LogNotFound, StorageFailed
+from sessiond.store.records import Stored
 from sessiond.unicode import valid_unicode
 
 log = logging.getLogger(__name__)

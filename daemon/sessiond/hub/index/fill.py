@@ -14,7 +14,8 @@ from sessiond.hub.index.handed import TAIL, Fed, title_beside_entries
 from sessiond.session.content import search_words
 from sessiond.session.content.search_text import SAID, Text, milliseconds, text_of_entry
 from sessiond.session.tree.tree import BAD, HEADER, Tree
-from sessiond.store.base import LogNotFound, StorageFailed, Store
+from sessiond.store.base import Store
+from sessiond.store.errors import LogNotFound, StorageFailed
 
 _BATCH_ROWS: Final = 256
 _BATCH_BYTES: Final = 256 * 1024

@@ -22,7 +22,8 @@ from sessiond.hub.session.readable import LoadedSession
 from sessiond.protocol import types as t
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import Tree
-from sessiond.store.base import LogReplaced, StorageFailed, Store
+from sessiond.store.base import Store
+from sessiond.store.errors import LogReplaced, StorageFailed
 
 if TYPE_CHECKING:
     from sessiond.hub.index.listing import Near

@@ -16,7 +16,7 @@ import msgspec
 from sessiond.hub import session_info
 from sessiond.protocol import types as t
 from sessiond.session.tree import lines
-from sessiond.store.base import LogReplaced, StorageFailed
+from sessiond.store.errors import LogReplaced, StorageFailed
 
 if TYPE_CHECKING:
     from sessiond.hub.session.live import LiveSession

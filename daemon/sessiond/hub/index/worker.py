@@ -19,7 +19,8 @@ from sessiond.hub.index.fill import Filler
 from sessiond.hub.index.handed import Fed
 from sessiond.hub.index.tracker import OpenChanges
 from sessiond.protocol import types as t
-from sessiond.store.base import StorageFailed, Store
+from sessiond.store.base import Store
+from sessiond.store.errors import StorageFailed
 from sessiond.unicode import valid_unicode
 
 _PROBLEMS: Final = 100

@@ -18,7 +18,7 @@ from sessiond.hub.errors import CursorExpired, Draining
 from sessiond.protocol import types as t
 from sessiond.session.content import preview
 from sessiond.session.tree.tree import NewRow
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 
 if TYPE_CHECKING:
     from sessiond.hub.idempotency.journal import Entry

@@ -16,8 +16,9 @@ from sessiond.hub.execution.threads import step_through
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.session.content import blobs
-from sessiond.store.base import LogNotFound, Store
+from sessiond.store.base import Store
 from sessiond.store.blobs import BlobAbsent, KeptBlob
+from sessiond.store.errors import LogNotFound
 from sessiond.store.files import paths
 
 Tell: TypeAlias = Callable[[str, int], None]

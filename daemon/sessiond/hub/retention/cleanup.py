@@ -18,7 +18,9 @@ from sessiond.protocol import types as t
 from sessiond.session.listing import retention
 from sessiond.session.listing.retention import Policy
 from sessiond.session.tree import entries
-from sessiond.store.base import LogExists, LogReplaced, Store, Stored
+from sessiond.store.base import Store
+from sessiond.store.errors import LogExists, LogReplaced
+from sessiond.store.records import Stored
 
 Spared: TypeAlias = Literal["open", "labelled", "readOnly"]
 Tell: TypeAlias = Callable[[t.DeleteResult, str], None]

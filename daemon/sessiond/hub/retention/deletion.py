@@ -31,7 +31,9 @@ from sessiond.hub.trash import InTrash, Trash
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import lines
 from sessiond.session.tree.command_ids import Command
-from sessiond.store.base import About, LogExists, LogNotFound, Store
+from sessiond.store.base import Store
+from sessiond.store.errors import LogExists, LogNotFound
+from sessiond.store.records import About
 
 if TYPE_CHECKING:
     from sessiond.hub.idempotency.journal import Entry

@@ -10,7 +10,7 @@ from typing import Final
 
 from sessiond.hub.errors import Draining
 from sessiond.protocol import types as t
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,8 @@ from sessiond.hub.session.entry_placement import Placement, Prepared
 from sessiond.hub.session.maintained import TendedSession
 from sessiond.hub.session.write_block import RESTS_ON_LINES, as_committed
 from sessiond.protocol import types as t
-from sessiond.store.base import Durability, Log, LogReplaced, StorageFailed
+from sessiond.store.base import Durability, Log
+from sessiond.store.errors import LogReplaced, StorageFailed
 
 SETTLE_AT_ONCE: Final = 100
 """Batches taken, or answered, in one turn of the loop."""

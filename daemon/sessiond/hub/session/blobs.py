@@ -9,8 +9,8 @@ from typing import Final
 from sessiond.hub.errors import BlobNotFound
 from sessiond.hub.session.drafts import refuse_too_large
 from sessiond.session.content import blobs, extract_blobs, restore_blobs
-from sessiond.store.base import StorageFailed
 from sessiond.store.blobs import BlobAbsent, BlobDamaged, Blobs, BlobSource
+from sessiond.store.errors import StorageFailed
 
 log = logging.getLogger(__name__)
 

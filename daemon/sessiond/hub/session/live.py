@@ -21,7 +21,8 @@ from sessiond.hub.session.write_block import refusal_of
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree.header_title import title_change
 from sessiond.session.tree.tree import BAD, HEADER, Tree
-from sessiond.store.base import Log, LogReplaced, StorageFailed
+from sessiond.store.base import Log
+from sessiond.store.errors import LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,8 @@ from sessiond.hub.session.readable import LoadedSession, read_into
 from sessiond.session.tree import entries
 from sessiond.session.tree.tree import Tree
 from sessiond.session.views.tree_view import Outline
-from sessiond.store.base import Log, LogReplaced, StorageFailed
+from sessiond.store.base import Log
+from sessiond.store.errors import LogReplaced, StorageFailed
 
 FOREIGN_SLICE: Final = 256 * 1024
 SETTLE_SECONDS: Final = 0.3

@@ -20,7 +20,8 @@ from sessiond.hub.session.readable import LoadedSession
 from sessiond.hub.trash import Trash
 from sessiond.protocol import types as t
 from sessiond.session.tree.tree import Tree
-from sessiond.store.base import Log, LogCopied, LogExists, LogNotFound, LogReplaced, StorageFailed, Store
+from sessiond.store.base import Log, Store
+from sessiond.store.errors import LogCopied, LogExists, LogNotFound, LogReplaced, StorageFailed
 
 Load: TypeAlias = Callable[[LoadedSession], Awaitable[None]]
 

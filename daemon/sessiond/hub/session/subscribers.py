@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.message import encode_notification
-from sessiond.store.base import LogReplaced, StorageFailed
+from sessiond.store.errors import LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from sessiond.hub.errors import (
 )
 from sessiond.protocol import types as t
 from sessiond.session.tree.tree import Tree
-from sessiond.store.base import LogReplaced, StorageFailed, StorageFull, SyncFailed
+from sessiond.store.errors import LogReplaced, StorageFailed, StorageFull, SyncFailed
 
 RESTS_ON_LINES: Final = (LeafConflict, IdReused, CommandReused, WouldBreakTree)
 """Refusals of an append because of lines that may not be committed yet."""

@@ -26,7 +26,7 @@ from sessiond.session.context import tokens
 from sessiond.session.tree import payloads
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import ASSISTANT, KIND, LEAF, NONE, Tree
-from sessiond.store.base import LogReplaced, StorageFailed
+from sessiond.store.errors import LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
 

@@ -31,7 +31,8 @@ from sessiond.session.content import fields, restore_blobs
 from sessiond.session.dialects.exported import Whole
 from sessiond.session.tree import fork, lines
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps, let_go
-from sessiond.store.base import StorageFailed, Store
+from sessiond.store.base import Store
+from sessiond.store.errors import StorageFailed
 from sessiond.store.files.folders import new_file, sync_folder
 from sessiond.store.files.syscalls import Syscalls
 

@@ -33,7 +33,8 @@ from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.dialects.weaving import Imported, Woven
 from sessiond.session.tree import lines
 from sessiond.session.tree.tree import Tree
-from sessiond.store.base import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull, Store
+from sessiond.store.base import Store
+from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull
 
 ENTRIES_AT_ONCE: Final = 500
 MAX_SKIPPED: Final = 1_000

@@ -27,7 +27,7 @@ from sessiond.session.dialects.recognition import ForeignProgram, foreign_progra
 from sessiond.session.tree.recognition import is_session
 from sessiond.session.tree.tree import Tree
 from sessiond.session.views.tree_view import Outline
-from sessiond.store.base import LogNotFound, StorageFailed
+from sessiond.store.errors import LogNotFound, StorageFailed
 from sessiond.store.memory import MemoryStore
 
 KEPT: Final = 4

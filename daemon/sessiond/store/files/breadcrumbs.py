@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sessiond.store.base import Breadcrumb
 from sessiond.store.files import paths
 from sessiond.store.files.folders import make_folder, new_file, sync_folder, temporary
 from sessiond.store.files.syscalls import Syscalls, refusals_of
+from sessiond.store.records import Breadcrumb
 
 MAX_FOLDERS: Final = 200
 """Folders that are remembered of one terminal; the one that was used longest ago is forgotten."""

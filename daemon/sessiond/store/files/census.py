@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from sessiond.store.base import Changes, Stored
 from sessiond.store.files import paths
 from sessiond.store.files.syscalls import refusal
+from sessiond.store.records import Changes, Stored
 
 log = logging.getLogger(__name__)
 

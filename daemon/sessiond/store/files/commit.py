@@ -12,7 +12,8 @@ from enum import Enum, auto
 from functools import partial
 from typing import TypeVar
 
-from sessiond.store.base import Durability, LogReplaced, StorageFailed, StorageFull, SyncFailed
+from sessiond.store.base import Durability
+from sessiond.store.errors import LogReplaced, StorageFailed, StorageFull, SyncFailed
 from sessiond.store.files.appending import ForeignHalfLine, Placed
 from sessiond.store.files.half_lines import HalfLine
 from sessiond.store.files.logfile import LogFile

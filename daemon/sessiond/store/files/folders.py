@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from sessiond.store.base import StorageFailed
+from sessiond.store.errors import StorageFailed
 from sessiond.store.files.syscalls import Syscalls
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -12,10 +12,10 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from sessiond.store.base import Hold, Process
 from sessiond.store.files import paths
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.syscalls import Syscalls, refusals_of
+from sessiond.store.records import Hold, Process
 
 log = logging.getLogger(__name__)
 

@@ -12,14 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from sessiond.store.base import (
-    Durability,
-    LogExists,
-    LogReadOnly,
-    LogReplaced,
-    StorageFailed,
-    TooManyOpenFiles,
-)
+from sessiond.store.base import Durability
+from sessiond.store.errors import LogExists, LogReadOnly, LogReplaced, StorageFailed, TooManyOpenFiles
 from sessiond.store.files import paths
 from sessiond.store.files.commit import Commits
 from sessiond.store.files.folders import make_folder, move_to_free_name

@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sessiond.store.base import LogGone, LogReplaced, StorageFailed
+from sessiond.store.errors import LogGone, LogReplaced, StorageFailed
 from sessiond.store.files import paths
 from sessiond.store.files.appending import (
     ForeignHalfLine,

@@ -16,20 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from sessiond.store.base import (
-    UNKNOWN,
-    About,
-    Breadcrumb,
-    Hold,
-    Log,
-    LogExists,
-    LogNotFound,
-    StorageFailed,
-    Stored,
-    SyncFailed,
-    Trashed,
-)
+from sessiond.store.base import Log
 from sessiond.store.blobs import BlobSource
+from sessiond.store.errors import LogExists, LogNotFound, StorageFailed, SyncFailed
 from sessiond.store.files import breadcrumbs, holds, paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root
@@ -50,6 +39,7 @@ from sessiond.store.files.trash import (
     way_back,
 )
 from sessiond.store.files.watch import FolderWatch
+from sessiond.store.records import UNKNOWN, About, Breadcrumb, Hold, Stored, Trashed
 
 _THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
 _NO_LOG_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}

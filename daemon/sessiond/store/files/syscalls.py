@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sessiond.store.base import StorageFailed, StorageFull, TooManyOpenFiles
+from sessiond.store.errors import StorageFailed, StorageFull, TooManyOpenFiles
 
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 """macOS: only this empties the cache of the drive, and there is no fdatasync."""

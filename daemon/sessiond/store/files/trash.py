@@ -16,12 +16,13 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.store.base import About, LogExists, LogNotFound, StorageFailed, Trashed
+from sessiond.store.errors import LogExists, LogNotFound, StorageFailed
 from sessiond.store.files import paths
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.remains import remains_of
 from sessiond.store.files.syscalls import Syscalls
+from sessiond.store.records import About, Trashed
 
 _NAME: Final = re.compile(rf".+{re.escape(paths.SUFFIX)}(\.[0-9]+)?")
 """A log in the trash, the second of a name with a number."""
