@@ -12,8 +12,6 @@ _STOPS: Final = {
     "end_turn": "stop", "stop_sequence": "stop", "tool_use": "toolUse", "max_tokens": "length",
     "refusal": "error", "pause_turn": "stop",
 }  # fmt: skip
-SYNTHETIC: Final = "<synthetic>"
-"""The model that Claude Code names when it speaks itself, mostly of an error."""
 
 
 def assistant(parts: list[dict[str, Any]], *, at: str, synthetic_is_error: bool = False) -> dict[str, Any]:
