@@ -27,10 +27,22 @@ FLAT = types.ClientCapabilities(
 )
 
 
+class LanguageProtocol(pytest_lsp.LanguageClientProtocol):
+    """The protocol of pygls, with whole messages only: pygls takes any nested object with a key `jsonrpc` for one."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        return data
+
+    def handle_message(self, message: Any) -> None:
+        super().handle_message(super().structure_message(message))
+
+
 @contextlib.asynccontextmanager
-async def connected(home: Path) -> AsyncIterator[pytest_lsp.LanguageClient]:
+async def connected(
+    home: Path, protocol: type[pytest_lsp.LanguageClientProtocol] = pytest_lsp.LanguageClientProtocol
+) -> AsyncIterator[pytest_lsp.LanguageClient]:
     """An LSP client that has said nothing yet."""
-    client = pytest_lsp.LanguageClient()
+    client = pytest_lsp.LanguageClient(protocol_cls=protocol)
     converter = client.protocol._converter
     # lsprotocol takes every action that has a command for a command.
     converter.register_structure_hook(
