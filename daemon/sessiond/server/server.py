@@ -7,7 +7,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from sessiond.config import Config
 from sessiond.hub.errors import Draining
@@ -20,10 +20,10 @@ from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.message import encode_notification
 from sessiond.server.connection import summary_requests
-from sessiond.server.connection.client import Bridge, Client
-from sessiond.server.connection.deferred import Pending
+from sessiond.server.connection.client import Client
 from sessiond.server.connection.memory_budget import Room
 from sessiond.server.connection.send_buffers import Outboxes
+from sessiond.server.connection.services import Arrival, Bridge
 from sessiond.server.handlers.routes import ROUTES
 from sessiond.server.listeners import admission
 from sessiond.session.listing.retention import Policy
@@ -37,8 +37,6 @@ LAST_ANSWERS_SECONDS: Final = 2.0
 """How long the end waits for what was asked before it."""
 FAREWELL_SECONDS: Final = 1.0
 _STEP: Final = 0.02
-
-Arrival: TypeAlias = tuple[Client, t.AppendParams, Pending]
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +69,7 @@ class Server:
         self.outboxes = Outboxes(self.clients.values, self.chosen.limits.max_held)
         self._entering: set[Client] = set()
         self.routes = ROUTES
-        self.arriving: dict[str, list[Arrival]] = {}
+        self.arriving: dict[str, list[Arrival[Client]]] = {}
         """Appends to sessions that are being opened, by the id they name, in the order in which they came."""
         self.stopping = asyncio.Event()
         self.ending = False

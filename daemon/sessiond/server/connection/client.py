@@ -10,7 +10,7 @@ import itertools
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec import UNSET
@@ -28,9 +28,7 @@ from sessiond.server.connection.dispatch import Dispatcher
 from sessiond.server.connection.handshake import read_greeting
 from sessiond.server.connection.read_throttle import MAX_IN_FLIGHT, Intake
 from sessiond.server.connection.requests import Requests
-
-if TYPE_CHECKING:
-    from sessiond.server.server import Server
+from sessiond.server.connection.services import Bridge, Services
 
 MOST_IN_A_REPLY: Final = MAX_FRAME - 1024 * 1024
 """Bytes of entries or messages that a reply may hold: the rest is for what stands beside them."""
@@ -46,19 +44,6 @@ _LSP: Final = (
 """What the methods of LSP begin with: before `initialize` they are early, not unknown."""
 
 
-class Bridge(Protocol):
-    """The LSP side of a client: see `server.lsp.bridge`."""
-
-    def feed(self, body: bytes) -> None:
-        """Hand a message to pygls."""
-
-    def feed_response(self, id: RequestId | None, body: bytes) -> None:
-        """Hand a response to pygls, if it is one to something that pygls asked."""
-
-    def close(self) -> None:
-        """The client is gone."""
-
-
 class _CancelParams(msgspec.Struct):
     id: RequestId
 
@@ -72,10 +57,10 @@ class Client(Handler):
 
     connection: Connection
     requests: Requests
-    dispatcher: Dispatcher
+    dispatcher: Dispatcher["Client"]
     _intake: Intake
 
-    def __init__(self, server: "Server", *, framing: str | None = None) -> None:
+    def __init__(self, server: Services["Client"], *, framing: str | None = None) -> None:
         self.server = server
         self.hub: Hub = server.hub
         self.client_id = "c-" + os.urandom(6).hex()
@@ -108,7 +93,7 @@ class Client(Handler):
         server = self.server
         self._intake = Intake(connection, server.room, server.spawn, self.max_frame)
         self.requests = Requests(self._answer, self._intake, server.room, server.spawn, server.spawn_write)
-        self.dispatcher = Dispatcher(self, self.requests, self._intake, self._answer)
+        self.dispatcher = Dispatcher(self, server, self.requests, self._intake, self._answer)
         self.server.attached(self)
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:

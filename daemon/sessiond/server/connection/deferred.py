@@ -1,17 +1,11 @@
-"""How a handler answers when it cannot at once, and what a client must know of a method to let it."""
+"""What a handler returns when it cannot answer at once: an answer that comes later, or a session to open first."""
 
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from msgspec import UNSET
 
 from sessiond.hub.session.live import LiveSession
-
-Nature: TypeAlias = Literal["small", "large", "huge", "write"]
-"""What is special about a method: `large` answers are made one at a time for each client, when it has taken
-what it has; of `huge` ones, which may fill a frame, only a few are made at a time for all clients together; a
-`write` that has begun is finished, whatever becomes of the request or the client, unless its `Pending` may be
-given up."""
 
 
 class Pending:

@@ -6,7 +6,7 @@ What an answer looks like on the wire is `Client`'s; when a request may start is
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -19,21 +19,21 @@ from sessiond.server.connection.deferred import Pending, Unopened
 from sessiond.server.connection.program_order import Order
 from sessiond.server.connection.read_throttle import Intake
 from sessiond.server.connection.requests import Requests
+from sessiond.server.connection.route import Route
+from sessiond.server.connection.services import Services
 from sessiond.server.connection.tickets import AnyTicket, Ticket
 
-if TYPE_CHECKING:
-    from sessiond.server.connection.client import Client
-    from sessiond.server.handlers.routes import Route
-
+C = TypeVar("C")
 
 _AT_ONCE: Final = (t.Wire, Exception)
 
 
-class Dispatcher:
+class Dispatcher(Generic[C]):
     """Starts the requests of one client, each once, in the order that `order` gives them.
 
     Args:
-        client: Whose requests these are.
+        client: Sends these requests; handlers are called with it.
+        server: Says whether requests are still taken.
         requests: Answers those that take their time.
         intake: Counts the bytes of those that wait.
         answer: Sends a result or an exception.
@@ -42,23 +42,25 @@ class Dispatcher:
 
     def __init__(
         self,
-        client: "Client",
+        client: C,
+        server: Services[C],
         requests: Requests,
         intake: Intake,
         answer: Callable[[RequestId, object], None],
     ) -> None:
         self._client = client
+        self._server = server
         self._requests = requests
         self._intake = intake
         self._answer = answer
-        self.order = Order(client.hub.session_id_at, client.server.spawn)
+        self.order = Order(server.hub.session_id_at, server.spawn)
         self._waiting: dict[RequestId, tuple[int, Ticket]] = {}  # with the sizes of their bodies
 
-    def receive(self, route: "Route", head: Head, size: int) -> None:
+    def receive(self, route: Route[C], head: Head, size: int) -> None:
         """Answer a request, whose body has `size` bytes, as soon as its turn comes."""
         request_id: RequestId = head.id  # type: ignore[assignment]
         try:
-            if self._client.server.ending:
+            if self._server.ending:
                 raise Draining
             params = _decoded(route, head)
         except Exception as error:  # noqa: BLE001 - everything becomes an answer
@@ -96,7 +98,7 @@ class Dispatcher:
                 del self._waiting[request_id]
                 self._drop(size, ticket)
 
-    async def ask(self, route: "Route", params: t.Wire) -> Any:
+    async def ask(self, route: Route[C], params: t.Wire) -> Any:
         """What the handler of a route answers, in its turn, when the daemon itself asks for this client."""
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -123,18 +125,18 @@ class Dispatcher:
                 ticket.ended()
 
     def _start(
-        self, request_id: RequestId, size: int, route: "Route", params: t.Wire, ticket: Ticket
+        self, request_id: RequestId, size: int, route: Route[C], params: t.Wire, ticket: Ticket
     ) -> None:
         if self._waiting and self._waiting.pop(request_id, None) is not None:
             self._intake.ended(size)
         self._call(request_id, size, route, params, ticket)
 
     def _call(
-        self, request_id: RequestId, size: int, route: "Route", params: t.Wire, ticket: AnyTicket | None
+        self, request_id: RequestId, size: int, route: Route[C], params: t.Wire, ticket: AnyTicket | None
     ) -> None:
         """Call the handler. Without a ticket nothing is under way that the request might have to wait for."""
         try:
-            if self._client.server.ending:
+            if self._server.ending:
                 raise Draining
             answer = route.call(self._client, params)
         except Exception as error:  # noqa: BLE001 - the one place where everything becomes an answer
@@ -154,20 +156,20 @@ class Dispatcher:
             self._answer_later(request_id, size, route, answer, ticket)
 
     def _answer_later(
-        self, request_id: RequestId, size: int, route: "Route", answer: Any, ticket: AnyTicket | None
+        self, request_id: RequestId, size: int, route: Route[C], answer: Any, ticket: AnyTicket | None
     ) -> None:
         if isinstance(answer, Unopened):
             answer = answer.answer(_nothing if ticket is None else ticket.begun)
         elif ticket is not None:
             ticket.begun()
-        self._requests.answer_later(request_id, size, answer, route.nature, ticket)
+        self._requests.answer_later(request_id, size, answer, route.execution, ticket)
 
     def _drop(self, size: int, ticket: Ticket) -> None:
         ticket.cancel()
         self._intake.ended(size)
 
 
-def _decoded(route: "Route", head: Head) -> Any:
+def _decoded(route: Route[C], head: Head) -> Any:
     params = b"{}" if head.params is UNSET else head.params
     try:
         return route.decode(params)
@@ -175,7 +177,7 @@ def _decoded(route: "Route", head: Head) -> Any:
         return route.decode_slowly(params)
 
 
-def _ticket(route: "Route", params: t.Wire, start: Callable[[Ticket], None]) -> Ticket:
+def _ticket(route: Route[C], params: t.Wire, start: Callable[[Ticket], None]) -> Ticket:
     effect = route.effect
     if callable(effect):
         effect = effect(params)

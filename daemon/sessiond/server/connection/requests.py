@@ -6,15 +6,16 @@ Each is answered once, whatever is cancelled and when. What an answer looks like
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sessiond.hub.errors import Overloaded
 from sessiond.hub.execution.slices import context_of, run_in_slices
 from sessiond.protocol import types as t
 from sessiond.rpc.message import EncodedResult, RequestId
 from sessiond.server import errors
-from sessiond.server.connection.deferred import Nature, Pending
+from sessiond.server.connection.deferred import Pending
 from sessiond.server.connection.encoding import encode_in_steps, is_large
+from sessiond.server.connection.execution import Execution
 from sessiond.server.connection.memory_budget import Room
 from sessiond.server.connection.read_throttle import Intake
 from sessiond.server.connection.tickets import AnyTicket
@@ -23,10 +24,9 @@ MOST_WAITING: Final = 64
 """Requests of one client that wait for a summary: nothing but time ends them, so they may not stop its reading."""
 TAKING_SECONDS: Final = 10.0
 """How long a client may take to read a large answer while others wait for room."""
-_ROOM: Final = {"large": 2 * 1024 * 1024, "huge": 16 * 1024 * 1024}
-"""Bytes of room that an answer takes while it is made; then it takes what it has turned out to have."""
 
 Work = Coroutine[Any, Any, "t.Wire | Pending"]
+AnyExecution: TypeAlias = Execution[*tuple[Any, ...], Any]
 
 
 class Requests:
@@ -59,12 +59,12 @@ class Requests:
         self._wait(request_id, size, pending, ticket)
 
     def answer_later(
-        self, request_id: RequestId, size: int, work: Work, nature: Nature, ticket: AnyTicket | None
+        self, request_id: RequestId, size: int, work: Work, execution: AnyExecution, ticket: AnyTicket | None
     ) -> None:
         """Answer a request with what `work` returns or raises, and end its ticket."""
         self._intake.began(size)
-        answering = self._answered(request_id, size, work, nature, ticket)
-        if nature == "write":
+        answering = self._answered(request_id, size, work, execution, ticket)
+        if execution.is_finished:
             # What has begun is finished, whoever cancels or goes away. A copy, since this may be called within a task
             # of the context itself.
             self._context.copy().run(self._spawn_write, answering)
@@ -120,10 +120,11 @@ class Requests:
             ticket.ended()
 
     async def _answered(
-        self, request_id: RequestId, size: int, work: Work, nature: Nature, ticket: AnyTicket | None
+        self, request_id: RequestId, size: int, work: Work, execution: AnyExecution, ticket: AnyTicket | None
     ) -> None:
         try:
-            answer: object = await (self._in_turn(work, _ROOM[nature]) if nature in _ROOM else work)
+            room = execution.answer_bytes
+            answer: object = await (self._in_turn(work, room) if room else work)
         except asyncio.CancelledError:
             answer = errors.Cancelled()
         except Exception as error:  # noqa: BLE001 - everything becomes an answer, as in `Client.received`
@@ -135,7 +136,10 @@ class Requests:
             self._end(request_id, size, ticket, answer)
 
     async def _in_turn(self, work: Work, room: int) -> t.Wire | Pending | EncodedResult:
-        """Large answers are made one at a time, each when this client and the daemon have room for it."""
+        """Large answers are made one at a time, each when this client and the daemon have room for it.
+
+        An answer takes `room` bytes while it is made, then as many as it has turned out to have.
+        """
         try:
             async with self._turn:
                 await self._intake.until_room()

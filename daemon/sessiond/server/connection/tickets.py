@@ -1,11 +1,8 @@
-"""Tickets of requests, and what each connection has under way for one session: the parts that `order` is made of."""
+"""Tickets of requests, and the requests of one connection about one session: the parts of the program order."""
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from sessiond.server.connection.program_order import Order
+from typing import Final, Literal, Protocol, TypeAlias
 
 Effect: TypeAlias = Literal["append", "change", "read", "scan", "job", "survey", "overhaul"]
 """When a request takes effect, which decides what waits for it.
@@ -23,6 +20,22 @@ WRITES: Final = frozenset(("append", "change", "overhaul"))
 """Effects of requests that later surveys wait for."""
 READS: Final = frozenset(("read", "scan", "job"))
 """Effects of requests that only look at one session when they begin."""
+
+
+class TicketOrder(Protocol):
+    """Keeps the tickets of one connection in order. Its tickets report to it; see `program_order.Order`."""
+
+    def begun(self, ticket: "Ticket") -> None:
+        """A read has seen all that it will see."""
+
+    def ended(self, ticket: "Ticket") -> None:
+        """A request has been answered, or never will be."""
+
+    def cancelled(self, ticket: "Ticket") -> None:
+        """A request that has not started is gone."""
+
+    def append_ended(self, queue: "SessionQueue", serial: int) -> None:
+        """An append that had to wait for nothing has been answered."""
 
 
 class Ticket:
@@ -48,7 +61,7 @@ class Ticket:
         self.path = path
         self.start = start
         self.serial = 0
-        self.order: Order
+        self.order: TicketOrder
         self.queue: SessionQueue | None = None
         self.is_waiting = True
         self.has_begun = False
@@ -87,7 +100,7 @@ class StartedAppend:
 
     __slots__ = ("_order", "_queue", "_serial")
 
-    def __init__(self, order: "Order", queue: "SessionQueue", serial: int) -> None:
+    def __init__(self, order: TicketOrder, queue: "SessionQueue", serial: int) -> None:
         self._order = order
         self._queue: SessionQueue | None = queue
         self._serial = serial

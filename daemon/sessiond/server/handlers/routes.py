@@ -1,15 +1,47 @@
-"""Which handler answers which method, how its params are decoded, when it takes effect, and what is special."""
+"""Which handler answers which method, how it runs, and when it takes effect: the overview of all methods.
 
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+Each row of `ROUTES` names a method, its handler, and how the handler runs. To add a method, choose the first that fits:
+
+| how it runs | for a handler that | it is cancelled |
+|---|---|---|
+| `AnsweredAtOnce` | answers from memory in less than a millisecond | never: it ends as it begins |
+| `AfterWrite` | adds entries to one log, and is answered when they are durable | never once it has begun |
+| `AfterSummary` | does so after a summary was written, which takes long | until the entry is being written |
+| `Uninterrupted` | changes anything else, in one or several steps | never once it has begun |
+| `HugeAnswer` | reads, and may answer with a whole frame | always |
+| `LargeAnswer` | reads, and may answer with some megabytes | always |
+| `SmallOrLargeAnswer` | does so, and can answer small requests at once | always, unless it is answered at once |
+| `Cancellable` | takes long or waits, and answers with little | always |
+
+A request that has not begun is always cancelled. A handler of any kind runs in the program order of its connection:
+its effect says what waits for it (`tickets.Effect`). No effect: it is about no session, and waits for nothing.
+
+- `_route`: the handler takes the client and the params.
+- `_on_session`: it takes the session, too, which `sessionId` names. A closed session is opened first.
+- `_on_named`: as `_on_session`, for params that name the session by `sessionId` or by `path`.
+"""
+
+from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
-from sessiond.server.connection.deferred import Nature, Pending, Unopened
+from sessiond.server.connection.deferred import Unopened
+from sessiond.server.connection.execution import (
+    AfterSummary,
+    AfterWrite,
+    AnsweredAtOnce,
+    Cancellable,
+    Execution,
+    HugeAnswer,
+    LargeAnswer,
+    SmallOrLargeAnswer,
+    Uninterrupted,
+)
 from sessiond.server.connection.params import reader_of
+from sessiond.server.connection.route import Names, Route
 from sessiond.server.connection.tickets import READS, Effect
 from sessiond.server.handlers import (
     blobs,
@@ -34,11 +66,6 @@ from sessiond.server.handlers.named import named
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
-Answer: TypeAlias = R | Pending | Unopened | Coroutine[Any, Any, R | Pending]
-
-
-Names: TypeAlias = Callable[[Any], tuple[str | None, str | None]]
-"""How params name a session: by its id, or else by the path of its file."""
 
 
 def _by_id(params: Any) -> tuple[str | None, str | None]:
@@ -57,48 +84,28 @@ def _not_at_all(_params: Any) -> tuple[str | None, str | None]:
     return None, None
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """How a request of one method is decoded and answered; see `ParamsReader` for the two ways to decode.
-
-    `effect` says when it takes effect on the session that `names` finds in its params; None: it is about no session.
-    """
-
-    decode: Callable[[bytes], Any]
-    decode_slowly: Callable[[bytes], Any]
-    call: Callable[[Client, Any], Any]
-    nature: Nature
-    effect: Effect | Callable[[Any], Effect] | None
-    names: Names
-    reads_by_id: bool
-    """Whether it only reads, from a session that is named by `sessionId`."""
-
-
 def _route(
     method: m.Method[P, R],
-    call: Callable[[Client, P], Answer[R]],
-    nature: Nature = "small",
+    execution: Execution[Client, P, R],
     effect: Effect | Callable[[P], Effect] | None = None,
     names: Names = _not_at_all,
-) -> tuple[str, Route]:
-    reader = reader_of(method)
-    return method.name, Route(
-        reader.decode, reader.decode_slowly, call, nature, effect, names, effect in READS and names is _by_id
-    )
+) -> tuple[str, Route[Client]]:
+    """A route whose handler takes the client and the params."""
+    return _registered(method, execution.call, execution, effect, names)
 
 
 def _on_session(
     method: m.Method[P, R],
-    call: Callable[[Client, LiveSession, P], Answer[R]],
-    nature: Nature = "small",
+    execution: Execution[Client, LiveSession, P, R],
     effect: Effect | Callable[[P], Effect] = "read",
-) -> tuple[str, Route]:
+) -> tuple[str, Route[Client]]:
     """A route whose handler works on the session that `sessionId` names: at once when that is open.
 
     A handler that reads sees what it reads before it first awaits, unless its effect is `scan`.
     """
+    call = execution.call
 
-    def answer(client: Client, params: Any) -> Answer[R]:
+    def answer(client: Client, params: Any) -> object:
         live = client.hub.cached(params.session_id)
         if live is not None:
             return call(client, live, params)
@@ -106,80 +113,92 @@ def _on_session(
             partial(client.hub.session, params.session_id), lambda live: call(client, live, params)
         )
 
-    return _route(method, answer, nature, effect, _by_id)
+    return _registered(method, answer, execution, effect, _by_id)
 
 
 def _on_named(
-    method: m.Method[P, R],
-    call: Callable[[Client, LiveSession, P], Answer[R]],
-    nature: Nature,
-    effect: Effect,
-) -> tuple[str, Route]:
-    """The same for params that name the session by `sessionId` or by `path`."""
+    method: m.Method[P, R], execution: Execution[Client, LiveSession, P, R], effect: Effect
+) -> tuple[str, Route[Client]]:
+    """As `_on_session`, for params that name the session by `sessionId` or by `path`."""
+    call = execution.call
 
-    def answer(client: Client, params: Any) -> Answer[R]:
+    def answer(client: Client, params: Any) -> object:
         return Unopened(
             partial(named, client, params.session_id, params.path), lambda live: call(client, live, params)
         )
 
-    return _route(method, answer, nature, effect, _by_id_or_path)
+    return _registered(method, answer, execution, effect, _by_id_or_path)
 
 
-ROUTES: dict[str, Route] = dict(
+def _registered(
+    method: m.Method[P, R],
+    call: Callable[[Client, Any], object],
+    execution: Execution[*tuple[Any, ...], Any],
+    effect: Effect | Callable[[Any], Effect] | None,
+    names: Names,
+) -> tuple[str, Route[Client]]:
+    reader = reader_of(method)
+    reads_by_id = effect in READS and names is _by_id
+    return method.name, Route(
+        reader.decode, reader.decode_slowly, call, execution, effect, names, reads_by_id
+    )
+
+
+ROUTES: dict[str, Route[Client]] = dict(
     [
-        _route(m.CREATE, sessions.create, "write", "change", _by_new_id),
-        _on_named(m.OPEN, sessions.open_, "write", "change"),
-        _on_session(m.CLOSE, sessions.close, "write", "change"),
-        _route(m.CONTINUE, sessions.continue_, "write", "overhaul"),
-        _route(m.LIST, sessions.list_, "large", "survey"),
-        _route(m.RESOLVE, sessions.resolve, "large", "survey"),
-        _route(m.SEARCH, sessions.search, "large", "survey"),
-        _on_session(m.INFO, sessions.info),
-        _on_session(m.STATS, stats.stats, "large", "scan"),
-        _on_session(m.COMPARE, stats.compare, "large"),
-        _route(m.FORK, sessions.fork, "write", sessions.effect_of_fork, _by_id_or_path),
-        _route(m.IMPORT, exchange.import_, effect="overhaul"),
-        _on_session(m.EXPORT, exchange.export, "huge"),
-        _route(m.APPEND, writing.append, "write", "append", _by_id),
-        _on_session(m.ENTRIES, reading.entries_, "large"),
-        _on_session(m.PATH, reading.path, "large"),
-        _on_session(m.TREE, reading.tree, "large", "scan"),
-        _on_session(m.ENTRY_DOCUMENT, documents.entry, "large", "scan"),
-        _on_session(m.PAGE, pages.page, "large", "scan"),
-        _route(m.PAGE_DOCUMENT, pages.document),
-        _on_session(m.CONTEXT, context.context_, "huge"),
-        _on_session(m.PREPARE_COMPACTION, compacting.prepare, "large"),
-        _on_session(m.COMPACT, compacting.compact, "write", "job"),
-        _on_session(m.CONFIGURE, compacting.configure, "write", "change"),
-        _on_session(m.PREPARE_BRANCH, branching.prepare, "large"),
-        _on_session(m.BRANCH, branching.branch, "write", branching.effect),
-        _on_session(m.LABEL, writing.label, "write", "append"),
-        _on_session(m.RENAME, writing.rename, "write", "append"),
-        _on_session(m.TAG, writing.tag, "write", "change"),
-        _on_session(m.STATE, state.state),
-        _on_session(m.UPDATE_STATE, state.update, "write", state.effect),
-        _on_session(m.BEGIN_TASK, state.begin_task, "write", "append"),
-        _on_session(m.SUBSCRIBE, watching.subscribe),
-        _route(m.UNSUBSCRIBE, watching.unsubscribe, effect="read", names=_by_id),
-        _route(m.FLUSH, watching.flush, "small", watching.effect_of_flush, _by_id),
-        _route(m.MOVE, sessions.move, "write", "change", _by_id),
-        _route(m.DELETE, keeping.delete, "write", "change", _by_id_or_path),
-        _route(m.RESTORE, keeping.restore, "write", "change", _by_id),
-        _route(m.CLEANUP, keeping.cleanup, "write", "overhaul"),
-        _route(m.PURGE, keeping.purge, "write", keeping.effect_of_purge, _by_id),
-        _route(m.TRASH_LIST, keeping.list_, "large", "survey"),
-        _route(m.HISTORY_ADD, history.add, "write"),
-        _route(m.HISTORY_RECENT, history.recent, "large", "survey"),
-        _route(m.HISTORY_SEARCH, history.search, "large", "survey"),
-        _route(m.BLOB_PUT, blobs.put, "write"),
-        _route(m.BLOB_GET, blobs.get, "huge"),
-        _route(m.BLOB_COLLECT, blobs.collect, effect="survey"),
-        _route(m.STATUS, daemon.status),
-        _route(m.CLIENTS, daemon.clients),
-        _route(m.DOCTOR, doctor.doctor),
-        _route(m.STOP, daemon.stop),
-        _route(m.DRAIN, daemon.drain),
-        _route(m.AUTHENTICATE, daemon.authenticate),
+        _route(m.CREATE, Uninterrupted(sessions.create), "change", _by_new_id),
+        _on_named(m.OPEN, Uninterrupted(sessions.open_), "change"),
+        _on_session(m.CLOSE, Uninterrupted(sessions.close), "change"),
+        _route(m.CONTINUE, Uninterrupted(sessions.continue_), "overhaul"),
+        _route(m.LIST, LargeAnswer(sessions.list_), "survey"),
+        _route(m.RESOLVE, LargeAnswer(sessions.resolve), "survey"),
+        _route(m.SEARCH, LargeAnswer(sessions.search), "survey"),
+        _on_session(m.INFO, AnsweredAtOnce(sessions.info)),
+        _on_session(m.STATS, LargeAnswer(stats.stats), "scan"),
+        _on_session(m.COMPARE, LargeAnswer(stats.compare)),
+        _route(m.FORK, Uninterrupted(sessions.fork), sessions.effect_of_fork, _by_id_or_path),
+        _route(m.IMPORT, Cancellable(exchange.import_), "overhaul"),
+        _on_session(m.EXPORT, HugeAnswer(exchange.export)),
+        _route(m.APPEND, AfterWrite(writing.append), "append", _by_id),
+        _on_session(m.ENTRIES, SmallOrLargeAnswer(reading.entries_)),
+        _on_session(m.PATH, LargeAnswer(reading.path)),
+        _on_session(m.TREE, LargeAnswer(reading.tree), "scan"),
+        _on_session(m.ENTRY_DOCUMENT, LargeAnswer(documents.entry), "scan"),
+        _on_session(m.PAGE, LargeAnswer(pages.page), "scan"),
+        _route(m.PAGE_DOCUMENT, Cancellable(pages.document)),
+        _on_session(m.CONTEXT, HugeAnswer(context.context_)),
+        _on_session(m.PREPARE_COMPACTION, LargeAnswer(compacting.prepare)),
+        _on_session(m.COMPACT, AfterSummary(compacting.compact), "job"),
+        _on_session(m.CONFIGURE, AfterWrite(compacting.configure), "change"),
+        _on_session(m.PREPARE_BRANCH, LargeAnswer(branching.prepare)),
+        _on_session(m.BRANCH, AfterSummary(branching.branch), branching.effect),
+        _on_session(m.LABEL, AfterWrite(writing.label), "append"),
+        _on_session(m.RENAME, AfterWrite(writing.rename), "append"),
+        _on_session(m.TAG, AfterWrite(writing.tag), "change"),
+        _on_session(m.STATE, Cancellable(state.state)),
+        _on_session(m.UPDATE_STATE, Uninterrupted(state.update), state.effect),
+        _on_session(m.BEGIN_TASK, Uninterrupted(state.begin_task), "append"),
+        _on_session(m.SUBSCRIBE, AnsweredAtOnce(watching.subscribe)),
+        _route(m.UNSUBSCRIBE, AnsweredAtOnce(watching.unsubscribe), "read", _by_id),
+        _route(m.FLUSH, Cancellable(watching.flush), watching.effect_of_flush, _by_id),
+        _route(m.MOVE, Uninterrupted(sessions.move), "change", _by_id),
+        _route(m.DELETE, Uninterrupted(keeping.delete), "change", _by_id_or_path),
+        _route(m.RESTORE, Uninterrupted(keeping.restore), "change", _by_id),
+        _route(m.CLEANUP, Uninterrupted(keeping.cleanup), "overhaul"),
+        _route(m.PURGE, Uninterrupted(keeping.purge), keeping.effect_of_purge, _by_id),
+        _route(m.TRASH_LIST, LargeAnswer(keeping.list_), "survey"),
+        _route(m.HISTORY_ADD, Uninterrupted(history.add)),
+        _route(m.HISTORY_RECENT, LargeAnswer(history.recent), "survey"),
+        _route(m.HISTORY_SEARCH, LargeAnswer(history.search), "survey"),
+        _route(m.BLOB_PUT, Uninterrupted(blobs.put)),
+        _route(m.BLOB_GET, HugeAnswer(blobs.get)),
+        _route(m.BLOB_COLLECT, Cancellable(blobs.collect), "survey"),
+        _route(m.STATUS, AnsweredAtOnce(daemon.status)),
+        _route(m.CLIENTS, AnsweredAtOnce(daemon.clients)),
+        _route(m.DOCTOR, Cancellable(doctor.doctor)),
+        _route(m.STOP, AnsweredAtOnce(daemon.stop)),
+        _route(m.DRAIN, AnsweredAtOnce(daemon.drain)),
+        _route(m.AUTHENTICATE, AnsweredAtOnce(daemon.authenticate)),
     ]
 )
 """Every method of the protocol; a test compares the keys."""

@@ -1,0 +1,117 @@
+"""What a client and its handlers need of the server, so that they need not know the class that provides it."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from sessiond.config import Config
+from sessiond.hub.hub import Hub
+from sessiond.hub.session.live import LiveSession
+from sessiond.paths import Places
+from sessiond.protocol import methods as m, types as t
+from sessiond.rpc.message import RequestId
+from sessiond.server.connection.deferred import Pending
+from sessiond.server.connection.memory_budget import Room
+from sessiond.server.connection.route import Route
+from sessiond.server.connection.send_buffers import Outboxes
+
+C = TypeVar("C")
+"""The client. A type variable, since the class of clients itself has `Services`."""
+
+Arrival: TypeAlias = tuple[C, t.AppendParams, Pending]
+"""An append to a session that is being opened: its client, its params, and the answer that it waits for."""
+
+
+class Bridge(Protocol):
+    """The LSP side of a client: see `server.lsp.bridge`."""
+
+    def feed(self, body: bytes) -> None:
+        """Hand a message to pygls."""
+
+    def feed_response(self, id: RequestId | None, body: bytes) -> None:
+        """Hand a response to pygls, if it is one to something that pygls asked."""
+
+    def close(self) -> None:
+        """The client is gone."""
+
+
+class Identity(Protocol):
+    """The process of the daemon, as `server/status` reports it."""
+
+    where: Places
+    home: str
+    socket: str | None
+    tcp: str | None
+    epoch: str
+    """Another one for each process."""
+    started: float
+    """When the process started, in seconds of the monotonic clock."""
+    started_ns: int
+    """The same in nanoseconds since 1970."""
+    lsp_loaded: bool
+
+
+class Notifier(Protocol):
+    """Notifies every client that has to do with sessions."""
+
+    def tell_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
+        """Notify all now."""
+
+    def tell_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
+        """Notify all after the reply to the request that is being handled."""
+
+    def tell_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
+        """Notify all of a new session, as `tell_all_soon`."""
+
+    def tell_deleted_soon(self, gone: t.DeleteResult, reason: str | None, origin: t.Origin) -> None:
+        """Notify all that a session went to the trash, as `tell_all_soon`."""
+
+
+class Tasks(Protocol):
+    """Runs coroutines in the background, and ends the process."""
+
+    ending: bool
+    """Whether every request is refused with `draining`."""
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run `work` in the background; it is cancelled with the server."""
+
+    def spawn_write(self, work: Coroutine[Any, Any, Any]) -> None:
+        """As `spawn`, for work that is finished after its client leaves. Until then the daemon is busy."""
+
+    def stop_soon(self) -> None:
+        """Stop after the reply to the request that is being handled."""
+
+    def drain(self, within: float) -> None:
+        """Take no more writes, and stop when no request is in flight, or after `within` seconds."""
+
+
+class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
+    """What the server does for its clients, of the type `C`."""
+
+    hub: Hub
+    chosen: Config
+    clients: dict[str, C]
+    """The attached clients by their ids."""
+    most_clients: int
+    room: Room
+    outboxes: Outboxes
+    routes: dict[str, Route[C]]
+    arriving: dict[str, list[Arrival[C]]]
+    """Appends to sessions that are being opened, by the id they name, in the order in which they came."""
+
+    def attached(self, client: C) -> None:
+        """A client can be reached now."""
+
+    def rename(self, client: C, client_id: str) -> None:
+        """Give a client the id that it asks for, with a suffix if another client has it."""
+
+    def detached(self, client: C) -> None:
+        """A client is gone."""
+
+    async def make_bridge(self, client: C) -> Bridge:
+        """Return the LSP side of a client; the first call imports pygls, in a thread."""
+
+    @property
+    def fair_outbox(self) -> int:
+        """Bytes that may be queued for one client if all of them are to be sent as many."""
