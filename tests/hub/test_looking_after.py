@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.hub.hub import IDLE_SECONDS, MAX_IDLE_SESSIONS, Hub
+from sessiond.hub.hub import Hub
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.upkeep import IDLE_SECONDS, MAX_IDLE_SESSIONS
 from sessiond.store.errors import StorageFailed
 from support import logs
 from support.daemons import Running, assistant, refusal, running, user
@@ -40,11 +41,11 @@ async def test_a_session_that_nobody_uses_is_let_go_of_and_found_again(memory: R
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("1"), assistant("2"))
     the(memory, session_id).used_at -= IDLE_SECONDS + 1
-    await inside(memory).sweep()
+    await inside(memory).upkeep.sweep()
     assert inside(memory).open_sessions()
     await peer.call("session/close", sessionId=session_id)
     the(memory, session_id).used_at -= IDLE_SECONDS + 1
-    await inside(memory).sweep()
+    await inside(memory).upkeep.sweep()
     assert not inside(memory).open_sessions()
     assert (await peer.append(session_id, user("3")))["seq"] == 3
 
@@ -61,7 +62,7 @@ async def test_of_many_sessions_that_no_client_has_open_only_the_last_used_stay_
             await peer.call("session/close", sessionId=f"session-{number:03}")
     for number in range(count):
         the(memory, f"session-{number:03}").used_at -= 500 - number
-    await inside(memory).sweep()
+    await inside(memory).upkeep.sweep()
     stay = sorted(it.session_id for it in inside(memory).open_sessions())
     assert stay == ["session-001", *(f"session-{number:03}" for number in range(6, count))]
     assert (await peer.call("session/list", limit=1000))["total"] == count
@@ -77,12 +78,12 @@ async def test_a_session_that_long_work_reads_stays_open(memory: Running, cwd: s
 
     working = asyncio.create_task(live.drive(_held(hold := [True])))
     await asyncio.sleep(0)
-    await inside(memory).sweep()
+    await inside(memory).upkeep.sweep()
     assert inside(memory).open_sessions() == [live]
     hold[0] = False
     await working
     live.used_at -= IDLE_SECONDS + 1
-    await inside(memory).sweep()
+    await inside(memory).upkeep.sweep()
     assert inside(memory).open_sessions() == []
 
 
@@ -100,7 +101,7 @@ async def test_a_session_that_somebody_may_want_is_kept(memory: Running, cwd: st
     if why == "watched":
         await peer.call("session/subscribe", sessionId=session_id)
     the(memory, session_id).used_at -= IDLE_SECONDS + 1
-    await inside(memory).sweep()
+    await inside(memory).upkeep.sweep()
     assert inside(memory).open_sessions()
 
 
@@ -112,7 +113,7 @@ async def test_a_replaced_file_that_nobody_holds_is_let_go_of(memory: Running, c
     await peer.call("session/subscribe", sessionId=session_id)
     path = memory.files()[0]
     path.write_bytes(path.read_bytes()[:-20])
-    await inside(memory).sweep()
+    await inside(memory).upkeep.sweep()
     assert not inside(memory).open_sessions()
     await peer.until(lambda it: bool(it.told("session/lagged")))
     assert (await peer.call("session/info", sessionId=session_id))["session"]["entryCount"] == 1
@@ -132,7 +133,7 @@ async def test_a_session_that_cannot_be_looked_after_keeps_no_other_from_it(
     path = memory.files()[0]
     with path.open("ab") as file:
         file.write(b'{"type":"custom","customType":"x","id":"f","parentId":null}\n')
-    await inside(memory).sweep()
+    await inside(memory).upkeep.sweep()
     assert the(memory, good_id).tree.seq == 3
 
 
@@ -150,7 +151,7 @@ async def test_drafts_that_nobody_answered_go_to_the_trash_when_they_are_old(
         if "old-one" in path.name:
             aged(path, 1000)
     async with running(tmp_path) as daemon:
-        assert await inside(daemon).trash_old_drafts(500) == 1
+        assert await inside(daemon).repairs.trash_old_drafts(500) == 1
         assert [path.name[-15:] for path in daemon.files("drafts")] == ["new-one-1.jsonl"]
         [trashed] = daemon.files("trash")
         assert b"old-one-1" in trashed.read_bytes()
@@ -159,7 +160,7 @@ async def test_drafts_that_nobody_answered_go_to_the_trash_when_they_are_old(
 async def test_a_draft_that_is_open_is_not_trashed_however_old(memory: Running, cwd: str) -> None:
     await started(memory, cwd)
     aged(memory.files("drafts")[0], 1000)
-    assert await inside(memory).trash_old_drafts(500) == 0
+    assert await inside(memory).repairs.trash_old_drafts(500) == 0
     assert memory.files("drafts")
 
 
@@ -178,7 +179,7 @@ async def test_a_draft_that_another_program_answered_is_a_session(tmp_path: Path
     [path] = [*daemon.files("drafts"), *daemon.files("sessions")]
     aged(path, 1000)
     async with running(tmp_path) as daemon:
-        assert await inside(daemon).trash_old_drafts(500) == 0
+        assert await inside(daemon).repairs.trash_old_drafts(500) == 0
         peer = await daemon.attach()
         assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
 

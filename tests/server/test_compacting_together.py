@@ -185,7 +185,7 @@ async def test_a_session_is_kept_open_while_a_summary_is_written(memory: Running
     assert memory.hub is not None
     [live] = memory.hub.open_sessions()
     live.used_at -= 3600
-    await memory.hub.sweep()
+    await memory.hub.upkeep.sweep()
     assert memory.hub.open_sessions() == [live]
     writer.answer()
     await asked

@@ -1,32 +1,24 @@
-"""The open sessions of this process: finds, makes, opens, lets go; one `LiveSession` a log, whoever asks."""
+"""The hub: puts the parts together that find, make, list, look after and close the sessions of this process."""
 
-import asyncio
 import contextlib
-import logging
-import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import Final
-
-import msgspec
-from msgspec import UNSET
 
 from sessiond import config
-from sessiond.hub import clock, session_info
-from sessiond.hub.creation import Making, new_session_id
+from sessiond.hub import session_info
+from sessiond.hub.creation import Making
 from sessiond.hub.discovery.resume import Continuing
 from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.disk_space import Room
-from sessiond.hub.errors import Draining, ForeignDialect, InvalidRequest, SessionTrashed
+from sessiond.hub.errors import Draining, SessionTrashed
 from sessiond.hub.idempotency.commands import Commands
-from sessiond.hub.index.index import START_SECONDS, Index
+from sessiond.hub.index.index import Index
+from sessiond.hub.new_sessions import NewSessions
 from sessiond.hub.prompt_history.history import History
+from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import Tell, collect
 from sessiond.hub.retention.cleanup import Cleaning
 from sessiond.hub.retention.deletion import Keeping
 from sessiond.hub.retention.lineage import Lineage
-from sessiond.hub.session import entry_placement
-from sessiond.hub.session.blob_resolution import with_images
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.observers import Followers, Listener, Onlooker
@@ -39,27 +31,13 @@ from sessiond.hub.summaries.jobs import Jobs
 from sessiond.hub.summaries.requesting import Summarizers
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.trash import Trash
+from sessiond.hub.upkeep import Upkeep
 from sessiond.paths import Places
 from sessiond.protocol import methods as m, types as t
-from sessiond.session.state import updates
-from sessiond.session.tree import entries, fork, steps
 from sessiond.session.tree.command_ids import Command
-from sessiond.session.tree.header_title import with_room
-from sessiond.session.tree.tree import ASSISTANT, NONE
 from sessiond.store.base import Store
 from sessiond.store.blobs import PutBlob
-from sessiond.store.errors import LogNotFound, LogReplaced, StorageFailed
-
-log = logging.getLogger(__name__)
-
-IDLE_SECONDS: Final = 15 * 60
-"""A session nobody holds is let go of after this long."""
-MAX_IDLE_SESSIONS: Final = 64
-"""How many sessions that no client has open stay open, so that they are at hand when one asks again."""
-LEAST_IDLE_SECONDS: Final = 2.0
-"""A session is kept open at least as long after a request for it."""
-SWEPT_TOGETHER: Final = 50
-"""Sessions whose files are looked at in one turn of the loop."""
+from sessiond.store.errors import LogReplaced, StorageFailed
 
 
 class Hub:
@@ -107,6 +85,9 @@ class Hub:
         self.branches = Branches(chosen.compaction, self.summarizers, self._jobs)
         self._auto = AutoCompaction(chosen.compaction, self.compactions, self.summarizers)
         self._open.follower = self._followers = Followers(self._auto)
+        self._new = NewSessions(files, memory, self._open, self.lineage, self.refuse_when_draining)
+        self.upkeep = Upkeep(files, self._open, self.index, self._followers, self.room, self.terminals)
+        self.repairs = LogRepairs(files, self._open)
 
     def tell(self, listener: Listener[LiveSession]) -> None:
         """Let this listener hear of sessions that come and change."""
@@ -173,91 +154,14 @@ class Hub:
     # --- making ----------------------------------------------------------------------------------------
 
     async def create(self, params: t.CreateParams, command: Command | None = None) -> LiveSession:
-        """A new session, durable when this returns. Raises `LogExists`, `InvalidRequest`."""
-        self.refuse_when_draining()
-        session_id = params.id or new_session_id(command)
-        if not entries.valid_session_id(session_id):
-            raise InvalidRequest(
-                "a session's id has 8 to 128 characters of A-Z a-z 0-9 _ -, the first a letter or digit"
-            )
-        refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
-        now = clock.timestamp()
-        header = entries.Header(
-            version=entries.CURRENT_VERSION, id=session_id, timestamp=now, cwd=params.cwd,
-            title=params.title or None, parent_session=params.parent_session, tags=params.tags or None,
-            sessiond_command=None if command is None else command.of_header(),
-        )  # fmt: skip
-        lines = with_room(msgspec.json.encode(header)) + b"\n"
-        if params.title:  # pi reads the title from an entry only
-            lines += fork.title_line(fork.Title(params.title, now), clock.entry_id(), None)
-        store = self._memory if params.ephemeral else self._files
-        make = partial(store.create, session_id, cwd=params.cwd, timestamp=now, lines=lines, draft=True)
-        live = await self._open.create(session_id, make, ephemeral=params.ephemeral)
-        self.lineage.forget()
-        return live
+        """Make a session without entries; see `NewSessions.create`."""
+        return await self._new.create(params, command)
 
     def fork(
         self, source: LiveSession, params: t.ForkParams, command: Command | None = None
     ) -> Callable[[], Awaitable[LiveSession]]:
-        """Return what makes a new session from `source` as it is now. Raises `EntryNotFound`, `InvalidRequest`."""
-        self.refuse_when_draining()
-        if params.whole and (params.leaf_id is not UNSET or params.position != "at"):
-            raise InvalidRequest("whole copies all branches, so it goes with neither leafId nor position")
-        tree = source.tree
-        row = source.row_at(params.leaf_id)
-        if params.position == "before" and row != NONE:
-            row = tree.parent(row)
-        now, session_id = clock.timestamp(), new_session_id(command)
-        header = entries.Header(
-            version=entries.CURRENT_VERSION, id=session_id, timestamp=now,
-            cwd=params.cwd or (tree.header.cwd if tree.header is not None else ""),
-            title=params.title or tree.title, parent_session=source.log.path or source.session_id,
-            tags=tree.header.tags if tree.header is not None else None,
-            sessiond_command=None if command is None else command.of_header(),
-        )  # fmt: skip
-        refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
-        first = with_room(msgspec.json.encode(header))
-
-        def new_id() -> str:
-            return entry_placement.free_id(tree)
-
-        if params.whole:
-            title = fork.Title(params.title, now) if params.title else None
-            cut = fork.copied_lines(tree, source.read_rows, header=first, new_id=new_id, title=title)
-            return partial(self._forked, source, None, header, cut)
-        cut = fork.fork_lines(
-            tree, row, source.read_rows, header=first, new_id=new_id,
-            title=fork.Title(header.title, now) if header.title else None,
-            is_new_title=bool(params.title),
-        )  # fmt: skip
-        return partial(self._forked, source, row, header, cut)
-
-    async def _forked(
-        self, source: LiveSession, row: int | None, header: entries.Header, cut: steps.Steps[list[bytes]]
-    ) -> LiveSession:
-        """Store the lines that were taken from `source`: of the path to a row, or of all of it."""
-        tree, session_id = source.tree, header.id
-        forked = await source.drive(cut)
-        if not (self.takes_images or source.ephemeral):
-            forked = await with_images(forked, source.blobs)
-        lines = await asyncio.to_thread(lambda: b"".join(entry_placement.ended(forked)))
-        store = self._memory if source.ephemeral else self._files
-        await source.blobs.carry(forked, store.blobs)
-        await source.drive(steps.let_go(forked))
-        if row is None:
-            has_assistant, state_rows = tree.has_assistant(), sorted(tree.state_rows)
-        else:
-            path = await source.drive(steps.path(tree, row))
-            has_assistant = any(tree.role(step) == ASSISTANT for step in path)
-            state_rows = sorted(tree.state_rows.intersection(path))
-        has_state = any(map(updates.sets_state, source.read_rows(state_rows)))
-        make = partial(
-            store.create, session_id, cwd=header.cwd, timestamp=header.timestamp, lines=lines,
-            draft=not (has_assistant or has_state),
-        )  # fmt: skip
-        live = await self._open.create(session_id, make, ephemeral=source.ephemeral)
-        self.lineage.forget()
-        return live
+        """Prepare a session that is a copy of another one; see `NewSessions.fork`."""
+        return self._new.fork(source, params, command)
 
     # --- listing ---------------------------------------------------------------------------------------
 
@@ -335,132 +239,8 @@ class Hub:
                 await live.close()
 
     async def let_go_unless_wanted(self, live: LiveSession) -> None:
-        """Close a session that nobody has open, watches or waits for."""
-        if not live.wanted and self._open.has(live):
-            await self._let_go(live)
-
-    async def sweep(self) -> None:
-        """Take in what other programs wrote to open sessions, and let go of sessions that nobody uses."""
-        await self.room.look()
-        await self.terminals.sweep()
-        for number, live in enumerate(self.open_sessions(), 1):
-            if number % SWEPT_TOGETHER == 0:
-                await asyncio.sleep(0)
-            if live.refuses is not None or live.log.trouble is not None:
-                await live.retry()
-            if self._open.has(live) and await self._take_in(live):
-                live.drop_unused()
-                if time.monotonic() - live.used_at > IDLE_SECONDS and not live.wanted:
-                    await self._let_go(live)
-        await self._close_least_recently_used()
-
-    async def _close_least_recently_used(self) -> None:
-        """Close sessions that no client has open, beyond `MAX_IDLE_SESSIONS`, the least recently used first.
-
-        Each of them holds its tree in memory.
-        """
-        latest = time.monotonic() - LEAST_IDLE_SECONDS
-        idle = sorted((it for it in self.open_sessions() if not it.wanted), key=lambda it: it.used_at)
-        for live in idle[: max(0, len(idle) - MAX_IDLE_SESSIONS)]:
-            if live.used_at > latest:
-                return
-            await self.let_go_unless_wanted(live)
-
-    async def follow_files(self) -> None:
-        """Take in what other programs write as soon as it is told, for ever; what is not told is swept."""
-        await asyncio.sleep(START_SECONDS)
-        loop, told = asyncio.get_running_loop(), asyncio.Queue[set[str]]()
-
-        def tell(refs: set[str]) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended a moment before the watch
-                loop.call_soon_threadsafe(told.put_nowait, refs)
-
-        watch = self._files.watch(tell)
-        try:
-            while True:
-                refs = await told.get()
-                for live in self.open_sessions():
-                    if live.log.ref in refs:
-                        refs.discard(live.log.ref)
-                        await self._take_in(live)
-                if refs:
-                    self.index.changed(refs)
-                    self._followers.written(refs)
-        finally:
-            watch.close()
-
-    async def _take_in(self, live: LiveSession) -> bool:
-        """Take in what other programs wrote to an open session; False when it can no longer be looked after."""
-        try:
-            if live.log.foreign_bytes():
-                await live.ingest()
-        except LogReplaced:
-            if not live.holders and not live.pending:
-                await self._let_go(live)
-            return False
-        except StorageFailed as error:
-            log.warning("session %s cannot be looked after: %s", live.session_id, error)
-            return False
-        return True
-
-    async def reopen_replaced(self, live: LiveSession) -> LiveSession:
-        """A client opens a session: if its file was cut short or replaced, it is read anew.
-
-        Whoever watched what was there is told to subscribe again.
-        """
-        try:
-            live.log.foreign_bytes()
-        except LogReplaced:
-            await self._let_go(live)
-            return await self.at_path(live.log.ref)
-        return live
-
-    async def trash_old_drafts(self, max_age: float) -> int:
-        """Put drafts that nobody answered within `max_age` seconds into the trash; how many."""
-        oldest = time.time_ns() - int(max_age * 1e9)
-        old = [it.ref for it in await self._files.list() if it.draft and it.modified_ns < oldest]
-        return sum([await self.trash_draft(ref) is not None for ref in old])
-
-    async def trash_draft(self, ref: str) -> str | None:
-        """Put a draft that nobody answered into the trash, unless it is open; where it is there."""
-        # One with an answer is another program's, or it would not lie there.
-        return await self._trash_if(ref, lambda draft: not draft.tree.has_assistant(), "never answered")
-
-    async def trash_empty(self, ref: str) -> str | None:
-        """Put a log of no entry and no header into the trash, unless something is in it by now; where it is there."""
-        return await self._trash_if(ref, lambda found: found.tree.is_blank, "nothing was in it")
-
-    async def mend_tail(self, ref: str) -> str | None:
-        """Put the torn end of a log aside, whether it is open or not; where it lies now, None when there is none."""
-        live = self._open.at(ref)
-        if live is not None:
-            return await live.mend_tail()
-        if not self._open.may_leave(ref):
-            return None
-        async with self._open.leaving(ref):
-            # Not among the open ones: it may be the copy of a session that is.
-            live = LiveSession(await self._files.open_ref(ref), ephemeral=False)
-            try:
-                await live.load()
-                return await live.mend_tail()
-            finally:
-                await live.close()
-
-    async def _trash_if(self, ref: str, may_go: Callable[[LoadedSession], bool], reason: str) -> str | None:
-        if self._open.at(ref) is not None or not self._open.may_leave(ref):
-            return None
-        async with self._open.leaving(ref):
-            try:
-                found = LoadedSession(await self._files.open_ref(ref))
-            except LogNotFound:
-                return None
-            try:
-                await found.load()
-                return await self._files.trash(found.log, reason) if may_go(found) else None
-            except ForeignDialect:
-                return None
-            finally:
-                await found.log.close()
+        """Close a session unless a client has it open, watches it or waits for it."""
+        await self.upkeep.let_go_unless_wanted(live)
 
     async def look_through(
         self, places: Places, chosen: config.Config, params: t.DoctorParams, tell: Tell
@@ -490,23 +270,10 @@ class Hub:
         refusals: list[StorageFailed] = []
         for live in self.open_sessions():
             try:
-                await self._let_go(live)
+                await self.upkeep.let_go(live)
             except StorageFailed as refusal:
                 refusals.append(refusal)
         await self._files.close()
         await self._memory.close()
         if refusals:
             raise refusals[0]
-
-    async def _let_go(self, live: LiveSession) -> None:
-        if not self._open.may_leave(live.log.ref):
-            return
-        live.watchers.cut_off()
-        async with self._open.leaving(live.log.ref):
-            await live.close()
-
-
-def refuse_unless_absolute(path: str, reason: str) -> None:
-    """Raise `InvalidRequest` with this reason unless a path that a client names is absolute, and can be one."""
-    if not path.startswith("/") or "\0" in path:
-        raise InvalidRequest(reason)

@@ -82,7 +82,7 @@ class Server:
         self.spawn(hub.commands.ready())
         self.spawn(self._sweep())
         self.spawn(hub.index.keep_up())
-        self.spawn(hub.follow_files())
+        self.spawn(hub.upkeep.follow_files())
         self._keeping = self.spawn(self._keep())
 
     # --- clients ---------------------------------------------------------------------------------------
@@ -286,12 +286,12 @@ class Server:
     async def _sweep(self) -> None:
         try:
             if self.chosen.drafts.max_age is not None:
-                await self.hub.trash_old_drafts(self.chosen.drafts.max_age)
+                await self.hub.repairs.trash_old_drafts(self.chosen.drafts.max_age)
         except StorageFailed as error:
             log.warning("old drafts could not be put into the trash: %s", error)
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            await self.hub.sweep()
+            await self.hub.upkeep.sweep()
             self.outboxes.sweep()
 
     async def _keep(self) -> None:

@@ -21,6 +21,7 @@ from sessiond.hub.doctor.scope import Found, Scope
 from sessiond.hub.errors import HubError, InvalidRequest
 from sessiond.hub.execution.threads import step_through
 from sessiond.hub.idempotency.commands import Commands
+from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import Tell
 from sessiond.hub.session.live import LiveSession
 from sessiond.paths import Places
@@ -40,21 +41,13 @@ class RepairableHub(Protocol):
     """The part of the hub that the doctor calls."""
 
     commands: Commands
+    repairs: LogRepairs
 
     def refuse_when_draining(self) -> None:
         """Raise `Draining` when no more writes are taken."""
 
     def open_sessions(self) -> list[LiveSession]:
         """Return the open sessions."""
-
-    async def mend_tail(self, ref: str) -> str | None:
-        """Put the torn end of a log aside; return where it lies now, or None when there is none."""
-
-    async def trash_draft(self, ref: str) -> str | None:
-        """Move an unanswered draft to the trash; return where it lies there, or None when it stays."""
-
-    async def trash_empty(self, ref: str) -> str | None:
-        """Move an empty log to the trash; return where it lies there, or None when it stays."""
 
     async def put_blob(self, data: bytes) -> PutBlob:
         """Store bytes as a blob, durable when this returns."""
@@ -121,14 +114,14 @@ class _Mending:
         )
 
     async def put_tail_aside(self, found: Found) -> str | None:
-        return _unless_gone(await self._hub.mend_tail(found.path))
+        return _unless_gone(await self._hub.repairs.mend_tail(found.path))
 
     async def trash_draft(self, found: Found) -> str | None:
-        return _unless_gone(await self._hub.trash_draft(found.path), "it is open, or was answered")
+        return _unless_gone(await self._hub.repairs.trash_draft(found.path), "it is open, or was answered")
 
     async def trash_empty(self, found: Found) -> str | None:
         return _unless_gone(
-            await self._hub.trash_empty(found.path), "it is open, or something is in it by now"
+            await self._hub.repairs.trash_empty(found.path), "it is open, or something is in it by now"
         )
 
     async def close_to_others(self, found: Found) -> str | None:

@@ -2,7 +2,7 @@
 
 from sessiond.hub import session_info
 from sessiond.hub.errors import InvalidRequest
-from sessiond.hub.hub import refuse_unless_absolute
+from sessiond.hub.new_sessions import refuse_unless_absolute
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client

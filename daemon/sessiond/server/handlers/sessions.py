@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from sessiond.hub.hub import refuse_unless_absolute
+from sessiond.hub.new_sessions import refuse_unless_absolute
 from sessiond.hub.session.blob_resolution import missing_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
@@ -25,7 +25,7 @@ async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
 
 
 async def open_(client: Client, live: LiveSession, params: t.OpenParams) -> t.SessionResult:
-    live = await client.hub.reopen_replaced(live)
+    live = await client.hub.upkeep.reopen_replaced(live)
     await _hold(client, live, (params.terminal or client.terminal) if params.bind else None)
     return session_result(client, live)
 

@@ -1,0 +1,170 @@
+"""Make new sessions: without entries, or as a fork of another one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import msgspec
+from msgspec import UNSET
+
+from sessiond.hub import clock
+from sessiond.hub.creation import new_session_id
+from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.retention.lineage import Lineage
+from sessiond.hub.session import entry_placement
+from sessiond.hub.session.blob_resolution import with_images
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import OpenSessions
+from sessiond.protocol import types as t
+from sessiond.session.state import updates
+from sessiond.session.tree import entries, fork, steps
+from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.header_title import with_room
+from sessiond.session.tree.tree import ASSISTANT, NONE
+from sessiond.store.base import Store
+
+
+class NewSessions:
+    """Makes sessions in two stores and opens them.
+
+    Args:
+        files: Keeps sessions on disk.
+        memory: Keeps ephemeral sessions.
+        open_sessions: Gets the sessions that are made.
+        lineage: Forgets what it knew of parents when there is a new session.
+        refuse_when_draining: Raises `Draining` when no more writes are taken.
+
+    """
+
+    def __init__(
+        self,
+        files: Store,
+        memory: Store,
+        open_sessions: OpenSessions,
+        lineage: Lineage,
+        refuse_when_draining: Callable[[], None],
+    ) -> None:
+        self._files = files
+        self._memory = memory
+        self._open = open_sessions
+        self._lineage = lineage
+        self._refuse_when_draining = refuse_when_draining
+
+    async def create(self, params: t.CreateParams, command: Command | None = None) -> LiveSession:
+        """Make a session without entries, durable when this returns.
+
+        Args:
+            params: As in `session/create`.
+            command: The command of the request, from which the id follows; None for none.
+
+        Raises:
+            Draining: No more writes are taken.
+            InvalidRequest: The id or the working directory is not valid.
+            LogExists: There is a session with this id.
+
+        """
+        self._refuse_when_draining()
+        session_id = params.id or new_session_id(command)
+        if not entries.valid_session_id(session_id):
+            raise InvalidRequest(
+                "a session's id has 8 to 128 characters of A-Z a-z 0-9 _ -, the first a letter or digit"
+            )
+        refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
+        now = clock.timestamp()
+        header = entries.Header(
+            version=entries.CURRENT_VERSION, id=session_id, timestamp=now, cwd=params.cwd,
+            title=params.title or None, parent_session=params.parent_session, tags=params.tags or None,
+            sessiond_command=None if command is None else command.of_header(),
+        )  # fmt: skip
+        lines = with_room(msgspec.json.encode(header)) + b"\n"
+        if params.title:  # pi reads the title from an entry only
+            lines += fork.title_line(fork.Title(params.title, now), clock.entry_id(), None)
+        store = self._memory if params.ephemeral else self._files
+        make = partial(store.create, session_id, cwd=params.cwd, timestamp=now, lines=lines, draft=True)
+        live = await self._open.create(session_id, make, ephemeral=params.ephemeral)
+        self._lineage.forget()
+        return live
+
+    def fork(
+        self, source: LiveSession, params: t.ForkParams, command: Command | None = None
+    ) -> Callable[[], Awaitable[LiveSession]]:
+        """Prepare a session that is a copy of a path of `source`, or of its whole tree.
+
+        Args:
+            source: The session that is copied as it is now, whatever is appended to it later.
+            params: As in `session/fork`.
+            command: The command of the request, from which the id follows; None for none.
+
+        Returns:
+            A function that makes the session.
+
+        Raises:
+            Draining: No more writes are taken.
+            EntryNotFound: The source has no such entry.
+            InvalidRequest: The parameters contradict each other, or the working directory is not absolute.
+
+        """
+        self._refuse_when_draining()
+        if params.whole and (params.leaf_id is not UNSET or params.position != "at"):
+            raise InvalidRequest("whole copies all branches, so it goes with neither leafId nor position")
+        tree = source.tree
+        row = source.row_at(params.leaf_id)
+        if params.position == "before" and row != NONE:
+            row = tree.parent(row)
+        now, session_id = clock.timestamp(), new_session_id(command)
+        header = entries.Header(
+            version=entries.CURRENT_VERSION, id=session_id, timestamp=now,
+            cwd=params.cwd or (tree.header.cwd if tree.header is not None else ""),
+            title=params.title or tree.title, parent_session=source.log.path or source.session_id,
+            tags=tree.header.tags if tree.header is not None else None,
+            sessiond_command=None if command is None else command.of_header(),
+        )  # fmt: skip
+        refuse_unless_absolute(header.cwd, "cwd is not an absolute path; say where the fork belongs")
+        first = with_room(msgspec.json.encode(header))
+
+        def new_id() -> str:
+            return entry_placement.free_id(tree)
+
+        if params.whole:
+            title = fork.Title(params.title, now) if params.title else None
+            cut = fork.copied_lines(tree, source.read_rows, header=first, new_id=new_id, title=title)
+            return partial(self._forked, source, None, header, cut)
+        cut = fork.fork_lines(
+            tree, row, source.read_rows, header=first, new_id=new_id,
+            title=fork.Title(header.title, now) if header.title else None,
+            is_new_title=bool(params.title),
+        )  # fmt: skip
+        return partial(self._forked, source, row, header, cut)
+
+    async def _forked(
+        self, source: LiveSession, row: int | None, header: entries.Header, cut: steps.Steps[list[bytes]]
+    ) -> LiveSession:
+        """Store the lines that were taken from `source`: of the path to a row, or of all of it."""
+        tree, session_id = source.tree, header.id
+        forked = await source.drive(cut)
+        if not (self._open.takes_images or source.ephemeral):
+            forked = await with_images(forked, source.blobs)
+        lines = await asyncio.to_thread(lambda: b"".join(entry_placement.ended(forked)))
+        store = self._memory if source.ephemeral else self._files
+        await source.blobs.carry(forked, store.blobs)
+        await source.drive(steps.let_go(forked))
+        if row is None:
+            has_assistant, state_rows = tree.has_assistant(), sorted(tree.state_rows)
+        else:
+            path = await source.drive(steps.path(tree, row))
+            has_assistant = any(tree.role(step) == ASSISTANT for step in path)
+            state_rows = sorted(tree.state_rows.intersection(path))
+        has_state = any(map(updates.sets_state, source.read_rows(state_rows)))
+        make = partial(
+            store.create, session_id, cwd=header.cwd, timestamp=header.timestamp, lines=lines,
+            draft=not (has_assistant or has_state),
+        )  # fmt: skip
+        live = await self._open.create(session_id, make, ephemeral=source.ephemeral)
+        self._lineage.forget()
+        return live
+
+
+def refuse_unless_absolute(path: str, reason: str) -> None:
+    """Raise `InvalidRequest` with this reason unless a path that a client names is absolute, and can be one."""
+    if not path.startswith("/") or "\0" in path:
+        raise InvalidRequest(reason)

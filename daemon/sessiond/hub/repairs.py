@@ -1,0 +1,72 @@
+"""Repair logs that are not open: trash drafts without an answer and empty logs, put torn ends aside."""
+
+import time
+from collections.abc import Callable
+
+from sessiond.hub.errors import ForeignDialect
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.readable import LoadedSession
+from sessiond.hub.session.registry import OpenSessions
+from sessiond.store.base import Store
+from sessiond.store.errors import LogNotFound
+
+
+class LogRepairs:
+    """Repairs the logs of one store; a log that is open is left to the session that has it.
+
+    Args:
+        files: The store.
+        open_sessions: Says which logs are open, and keeps a log from being opened during its repair.
+
+    """
+
+    def __init__(self, files: Store, open_sessions: OpenSessions) -> None:
+        self._files = files
+        self._open = open_sessions
+
+    async def trash_old_drafts(self, max_age: float) -> int:
+        """Put drafts that nobody answered within `max_age` seconds into the trash; how many."""
+        oldest = time.time_ns() - int(max_age * 1e9)
+        old = [it.ref for it in await self._files.list() if it.draft and it.modified_ns < oldest]
+        return sum([await self.trash_draft(ref) is not None for ref in old])
+
+    async def trash_draft(self, ref: str) -> str | None:
+        """Put a draft that nobody answered into the trash, unless it is open; where it is there."""
+        # One with an answer is another program's, or it would not lie there.
+        return await self._trash_if(ref, lambda draft: not draft.tree.has_assistant(), "never answered")
+
+    async def trash_empty(self, ref: str) -> str | None:
+        """Put a log of no entry and no header into the trash, unless something is in it by now; where it is there."""
+        return await self._trash_if(ref, lambda found: found.tree.is_blank, "nothing was in it")
+
+    async def mend_tail(self, ref: str) -> str | None:
+        """Put the torn end of a log aside, whether it is open or not; where it lies now, None when there is none."""
+        live = self._open.at(ref)
+        if live is not None:
+            return await live.mend_tail()
+        if not self._open.may_leave(ref):
+            return None
+        async with self._open.leaving(ref):
+            # Not among the open ones: it may be the copy of a session that is.
+            live = LiveSession(await self._files.open_ref(ref), ephemeral=False)
+            try:
+                await live.load()
+                return await live.mend_tail()
+            finally:
+                await live.close()
+
+    async def _trash_if(self, ref: str, may_go: Callable[[LoadedSession], bool], reason: str) -> str | None:
+        if self._open.at(ref) is not None or not self._open.may_leave(ref):
+            return None
+        async with self._open.leaving(ref):
+            try:
+                found = LoadedSession(await self._files.open_ref(ref))
+            except LogNotFound:
+                return None
+            try:
+                await found.load()
+                return await self._files.trash(found.log, reason) if may_go(found) else None
+            except ForeignDialect:
+                return None
+            finally:
+                await found.log.close()

@@ -1,0 +1,146 @@
+"""Look after the open sessions: take in what other programs write, close sessions that are not used."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import Final
+
+from sessiond.hub.discovery.terminals import Terminals
+from sessiond.hub.disk_space import Room
+from sessiond.hub.index.index import START_SECONDS, Index
+from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.observers import Followers
+from sessiond.hub.session.registry import OpenSessions
+from sessiond.store.base import Store
+from sessiond.store.errors import LogReplaced, StorageFailed
+
+log = logging.getLogger(__name__)
+
+IDLE_SECONDS: Final = 15 * 60
+"""A session nobody holds is let go of after this long."""
+MAX_IDLE_SESSIONS: Final = 64
+"""How many sessions that no client has open stay open, so that they are at hand when one asks again."""
+LEAST_IDLE_SECONDS: Final = 2.0
+"""A session is kept open at least as long after a request for it."""
+SWEPT_TOGETHER: Final = 50
+"""Sessions whose files are looked at in one turn of the loop."""
+
+
+class Upkeep:
+    """Looks after the open sessions of one store.
+
+    Args:
+        files: The store whose files are watched.
+        open_sessions: The sessions that are looked after.
+        index: Learns of files that other programs wrote and that are not open.
+        followers: Learn of them, too.
+        room: Looks how much room the disk has, at each sweep.
+        terminals: Forget what belongs to terminals that have ended, at each sweep.
+
+    """
+
+    def __init__(
+        self,
+        files: Store,
+        open_sessions: OpenSessions,
+        index: Index,
+        followers: Followers[LiveSession],
+        room: Room,
+        terminals: Terminals,
+    ) -> None:
+        self._files = files
+        self._open = open_sessions
+        self._index = index
+        self._followers = followers
+        self._room = room
+        self._terminals = terminals
+
+    async def sweep(self) -> None:
+        """Take in what other programs wrote to open sessions, and let go of sessions that nobody uses."""
+        await self._room.look()
+        await self._terminals.sweep()
+        for number, live in enumerate(self._open.all(), 1):
+            if number % SWEPT_TOGETHER == 0:
+                await asyncio.sleep(0)
+            if live.refuses is not None or live.log.trouble is not None:
+                await live.retry()
+            if self._open.has(live) and await self._take_in(live):
+                live.drop_unused()
+                if time.monotonic() - live.used_at > IDLE_SECONDS and not live.wanted:
+                    await self.let_go(live)
+        await self._close_least_recently_used()
+
+    async def _close_least_recently_used(self) -> None:
+        """Close sessions that no client has open, beyond `MAX_IDLE_SESSIONS`, the least recently used first.
+
+        Each of them holds its tree in memory.
+        """
+        latest = time.monotonic() - LEAST_IDLE_SECONDS
+        idle = sorted((it for it in self._open.all() if not it.wanted), key=lambda it: it.used_at)
+        for live in idle[: max(0, len(idle) - MAX_IDLE_SESSIONS)]:
+            if live.used_at > latest:
+                return
+            await self.let_go_unless_wanted(live)
+
+    async def follow_files(self) -> None:
+        """Take in what other programs write as soon as it is told, for ever; what is not told is swept."""
+        await asyncio.sleep(START_SECONDS)
+        loop, told = asyncio.get_running_loop(), asyncio.Queue[set[str]]()
+
+        def tell(refs: set[str]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended a moment before the watch
+                loop.call_soon_threadsafe(told.put_nowait, refs)
+
+        watch = self._files.watch(tell)
+        try:
+            while True:
+                refs = await told.get()
+                for live in self._open.all():
+                    if live.log.ref in refs:
+                        refs.discard(live.log.ref)
+                        await self._take_in(live)
+                if refs:
+                    self._index.changed(refs)
+                    self._followers.written(refs)
+        finally:
+            watch.close()
+
+    async def _take_in(self, live: LiveSession) -> bool:
+        """Take in what other programs wrote to an open session; False when it can no longer be looked after."""
+        try:
+            if live.log.foreign_bytes():
+                await live.ingest()
+        except LogReplaced:
+            if not live.holders and not live.pending:
+                await self.let_go(live)
+            return False
+        except StorageFailed as error:
+            log.warning("session %s cannot be looked after: %s", live.session_id, error)
+            return False
+        return True
+
+    async def reopen_replaced(self, live: LiveSession) -> LiveSession:
+        """A client opens a session: if its file was cut short or replaced, it is read anew.
+
+        Whoever watched what was there is told to subscribe again.
+        """
+        try:
+            live.log.foreign_bytes()
+        except LogReplaced:
+            await self.let_go(live)
+            return await self._open.at_path(live.log.ref)
+        return live
+
+    async def let_go_unless_wanted(self, live: LiveSession) -> None:
+        """Close a session unless a client has it open, watches it or waits for it."""
+        if not live.wanted and self._open.has(live):
+            await self.let_go(live)
+
+    async def let_go(self, live: LiveSession) -> None:
+        """Close a session, whoever watches it, unless it is being let go of already."""
+        if not self._open.may_leave(live.log.ref):
+            return
+        live.watchers.cut_off()
+        async with self._open.leaving(live.log.ref):
+            await live.close()
