@@ -75,7 +75,7 @@ class Drafts:
 class Compaction:
     """`[compaction]`: when a session counts as full, in tokens; `enabled`: the daemon compacts by itself.
 
-    The numbers are those of pi (fact: pi-omp §2.11). A session may choose others.
+    The numbers are those of pi (decision 0018). A session may choose others.
     """
 
     enabled: bool = False
@@ -97,7 +97,7 @@ class Summarizer:
 
 @dataclass(frozen=True)
 class State:
-    """`[state]`: above how many decisions or tokens a working state is pruned (seed: NOVA `should_prune`)."""
+    """`[state]`: above how many decisions or tokens a working state is pruned (decision 0022)."""
 
     max_decisions: int = 10
     max_tokens: int = 150_000

@@ -1,4 +1,4 @@
-"""A command loads only what it needs: modules cost more than the round trip (design §8)."""
+"""A command loads only what it needs: modules cost more than the round trip (decision 0031)."""
 
 import subprocess
 import sys

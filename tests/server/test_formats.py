@@ -1,4 +1,4 @@
-"""Contexts in a provider's format and appends in one, through a daemon; scenarios of the Go seed."""
+"""Contexts in a provider's format and appends in one, through a daemon; scenarios of the Go library."""
 
 import json  # noqa: TID251 - what is sent is read as another program reads it
 import threading
@@ -31,10 +31,10 @@ async def asked(peer: Peer, session: str, format: Provider, **params: Any) -> di
     return answer
 
 
-# --- Go seed §12 --------------------------------------------------------------------------------------------------
+# --- usage scenarios of the Go library ------------------------------------------------------------------------------
 
 
-async def test_go_seed_12_1_a_simple_session(daemon: Running) -> None:
+async def test_a_simple_session_of_the_go_library(daemon: Running) -> None:
     peer = await daemon.attach()
     session = await a_session(peer)
     hello = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
@@ -55,7 +55,7 @@ async def test_go_seed_12_1_a_simple_session(daemon: Running) -> None:
     ]
 
 
-async def test_go_seed_12_2_a_complex_session_with_tools(daemon: Running) -> None:
+async def test_a_complex_session_with_tools_of_the_go_library(daemon: Running) -> None:
     peer = await daemon.attach()
     session = await a_session(peer)
     ask = {"role": "user", "content": [{"type": "text", "text": "Read main.go"}]}

@@ -1,4 +1,4 @@
-"""Each usage example, method and rule of NOVA's session manager, told with sessiond (seed: NOVA)."""
+"""Each usage example, method and rule of NOVA's session manager, told with sessiond (decision 0022)."""
 
 import asyncio
 from pathlib import Path

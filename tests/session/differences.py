@@ -275,7 +275,7 @@ AT_LEAST_ONE = (
     "The newest message is in the prompt even if it alone is beyond the budget; pi then summarises nothing."
 )
 AT_LEAST_ONE_ALL_FILES = f"{AT_LEAST_ONE} {ALL_FILES}"
-OPEN_CALL = "Nothing is compacted between a call and its result (Go seed §8)."
+OPEN_CALL = "Nothing is compacted between a call and its result (decision 0018)."
 NO_SYSTEM = "System messages are no part of what a branch summary is made of, so they do not count."
 NO_SYSTEM_ALL_FILES = f"{NO_SYSTEM} {ALL_FILES}"
 NO_LEAF_LINES = "`leaf` lines are shown nowhere."

@@ -1,4 +1,4 @@
-"""What a session of Claude Code becomes, entry by entry (fact: session-servers §6.1)."""
+"""What a session of Claude Code becomes, entry by entry (decision 0023)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a Codex rollout becomes, entry by entry (fact: session-servers §6.2)."""
+"""What a Codex rollout becomes, entry by entry (decision 0023)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What files of operator, Go, NOVA and pi become, and the samples (fact: session-servers §6; seeds)."""
+"""What files of operator, Go, NOVA and pi become, and the samples (decision 0023)."""
 
 from typing import Any
 

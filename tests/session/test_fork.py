@@ -1,4 +1,4 @@
-"""A new session cut from a path (facts: pi-omp §2.13)."""
+"""A new session cut from a path (decision 0020)."""
 
 import itertools
 import json  # noqa: TID251  (lines hold lone surrogates, which msgspec refuses)

@@ -30,7 +30,7 @@ def usage(input: int, output: int, cache_read: int = 0, cache_write: int = 0) ->
     return NO_USAGE | counted | {"totalTokens": total}
 
 
-# --- the provider table of the Go seed, §5.2, a row a test ------------------------------------------------------
+# --- the provider table of the Go library, a row a test ------------------------------------------------------
 
 
 def test_openai_content_that_is_a_string_is_text() -> None:
@@ -65,7 +65,7 @@ def test_google_inline_data_is_an_image(part: dict[str, Any]) -> None:
     assert said("google", {"role": "user", "parts": [part]}) == [{"role": "user", "content": [image]}]
 
 
-# --- the examples of the Go seed, §5.1 ----------------------------------------------------------------------------
+# --- the examples of the Go library ----------------------------------------------------------------------------
 
 
 FILE = 'Analyze this file:\n<file name="main.go">\npackage main\n...</file>'

@@ -1,4 +1,4 @@
-"""What is counted here is what the real pi and oh-my-pi count (fact: pi-omp §2.16)."""
+"""What is counted here is what the real pi and oh-my-pi count (decision 0017)."""
 
 from typing import Any
 

@@ -56,7 +56,7 @@ def answers(call: str, name: str | None = None) -> Line:
     return tool_result(TEN, call=call, id=name or f"r-{call}")
 
 
-# --- the cut points of the seed (Go §8.2) ------------------------------------------------------------------
+# --- the cut points (decision 0018) ------------------------------------------------------------------
 
 
 def test_a_cut_is_made_before_a_user_message() -> None:

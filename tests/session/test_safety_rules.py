@@ -1,4 +1,4 @@
-"""The safety rules of compaction, one by one (seed: Go §8.2): what is refused, and what is let through."""
+"""The safety rules of compaction, one by one (decision 0018): what is refused, and what is let through."""
 
 import json  # noqa: TID251 - lines as agents write them
 

@@ -1,4 +1,4 @@
-"""Models, thinking level, mode, rules and service tier at a leaf (facts: pi-omp §2.10)."""
+"""Models, thinking level, mode, rules and service tier at a leaf (decision 0015)."""
 
 import json  # noqa: TID251  (a line is written that msgspec refuses)
 from typing import Any

@@ -1,4 +1,4 @@
-"""The working state along a path (seed: NOVA `SessionState`), and that a branch and a fork have that of their point."""
+"""The working state along a path (decision 0022), and that a branch and a fork have that of their point."""
 
 import itertools
 import json  # noqa: TID251 - lines are written as another program may write them

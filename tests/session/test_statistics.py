@@ -1,4 +1,4 @@
-"""What entries are made of (fact: pi-omp §2.16)."""
+"""What entries are made of (decision 0017)."""
 
 import json  # noqa: TID251 - lines are written as another program may write them
 from typing import Any

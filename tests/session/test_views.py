@@ -1,4 +1,4 @@
-"""The tree as people look at it (facts: pi-omp §2.18)."""
+"""The tree as people look at it (decision 0021)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Breadcrumbs as files: the seed's two lines and our third, read leniently, written at once."""
+"""Breadcrumbs as files: oh-my-pi's two lines and our third, read leniently, written at once."""
 
 import asyncio
 import os

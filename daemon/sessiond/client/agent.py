@@ -9,7 +9,7 @@
             answer = await ask_the_model(context.system, context.messages)
             await session.append(answer, format="anthropic")
 
-It calls no model and decides nothing about one (seed: Go §11). Everything it knows can be asked of the daemon again,
+It calls no model and decides nothing about one (decision 0001). Everything it knows can be asked of the daemon again,
 so an agent that was killed goes on with a new `AgentSession`. For one event loop, and one agent at a time.
 """
 

@@ -1,7 +1,7 @@
 """JSON-RPC messages over a blocking socket, for the thin client: `Content-Length` frames, text in and out.
 
 Standard library only. msgspec, dataclasses and typing would each cost a command more than its round trip does
-(facts: stack §2). Knows no method; `rpc/` is the asynchronous counterpart.
+(decision 0031). Knows no method; `rpc/` is the asynchronous counterpart.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Final
 from sessiond.store.base import Store
 
 LOW_BYTES: Final = 256 * 1024 * 1024
-"""Less than this is low (facts: daemons C7); it counts as enough again when there is a quarter more."""
+"""Less than this is low (decision 0005); it counts as enough again when there is a quarter more."""
 _LOOK_SECONDS: Final = 10.0
 
 log = logging.getLogger(__name__)

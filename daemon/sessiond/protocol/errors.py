@@ -1,7 +1,7 @@
 """The closed list of error kinds with their codes: clients match `data.kind`, never prose.
 
 JSON-RPC and LSP codes are used as they are; ours lie outside the range those reserve
-(facts: session-servers §7.6).
+(decision 0030).
 """
 
 from typing import Final

@@ -10,10 +10,10 @@ from typing import Final, Literal, TypeAlias
 Mode = Literal["content-length", "json-lines"]
 
 MAX_FRAME: Final = 64 * 1024 * 1024
-"""Bytes of one body, unless the owner says otherwise (facts: daemons B2)."""
+"""Bytes of one body, unless the owner says otherwise (decision 0003)."""
 
 MAX_HEADER: Final = 8 * 1024
-"""Bytes of one header block, its empty line included (facts: daemons B2)."""
+"""Bytes of one header block, its empty line included (decision 0003)."""
 
 HEAD: Final = 1024
 """Bytes of a body by which it is decided whether it may be left out."""

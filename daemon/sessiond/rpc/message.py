@@ -56,7 +56,7 @@ def decode_message(body: bytes) -> tuple[Head, bytes]:
     """The envelope of `body`, and the body to pass on. Raises BadMessage.
 
     The body is the same object unless it escapes lone surrogates, as a JavaScript peer that cuts a string
-    inside a pair does: each is replaced by U+FFFD (msgspec refuses them; facts: stack §3).
+    inside a pair does: each is replaced by U+FFFD (msgspec refuses them; decision 0003).
     """
     try:
         head = _decode_head(body)

@@ -68,7 +68,7 @@ class Changes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
-    """Which session a terminal last had, and in which folder (seed: oh-my-pi; the id is ours)."""
+    """Which session a terminal last had, and in which folder (decision 0025)."""
 
     cwd: str
     ref: str

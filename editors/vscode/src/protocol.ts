@@ -597,7 +597,7 @@ export interface PathParams {
 /**
  * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
  *
- * `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
+ * `filter` chooses the types of rows. `query` keeps rows whose text contains every word. Hidden rows hand
  * their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
  * nearest visible ancestor, in the middle, and `cursor` is of no effect.
  */
@@ -2582,7 +2582,7 @@ export interface Requests {
   /**
    * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
    *
-   * `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
+   * `filter` chooses the types of rows. `query` keeps rows whose text contains every word. Hidden rows hand
    * their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
    * nearest visible ancestor, in the middle, and `cursor` is of no effect.
    */

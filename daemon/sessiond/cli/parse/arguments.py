@@ -1,7 +1,7 @@
 """What a verb takes, declared as data, and the parser for it.
 
 Not argparse: building one parser with four options costs 4 to 9 ms, a third of what a whole command may take
-(design §8). Options may stand anywhere, `--name=value` and `--name value` are the same, `--` ends them.
+(decision 0031). Options may stand anywhere, `--name=value` and `--name value` are the same, `--` ends them.
 """
 
 from __future__ import annotations

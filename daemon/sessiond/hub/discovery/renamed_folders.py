@@ -1,8 +1,7 @@
 """Folders that sessions name and that are gone: one of them may be what a folder was called before.
 
-Nothing is moved here, and nothing is certain: a name is compared, not what was in the folder. Whoever asked is told
-why a folder is named, and moves its sessions or not. (oh-my-pi compares device and inode, fact: pi-omp §2.14; a log
-does not hold those.)
+Nothing is moved here. Names are compared, not what the folders contained, so a match is only an offer: the result
+says which rule matched, and the client moves the sessions or leaves them (decision 0025).
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Continue-recent: which session a terminal goes on with, and why.
 
-The rules, in order (seed: oh-my-pi `continueRecent`; fact: pi-omp §2.14): the terminal's own breadcrumb for
+The rules, in order (decision 0025): the terminal's own breadcrumb for
 this folder; the most recently updated session of the folder that no other living terminal holds; a new one.
 Two terminals in one folder therefore get two sessions.
 """

@@ -1,4 +1,4 @@
-"""The history of prompts, in a database and on a thread of its own (seed: oh-my-pi `HistoryStorage`).
+"""The history of prompts, in a database and on a thread of its own (decision 0028).
 
 An append is never held up: what it has to remember is put into a queue. Unlike the index this is nobody's copy:
 a file that is damaged is kept beside the new one.

@@ -18,7 +18,7 @@ FRESH_SECONDS: Final = 1.0
 """For so long nobody looks again whether other programs have made or moved sessions."""
 
 _IN_A_NAME: Final = re.compile(r"_([A-Za-z0-9][A-Za-z0-9_.-]{7,127})\.jsonl\Z")
-"""How pi, oh-my-pi and sessiond name the file of a session (fact: pi-omp §2.1)."""
+"""How pi, oh-my-pi and sessiond name the file of a session (decision 0008)."""
 
 
 class Lineage:

@@ -35,7 +35,7 @@ from sessiond.store.errors import LogReplaced, StorageFailed
 SETTLE_AT_ONCE: Final = 100
 """Batches taken, or answered, in one turn of the loop."""
 MUCH_UNWRITTEN: Final = 64 * 1024 * 1024
-"""Bytes on their way to one log above which those who append to it are not read meanwhile (fact: daemons B5)."""
+"""Bytes on their way to one log above which those who append to it are not read meanwhile (decision 0026)."""
 MOST_UNWRITTEN: Final = 2 * MUCH_UNWRITTEN
 """And above which an append is refused, unless it is the only one."""
 

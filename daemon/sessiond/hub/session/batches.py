@@ -91,7 +91,7 @@ def look_at(waiting: Waiting, blobs: SessionBlobs) -> Steps[None]:
 
 
 def makes_session(row: NewRow) -> bool:
-    """Whether an entry makes a session of a draft: an answer, or a working state without one (seed: NOVA)."""
+    """Whether an entry makes a session of a draft: an answer, or a working state without one (decision 0012)."""
     if row.role == "assistant":
         return True
     return row.type == "custom" and not row.is_silent and updates.sets_state(row.line)

@@ -262,7 +262,7 @@ def _leaf_row(tree: Tree, target: str | None, created: set[str]) -> NewRow:
     """The line that says where the leaf is.
 
     Its parent is its target, so that programs which take the last line as the tip still walk the right path
-    (design §3.1).
+    (decision 0010).
     """
     entry_id, where = free_id(tree, created), _encode(target)
     line = b'{"type":"leaf","id":"%b","parentId":%b,"timestamp":"%b","targetId":%b}\n' % (

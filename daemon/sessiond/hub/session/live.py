@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 HEAD_BYTES: Final = 64 * 1024
 """Bytes at the start of a log in which its header is looked for to write the title there."""
 RETRY_SECONDS: Final = 5.0
-"""How often it is looked whether a session that takes no writes can be written again (facts: daemons C7)."""
+"""How often it is looked whether a session that takes no writes can be written again (decision 0005)."""
 _BY_ITSELF: Final = t.Origin(kind="daemon")
 _FOREIGN: Final = t.Origin(kind="foreign")
 

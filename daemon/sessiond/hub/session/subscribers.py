@@ -19,7 +19,7 @@ from sessiond.store.errors import LogReplaced, StorageFailed
 log = logging.getLogger(__name__)
 
 SOFT_LIMIT: Final = 8 * 1024 * 1024
-"""Bytes queued for a client above which it is told that it lags (fact: daemons B4)."""
+"""Bytes queued for a client above which it is told that it lags (decision 0026)."""
 REPLAY_SLICE: Final = 128 * 1024
 LARGE: Final = 1024 * 1024
 """Bytes of lines above which each watcher has them at its own pace, as a replay: copies cost memory."""

@@ -1,7 +1,7 @@
 """Automatic compaction: after an answer it is looked whether the session is full; watchers are told, once.
 
 Where somebody can write a summary, the session is compacted. A summariser that fails is left alone for a while,
-longer each time (seed: Go §11). Where nobody wants it, it costs an append nothing; else the look comes afterwards.
+longer each time (decision 0019). Where nobody wants it, it costs an append nothing; else the look comes afterwards.
 """
 
 import asyncio

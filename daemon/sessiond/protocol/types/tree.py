@@ -125,7 +125,7 @@ class EntryDocumentResult(Wire, frozen=True):
 class TreeParams(Params, frozen=True):
     """Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
 
-    `filter` is one of the seed's five. `query` keeps rows whose text contains every word. Hidden rows hand
+    `filter` chooses the types of rows. `query` keeps rows whose text contains every word. Hidden rows hand
     their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
     nearest visible ancestor, in the middle, and `cursor` is of no effect.
     """

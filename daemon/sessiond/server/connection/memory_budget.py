@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 MOST_REQUESTS: Final = 16_384
-"""Requests of all clients in work, above which those that have many of them are not read (fact: daemons B5)."""
+"""Requests of all clients in work, above which those that have many of them are not read (decision 0026)."""
 
 
 class Places:

@@ -9,7 +9,7 @@ from sessiond.rpc.connection import Connection, ConnectionClosed
 from sessiond.server.connection.memory_budget import Room
 
 MAX_IN_FLIGHT: Final = 512
-"""Requests of one client in work; above this its socket is not read (fact: daemons B5)."""
+"""Requests of one client in work; above this its socket is not read (decision 0026)."""
 FAIR_SHARE: Final = 8
 """Requests that a client may have in work even when all clients together have too many."""
 QUEUE_SOFT: Final = 8 * 1024 * 1024

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from sessiond.rpc.connection import Connection
 
 QUEUE_HARD: Final = 32 * 1024 * 1024
-"""Bytes that a client may leave unread for `STUCK_SECONDS` before it is cut off (fact: daemons B4)."""
+"""Bytes that a client may leave unread for `STUCK_SECONDS` before it is cut off (decision 0026)."""
 STUCK_SECONDS: Final = 10.0
 STALLED_SECONDS: Final = 2.0
 """Who has taken nothing for so long goes before those that read, when all outboxes together are too large."""

@@ -1,7 +1,7 @@
 """One pygls object per client, fed by our own framing, writing through our own connection.
 
 pygls keeps what it is good at: the life cycle, capabilities, features and the LSP types. Its transports, its
-JSON loop, its `exit` and its namedtuples are not used (facts: stack §1.5 lists why, as fourteen defects).
+JSON loop, its `exit` and its namedtuples are not used (decision 0002).
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """Preparing a move of the leaf: what it leaves behind, where a person would go on, what to ask a summariser.
 
-Nothing is moved and no model is asked (seed: oh-my-pi tree notes; fact: pi-omp §2.12).
+Nothing is moved and no model is asked (decision 0019).
 """
 
 from collections.abc import Callable, Sequence

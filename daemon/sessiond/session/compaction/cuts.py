@@ -1,6 +1,6 @@
 """Where a path may be cut, so that its older part can be summarised: no call is parted from its result.
 
-Works on one `Piece` for each entry of a context that can speak (seed: Go §8; fact: pi-omp §2.11).
+Works on one `Piece` for each entry of a context that can speak (decision 0018).
 """
 
 from collections.abc import Sequence

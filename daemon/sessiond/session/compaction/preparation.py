@@ -1,6 +1,6 @@
 """Preparing a compaction: is it needed, where is the cut, what would leave the context, what to ask a summariser.
 
-Nothing is written and no model is asked; `cuts` has the rule (seed: Go §8, §11; fact: pi-omp §2.11).
+Nothing is written and no model is asked; `cuts` has the rule (decision 0018).
 """
 
 from dataclasses import dataclass, field

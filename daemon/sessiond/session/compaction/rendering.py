@@ -1,6 +1,6 @@
 """A conversation as text for whoever summarises it: who said what, tool results cut, thinking left out.
 
-The labels are pi's (fact: pi-omp §2.11). What is in the text is data; `prompts` fences it.
+The labels are pi's (decision 0019). What is in the text is data; `prompts` fences it.
 """
 
 from collections.abc import Callable

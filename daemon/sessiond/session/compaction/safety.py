@@ -1,6 +1,6 @@
 """What a compaction may not do where it stands: part a tool call from its result, keep what is not on its path.
 
-Read from the end of the path, as far as must be (seed: Go §8). `cuts` proposes what is let through here.
+Read from the end of the path, as far as must be (decision 0018). `cuts` proposes what is let through here.
 """
 
 from collections.abc import Callable, Iterator, Sequence

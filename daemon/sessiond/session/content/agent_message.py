@@ -1,7 +1,7 @@
 """A message as its agent wrote it, read as far as the log's own work needs: counting, cutting, summarising.
 
 Nothing here fails on content: what is of no type that it should have says nothing. Shapes are those of pi and
-oh-my-pi (fact: pi-omp §2.3).
+oh-my-pi (decision 0008).
 """
 
 from typing import Any, Final

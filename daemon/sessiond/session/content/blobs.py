@@ -16,7 +16,7 @@ PREFIX: Final = "blob:sha256:"
 REFERENCE_BYTES: Final = len(PREFIX) + 64
 FIELD: Final = "sessiondBlobs"
 NOTICE: Final = "\n\n[Session persistence truncated large content]"
-"""How a text ends that was cut (seed: oh-my-pi storage)."""
+"""How a text ends that was cut (decision 0014)."""
 
 _REFERENCE: Final = re.compile(rb"blob:sha256:([0-9a-f]{64})(?![0-9a-f])")
 _HASH: Final = re.compile(r"[0-9a-f]{64}")

@@ -1,6 +1,6 @@
 """Taking what is large out of a draft: images and long texts become blobs, transient fields are dropped.
 
-Numbers and rules are those of oh-my-pi (seed: oh-my-pi storage; fact: pi-omp §2.8), so that it finds in our
+Numbers and rules are those of oh-my-pi (decision 0014), so that it finds in our
 files what it would have written itself; that the whole of a cut text is kept in a blob is ours. What is not
 changed keeps its bytes. The same draft gives the same bytes, which is what lets a retry be recognised.
 """

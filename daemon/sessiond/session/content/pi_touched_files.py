@@ -1,6 +1,6 @@
 """Which files the tool calls of some messages touched, by the names of the tools that pi and oh-my-pi share.
 
-A `path` given to `read` was read; one given to `write` or `edit` was modified (fact: pi-omp §2.11).
+A `path` given to `read` was read; one given to `write` or `edit` was modified (decision 0019).
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,6 @@
 """What a model would see at a leaf: the path's messages, with a compaction standing for what it replaced.
 
-Entries pass through as they are, as pi has it; nothing is repaired for a provider's sake (seed: oh-my-pi
-storage; fact: pi-omp §2.10).
+Entries pass through as they are, as pi has it; nothing is repaired for a provider's sake (decision 0015).
 """
 
 from array import array

@@ -1,6 +1,6 @@
 """The messages that stand for entries which are no messages: compactions, branch summaries, custom messages.
 
-Shapes as pi and oh-my-pi make them (seed: oh-my-pi storage; fact: pi-omp §2.10). What an entry lacks, its
+Shapes as pi and oh-my-pi make them (decision 0015). What an entry lacks, its
 message lacks too.
 """
 

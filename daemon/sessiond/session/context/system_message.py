@@ -1,6 +1,6 @@
 """The system message in force: the system messages of a context are changes, which add up to one.
 
-Texts follow each other, sections and tools are set or taken away by name, as pi has it (fact: pi-omp §2.3).
+Texts follow each other, sections and tools are set or taken away by name, as pi has it (decision 0015).
 """
 
 from collections.abc import Iterable

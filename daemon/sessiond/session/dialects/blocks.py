@@ -1,7 +1,7 @@
 """Blocks of message content as operator and the Go library write them, in the shapes used here.
 
 Both nest (`{"type": "text", "text": {"content": …}}`) or do not (`{"type": "text", "content": …}`); all are read
-(seeds: Go §4.3, operator).
+(decision 0023).
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
 A compaction hangs on what it stands for (`logicalParentUuid`), so nothing is orphaned; what follows the summary
 hangs on the compaction. Results of one message's tool calls follow each other, whatever their parents say, since
-a model must see them all. Everything that has no place here is kept as it is (fact: session-servers §6.1).
+a model must see them all. Everything that has no place here is kept as it is (decision 0023).
 """
 
 import re

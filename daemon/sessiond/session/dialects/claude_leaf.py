@@ -2,7 +2,7 @@
 
 Of all ends of the chain, each taken back to the last line in which somebody speaks, the latest of the main
 conversation counts. `last-prompt` names a leaf: it holds until somebody speaks elsewhere, and an explicit one
-until somebody speaks below it (fact: session-servers §6.1).
+until somebody speaks below it (decision 0023).
 """
 
 from collections.abc import Iterator

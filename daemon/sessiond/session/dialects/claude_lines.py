@@ -1,7 +1,7 @@
 """What the lines of a Claude Code file are, before they become entries: chain lines, repeats, what was preserved.
 
 Chain lines have a `uuid` and name a parent; all others are about the session as a whole
-(fact: session-servers §6.1).
+(decision 0023).
 """
 
 from collections.abc import Container

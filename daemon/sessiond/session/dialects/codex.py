@@ -1,7 +1,7 @@
 """Codex rollouts: a list of items, with turns that are rolled back and histories that are replaced.
 
 Turns that were rolled back stay as a branch with a label; a `compacted` line is a compaction that keeps its
-replacement in `details`. Events that only mirror an item are counted, not kept (fact: session-servers §6.2).
+replacement in `details`. Events that only mirror an item are counted, not kept (decision 0023).
 """
 
 from typing import Any, Final

@@ -1,7 +1,7 @@
 """The items of a Codex rollout, what the model saw, as messages here. One item is one entry.
 
 `encrypted_content` is kept beside the message, marked as of no use to another provider
-(fact: session-servers §6.2).
+(decision 0023).
 """
 
 import re

@@ -1,7 +1,7 @@
 """The Go library: version 1 headers, uuid ids, payloads nested under the entry's type or flat beside it.
 
 `thinking_level` is `thinking_level_change` here, messages of role `tool` are results of tools
-(seed: Go §3-5, §12-13).
+(decision 0023).
 """
 
 from typing import Any, Final

@@ -1,7 +1,7 @@
 """pi (versions 1 to 3) and oh-my-pi, with or without its title slot: the home format, copied line by line.
 
 What is v3 already stays byte for byte, but for the command of a daemon that wrote it. Version 1 gets ids by the
-position of its lines, version 2 its roles renamed, as everywhere (fact: pi-omp §2.1-2.6). The slot is mutable: its
+position of its lines, version 2 its roles renamed, as everywhere (decision 0023). The slot is mutable: its
 title is taken, its line is not.
 """
 

@@ -1,7 +1,7 @@
 """NOVA: one JSON object that is a session's working state (`SessionState.to_dict`), and no conversation.
 
 It becomes updates of the working state that lead to the same state. A state that has changed since becomes a
-path of its own beside the former one, since NOVA says how things stand, not what was done (seed: NOVA).
+path of its own beside the former one, since NOVA says how things stand, not what was done (decision 0023).
 """
 
 from typing import Any, Final

@@ -2,7 +2,7 @@
 
 It was never finished, so both shapes that were seen are read. Lanes become branches: the leaf is that of the lane
 `main`, or of the lane that moved last. The messages that a compaction retained become entries, so that it keeps
-them here too; records of operations are kept as they are (fact: session-servers §6.3, pi-omp §2.17).
+them here too; records of operations are kept as they are (decision 0023).
 """
 
 from typing import Any, Final

@@ -1,7 +1,7 @@
 """Export to the Go library: a version 1 header, payloads nested under the entry's type, content as a union.
 
 It has no line for the leaf: its last entry is the leaf, so where that is another one, a custom entry that hangs
-on the leaf ends the file (seed: Go §3-5).
+on the leaf ends the file (decision 0023).
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """An agent's message as a turn, or as the result of a tool; what is no message of a provider becomes words.
 
-Nothing here fails on content. The roles are those of pi and oh-my-pi (fact: pi-omp §2.3, §2.10); the
+Nothing here fails on content. The roles are those of pi and oh-my-pi (decision 0016); the
 sentences around summaries, commands and files are ours.
 """
 

@@ -1,7 +1,7 @@
 """Messages in the agents' own format, as pi and oh-my-pi write them: what provider formats are read into.
 
 What a provider did not say is left out, except that an assistant's message always has a usage, of zeros where
-it is not known: the peers read it without looking whether it is there (fact: pi-omp §2.16).
+it is not known: the peers read it without looking whether it is there (decision 0016).
 """
 
 from typing import Any, Final, TypeAlias

@@ -1,7 +1,7 @@
 """Which sessions are old, or too many: a policy and what is known of each session give a list.
 
 It takes nothing away and spares nobody: whether a session is open, labelled or read-only is for whoever moves it.
-The model is NOVA's `max_age_hours` and `max_concurrent_sessions` (seed: nova-session-manager), both off by default.
+The model is NOVA's `max_age_hours` and `max_concurrent_sessions` (decision 0029), both off by default.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """How a session stands at its leaf: whether the last turn came to its end, and which model had it.
 
-The rules are those of oh-my-pi's picker (fact: pi-omp §2.15), told by the path instead of the end of the file, so
+The rules are those of oh-my-pi's picker (decision 0021), told by the path instead of the end of the file, so
 that a branch that was left does not count. A prompt that nobody has answered yet counts as interrupted.
 """
 

@@ -1,6 +1,6 @@
 """What entries are made of: messages, tool calls, tokens and cost, as the agents wrote them down.
 
-Spent tokens stand in many places (fact: pi-omp §2.16): the usage of answers, of tool results, compactions and
+Spent tokens stand in many places (decision 0017): the usage of answers, of tool results, compactions and
 branch summaries, entries of their own (`usage` of pi, `model_usage` of oh-my-pi) and the details of oh-my-pi's
 task tool. All count, each once. A number that cannot be one, as NaN, less than nothing or 1e300, counts as 0.
 """

@@ -1,4 +1,4 @@
-"""The working state of a session: what an agent must know to go on without its history (seed: NOVA).
+"""The working state of a session: what an agent must know to go on without its history (decision 0022).
 
 The operations are those of NOVA's `SessionState`, to the letter. What is special about them:
 

@@ -3,7 +3,7 @@
 Payload structs hold what is special to a type; `id`, `parentId` and `timestamp` are common to all
 (`EntryBase`).
 Fields and types unknown here survive, because lines are kept as bytes and never written from these structs
-(seeds: oh-my-pi storage and tree notes, operator `leaf`; fact: pi-omp §2.1, §2.3).
+(decision 0008).
 """
 
 import re

@@ -2,7 +2,7 @@
 
 In a path, labels are taken out of the path and written anew at its end; what hung on one hangs on the entry before it.
 Moves of the leaf are left behind. All other lines stay byte for byte, but for a parent that was taken out
-(seed: oh-my-pi storage; fact: pi-omp §2.13) and for the command that wrote the line: that was one of the source.
+(decision 0020) and for the command that wrote the line: that was one of the source.
 """
 
 from collections.abc import Callable, Mapping

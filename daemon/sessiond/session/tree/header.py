@@ -28,7 +28,7 @@ def header_of(first: dict[str, Any]) -> entries.Header:
 
 
 def _version(value: Any) -> int | None:
-    """The peers compare versions as numbers, so text that is one will do (fact: pi-omp §2.4)."""
+    """The peers compare versions as numbers, so text that is one will do (decision 0008)."""
     try:
         return None if value is None else int(value)
     except (TypeError, ValueError, OverflowError):

@@ -16,7 +16,7 @@ ROOM: Final = 256
 """Bytes at the end of a header that a title may take."""
 SECTOR: Final = 512
 SLOT_BYTES: Final = 256
-"""Bytes of oh-my-pi's title slot, its newline included (fact: pi-omp §2.2)."""
+"""Bytes of oh-my-pi's title slot, its newline included (decision 0013)."""
 
 _END_OF_HEADER: Final = re.compile(rb'(,"title":"(?:[^"\\]|\\.)*")?\} *\Z')
 

@@ -1,7 +1,7 @@
 """v1 to v2 to v3, one pure function each, and both applied to a single line as it is read.
 
 v1 -> v2: ids, linear parents, `firstKeptEntryIndex` becomes `firstKeptEntryId`. v2 -> v3: the message role
-`hookMessage` becomes `custom` (seed: oh-my-pi storage; fact: pi-omp §2.4). Ids given to v1 lines derive from
+`hookMessage` becomes `custom` (decision 0011). Ids given to v1 lines derive from
 the line's position, so that two readers agree.
 """
 

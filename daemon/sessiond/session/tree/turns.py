@@ -2,7 +2,7 @@
 
 An assistant turn without words only calls tools. A `custom_message` with `display` false is for the model only.
 
-As pi has it, a turn that ended oddly (aborted, error, length) is not silent (fact: pi-omp §2.18).
+As pi has it, a turn that ended oddly (aborted, error, length) is not silent (decision 0021).
 """
 
 from typing import Any, Final

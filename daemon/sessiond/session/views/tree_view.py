@@ -1,7 +1,7 @@
 """The tree as people look at it: rows in preorder that a filter and a query let through.
 
 A hidden row hands its children to the nearest visible one above it. Chains are not indented: `indent` counts
-the forks above a row, as a drawing wants it (filters: fact pi-omp §2.18).
+the forks above a row, as a drawing wants it (decision 0021).
 """
 
 from array import array

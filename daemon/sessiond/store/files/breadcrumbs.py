@@ -1,8 +1,8 @@
 """Which session each terminal had last in each folder: one small file a terminal, the last folder used first.
 
 A file holds records of two lines or three, with an empty line between records. The first two lines of a record,
-folder and path, are the seed's (oh-my-pi); the third, the session's id, is ours. So a file with one record is what
-the seed writes. Reading is lenient: whatever is no record is skipped.
+folder and path, are those of oh-my-pi; the third, the session's id, is ours (decision 0025). So a file with one
+record is what oh-my-pi writes. Reading skips lines that are no record.
 """
 
 import os

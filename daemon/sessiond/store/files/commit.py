@@ -1,7 +1,7 @@
 """Group commit: one queue a log, one write for all that is queued, one sync at a time for all written.
 
 The loop's thread writes what is small and never waits for the disk to sync; whatever arrives during a sync
-is the next write. Outcomes are told strictly in the order of the calls (facts: daemons §3.2, stack §4).
+is the next write. Outcomes are told strictly in the order of the calls (decision 0004).
 """
 
 import asyncio
@@ -299,7 +299,7 @@ class Commits:
             self._unsynced.popleft()
 
     def _renew(self) -> None:
-        """Recover from a failed sync, which must not be tried again on the same file (facts: daemons C6)."""
+        """Recover from a failed sync, which must not be tried again on the same file (decision 0005)."""
         self._cancel_timer()
         self._sync_is_due = False
         unsynced = [(offset, data) for _, offset, data in self._unsynced]

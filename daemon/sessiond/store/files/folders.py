@@ -1,7 +1,7 @@
 """Folders and files that only their owner can read, made so that they survive a power cut.
 
 A folder of ours that others may enter is closed to them; one that belongs to somebody else or is a symbolic
-link is refused, since whoever made it could read or replace what we put there (facts: daemons A8).
+link is refused, since whoever made it could read or replace what we put there (decision 0006).
 """
 
 import os
@@ -35,7 +35,7 @@ def make_folder(path: Path, calls: Syscalls) -> None:
 
 
 def sync_folder(path: Path, calls: Syscalls) -> None:
-    """Make the names in a folder durable: without it no rename survives a power cut (facts: daemons C8)."""
+    """Make the names in a folder durable: without it no rename survives a power cut (decision 0004)."""
     fd = os.open(path, _FOLDER_FLAGS)
     try:
         calls.fsync(fd)

@@ -161,7 +161,7 @@ class LogFile:
         """Write whole lines at the end, together, on lines of their own.
 
         Behind half a line of another program a newline is written first. If the other program ends its line in that
-        moment, the newline makes a blank line, which every reader skips (facts: pi-omp §2.6).
+        moment, the newline makes a blank line, which every reader skips (decision 0007).
 
         On an error what was written is cut away again, when the tail is provably ours; where another program has
         written behind it, it is overwritten with blanks. Where neither is possible, the next `put` starts a new line.
@@ -204,8 +204,7 @@ class LogFile:
         """Put a new file in the place of this one, of the same content but synced, after a sync failed.
 
         The system may have dropped what it could not sync and would call the next sync a success, so the
-        bytes come from `unsynced` (offset and data, ascending), all others from the file (facts: daemons
-        C6).
+        bytes come from `unsynced` (offset and data, ascending), all others from the file (decision 0005).
         """
         with self._held:
             end = self._size_under_our_name()

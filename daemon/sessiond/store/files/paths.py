@@ -1,7 +1,7 @@
 """Names of files and folders: pure functions, nothing here touches the disk.
 
 Names are a convenience of people and of listings; the header of a log decides what it is. The scheme is
-that of pi and oh-my-pi (facts: pi-omp §2.1), so that a person finds the same names everywhere.
+that of pi and oh-my-pi (decision 0008), so that a person finds the same names everywhere.
 """
 
 import re

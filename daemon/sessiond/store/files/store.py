@@ -325,7 +325,7 @@ class FileStore:
             raise
 
     def _make_durable(self, path: Path, fd: int) -> StorageFailed | None:
-        """Sync what another process left unsynced, before anybody is shown it (facts: daemons C10)."""
+        """Sync what another process left unsynced, before anybody is shown it (decision 0004)."""
         try:
             self._calls.fdatasync(fd)
             sync_folder(path.parent, self._calls)

@@ -46,7 +46,7 @@ async def said(session: AgentSession, *texts: str) -> list[str]:
     return [await session.append(makers[number % 2](text)) for number, text in enumerate(texts)]
 
 
-# --- §13: the usage example
+# --- the usage example
 
 
 async def test_section_13_the_usage_example_step_by_step(daemon: Daemon, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ async def test_section_13_the_usage_example_step_by_step(daemon: Daemon, tmp_pat
     assert (again.id, again.leaf_id) == (session.id, done.entry_id)
 
 
-# --- §6.1: life
+# --- life
 
 
 async def test_new_names_the_session_that_it_was_branched_from(daemon: Daemon, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ async def test_fork_from_makes_a_session_of_another_ones_history(
     assert [entry["id"] for entry in (await session.daemon.path(forked.session_id)).entries] == ids
 
 
-# --- §6.1: appending
+# --- appending
 
 
 async def test_append_adds_a_generic_entry_below_the_leaf_and_advances_it(session: AgentSession) -> None:
@@ -199,7 +199,7 @@ async def labels(session: AgentSession) -> dict[str, str]:
     return {row.id: row.label for row in rows if row.label}
 
 
-# --- §6.1, §7: branching
+# --- branching
 
 
 async def test_branch_moves_the_leaf_and_the_next_entry_is_a_child_of_it(session: AgentSession) -> None:
@@ -229,7 +229,7 @@ async def test_create_branched_session_exports_one_path(session: AgentSession) -
     assert cut.entry_count == 2
 
 
-# --- §6.1, §8: reading
+# --- reading
 
 
 async def test_get_context_without_a_compaction_has_all_messages_of_the_path(session: AgentSession) -> None:
@@ -280,7 +280,7 @@ async def test_list_has_id_path_name_times_and_message_count(session: AgentSessi
     assert listed.created_at <= listed.updated_at
 
 
-# --- §8.2: safety
+# --- safety
 
 
 async def test_a_compaction_never_parts_a_tool_call_from_its_result(session: AgentSession) -> None:
@@ -297,7 +297,7 @@ async def test_a_compaction_never_parts_a_tool_call_from_its_result(session: Age
     await session.compact("whole", first_kept_entry_id=calling)
 
 
-# --- §11: the AgentSession
+# --- the AgentSession
 
 
 async def test_section_11_events_of_an_agent_are_kept_as_they_happen(session: AgentSession) -> None:
