@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sessiond.config import (
-    Blobs,
-    Compaction,
+    BlobsConfig,
+    CompactionConfig,
     Config,
-    Drafts,
-    History,
+    DraftsConfig,
+    HistoryConfig,
     InvalidConfig,
-    Limits,
-    Listen,
-    Roots,
-    State,
-    Summarizer,
+    LimitsConfig,
+    ListenConfig,
+    RootsConfig,
+    StateConfig,
+    SummarizerConfig,
     UnsafeConfig,
     read,
 )
@@ -38,30 +38,34 @@ def give_to_a_shared_group(path: str | Path) -> None:
 
 def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
     assert read(str(tmp_path / "config.toml")) == Config(
-        Listen(idle_exit=1800.0),
-        Limits(max_clients=1_000, max_frame=67_108_864, max_held=268_435_456),
-        Drafts(max_age=604_800.0),
-        Compaction(enabled=False, context_window=200_000, reserve_tokens=16_384, keep_recent_tokens=20_000),
-        Summarizer(command=None, timeout=300.0),
-        State(max_decisions=10, max_tokens=150_000),
-        Blobs(grace=604_800.0),
-        Roots(folders=()),
-        History(enabled=True),
+        ListenConfig(idle_exit=1800.0),
+        LimitsConfig(max_clients=1_000, max_frame=67_108_864, max_held=268_435_456),
+        DraftsConfig(max_age=604_800.0),
+        CompactionConfig(
+            enabled=False, context_window=200_000, reserve_tokens=16_384, keep_recent_tokens=20_000
+        ),
+        SummarizerConfig(command=None, timeout=300.0),
+        StateConfig(max_decisions=10, max_tokens=150_000),
+        BlobsConfig(grace=604_800.0),
+        RootsConfig(folders=()),
+        HistoryConfig(enabled=True),
     )
 
 
 def test_what_is_written_replaces_a_default_and_leaves_the_others(tmp_path: Path) -> None:
-    assert read(written(tmp_path, '[listen]\nidle_exit = "45s"\n')) == Config(listen=Listen(idle_exit=45.0))
+    assert read(written(tmp_path, '[listen]\nidle_exit = "45s"\n')) == Config(
+        listen=ListenConfig(idle_exit=45.0)
+    )
 
 
 def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
     chosen = read(written(tmp_path, '[summarizer]\ncommand = ["llm", "-m", "small"]\ntimeout = "90s"\n'))
-    assert chosen.summarizer == Summarizer(command=("llm", "-m", "small"), timeout=90.0)
+    assert chosen.summarizer == SummarizerConfig(command=("llm", "-m", "small"), timeout=90.0)
 
 
 def test_sizes_of_a_compaction_are_whole_numbers_of_tokens(tmp_path: Path) -> None:
     text = "[compaction]\nenabled = true\ncontext_window = 32_000\nreserve_tokens = 0\n"
-    assert read(written(tmp_path, text)).compaction == Compaction(
+    assert read(written(tmp_path, text)).compaction == CompactionConfig(
         enabled=True, context_window=32_000, reserve_tokens=0
     )
 
@@ -71,7 +75,7 @@ def test_never_is_a_length_of_time(tmp_path: Path) -> None:
 
 
 def test_blobs_that_nobody_names_may_stay_for_ever(tmp_path: Path) -> None:
-    assert read(written(tmp_path, '[blobs]\ngrace = "never"\n')).blobs == Blobs(grace=None)
+    assert read(written(tmp_path, '[blobs]\ngrace = "never"\n')).blobs == BlobsConfig(grace=None)
 
 
 @given(st.integers(1, 999_999_999), st.sampled_from([("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)]))
@@ -132,7 +136,7 @@ def test_a_misspelt_key_is_answered_with_the_right_one(tmp_path: Path) -> None:
 def test_further_folders_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     chosen = read(written(tmp_path, '[roots]\nfolders = ["~/.pi/agent/sessions", "/srv/sessions"]\n'))
-    assert chosen == Config(roots=Roots(folders=("/home/ada/.pi/agent/sessions", "/srv/sessions")))
+    assert chosen == Config(roots=RootsConfig(folders=("/home/ada/.pi/agent/sessions", "/srv/sessions")))
 
 
 @pytest.mark.parametrize("value", ['"~/.pi"', '["sessions"]', '["/a", 1]', '["/a\\u0000b"]'])

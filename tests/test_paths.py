@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.paths import SOCKET_PATH_LIMIT, Places, UnsafeFolder, make_private, obstacle, places
+from sessiond.paths import SOCKET_PATH_LIMIT, Locations, UnsafeFolder, make_private, obstacle, places
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the XDG folders are those of Linux")
 
@@ -106,7 +106,7 @@ def test_places_cannot_be_changed() -> None:
     where = places({"SESSIOND_HOME": "/x"})
     with pytest.raises(AttributeError):
         where.data = "/y"
-    assert isinstance(where, Places)
+    assert isinstance(where, Locations)
 
 
 def test_folders_are_made_for_the_owner_only(tmp_path: Path) -> None:

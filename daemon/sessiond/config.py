@@ -42,7 +42,7 @@ class UnsafeConfig(InvalidConfig):
 
 
 @dataclass(frozen=True)
-class Listen:
+class ListenConfig:
     """`[listen]`: how the daemon waits. `idle_exit`: seconds without a client until it ends; None never.
 
     `tcp`: an address of this machine, as `127.0.0.1:7413`, at which it listens too, for who has the token; None: none.
@@ -53,7 +53,7 @@ class Listen:
 
 
 @dataclass(frozen=True)
-class Limits:
+class LimitsConfig:
     """`[limits]`: how much the daemon takes on. `max_clients`: attached at a time; `max_frame`: bytes of a message.
 
     `max_held`: bytes that all clients together may have on their way in, and as many on their way out.
@@ -65,14 +65,14 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Drafts:
+class DraftsConfig:
     """`[drafts]`: sessions without an assistant message. `max_age`: seconds until the trash; None never."""
 
     max_age: float | None = 7 * 86_400.0
 
 
 @dataclass(frozen=True)
-class Compaction:
+class CompactionConfig:
     """`[compaction]`: when a session counts as full, in tokens; `enabled`: the daemon compacts by itself.
 
     The numbers are those of pi (decision 0018). A session may choose others.
@@ -85,7 +85,7 @@ class Compaction:
 
 
 @dataclass(frozen=True)
-class Summarizer:
+class SummarizerConfig:
     """`[summarizer]`: the program that writes a summary when no client does; without one, None.
 
     `timeout`: seconds that whoever was asked has for a summary, a client too; None for ever.
@@ -96,7 +96,7 @@ class Summarizer:
 
 
 @dataclass(frozen=True)
-class State:
+class StateConfig:
     """`[state]`: above how many decisions or tokens a working state is pruned (decision 0022)."""
 
     max_decisions: int = 10
@@ -104,7 +104,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Blobs:
+class BlobsConfig:
     """`[blobs]`: `grace`: seconds that a blob stays which no session names; None for ever.
 
     `images`: store images as blobs in all sessions of this store. pi, which has no blobs, then reads the reference as
@@ -116,7 +116,7 @@ class Blobs:
 
 
 @dataclass(frozen=True)
-class Roots:
+class RootsConfig:
     """`[roots]`: `folders` of sessions beside our own, such as those of pi and oh-my-pi, as absolute paths.
 
     What lies there, or in folders of theirs, is listed, searched and opened in place. It is written to only when
@@ -127,7 +127,7 @@ class Roots:
 
 
 @dataclass(frozen=True)
-class Keep:
+class RetentionConfig:
     """`[keep]`: which sessions the daemon moves to the trash by itself, and when those there are gone for good.
 
     `max_age`: seconds since something was written to one, None for ever; `max_sessions`: how many may stay, 0 as many
@@ -141,7 +141,7 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class History:
+class HistoryConfig:
     """`[history]`: `enabled`: the prompts that go to sessions are remembered, to be recalled in others."""
 
     enabled: bool = True
@@ -151,16 +151,16 @@ class History:
 class Config:
     """All that a person may choose, with what holds when nothing is chosen."""
 
-    listen: Listen = field(default_factory=Listen)
-    limits: Limits = field(default_factory=Limits)
-    drafts: Drafts = field(default_factory=Drafts)
-    compaction: Compaction = field(default_factory=Compaction)
-    summarizer: Summarizer = field(default_factory=Summarizer)
-    state: State = field(default_factory=State)
-    blobs: Blobs = field(default_factory=Blobs)
-    roots: Roots = field(default_factory=Roots)
-    history: History = field(default_factory=History)
-    keep: Keep = field(default_factory=Keep)
+    listen: ListenConfig = field(default_factory=ListenConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    drafts: DraftsConfig = field(default_factory=DraftsConfig)
+    compaction: CompactionConfig = field(default_factory=CompactionConfig)
+    summarizer: SummarizerConfig = field(default_factory=SummarizerConfig)
+    state: StateConfig = field(default_factory=StateConfig)
+    blobs: BlobsConfig = field(default_factory=BlobsConfig)
+    roots: RootsConfig = field(default_factory=RootsConfig)
+    history: HistoryConfig = field(default_factory=HistoryConfig)
+    keep: RetentionConfig = field(default_factory=RetentionConfig)
 
 
 def read(path: str) -> Config:
@@ -253,7 +253,7 @@ class _Unfit(Exception):
 def _checked(tables: dict[str, Any]) -> Config:
     _refuse_unknown("table", tables, list(_TABLES))
     chosen = {name: _table(name, tables.get(name, {})) for name in _TABLES}
-    compaction: Compaction = chosen["compaction"]
+    compaction: CompactionConfig = chosen["compaction"]
     if compaction.reserve_tokens + compaction.keep_recent_tokens >= compaction.context_window:
         reason = "compaction.reserve_tokens and compaction.keep_recent_tokens fill the whole context_window"
         raise _Unfit(reason, "numbers whose sum is well below that of context_window")
@@ -381,11 +381,11 @@ def _folders(key: str, value: object) -> tuple[str, ...]:
 _Reader: TypeAlias = Callable[[str, object], object]
 
 _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
-    "listen": (Listen, {"idle_exit": _duration, "tcp": _loopback}),
-    "limits": (Limits, {"max_clients": _clients, "max_frame": _frame_size, "max_held": _size}),
-    "drafts": (Drafts, {"max_age": _duration}),
+    "listen": (ListenConfig, {"idle_exit": _duration, "tcp": _loopback}),
+    "limits": (LimitsConfig, {"max_clients": _clients, "max_frame": _frame_size, "max_held": _size}),
+    "drafts": (DraftsConfig, {"max_age": _duration}),
     "compaction": (
-        Compaction,
+        CompactionConfig,
         {
             "enabled": _switch,
             "context_window": _tokens,
@@ -393,13 +393,13 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
             "keep_recent_tokens": _tokens,
         },
     ),
-    "summarizer": (Summarizer, {"command": _command, "timeout": _duration}),
-    "state": (State, {"max_decisions": _decisions, "max_tokens": _tokens}),
-    "blobs": (Blobs, {"grace": _duration, "images": _switch}),
-    "roots": (Roots, {"folders": _folders}),
-    "history": (History, {"enabled": _switch}),
+    "summarizer": (SummarizerConfig, {"command": _command, "timeout": _duration}),
+    "state": (StateConfig, {"max_decisions": _decisions, "max_tokens": _tokens}),
+    "blobs": (BlobsConfig, {"grace": _duration, "images": _switch}),
+    "roots": (RootsConfig, {"folders": _folders}),
+    "history": (HistoryConfig, {"enabled": _switch}),
     "keep": (
-        Keep,
+        RetentionConfig,
         {"max_age": _duration, "max_sessions": _sessions, "tags": _words, "trash_max_age": _duration},
     ),
 }

@@ -36,7 +36,7 @@ class UnsafeFolder(Exception):
         self.reason = reason
 
 
-class Places:
+class Locations:
     """The folders of one user's sessiond, as absolute paths; frozen.
 
     `data` holds sessions, blobs, drafts and trash; `state` locks, endpoint, index and log; `runtime` the
@@ -57,7 +57,7 @@ class Places:
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"Places is frozen: {name} cannot be set")
+        raise AttributeError(f"Locations is frozen: {name} cannot be set")
 
     def __repr__(self) -> str:
         return f"Places({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
@@ -118,12 +118,12 @@ class Places:
         return os.path.join(self.config, "config.toml")
 
 
-def places(environ: Mapping[str, str] = os.environ) -> Places:
+def places(environ: Mapping[str, str] = os.environ) -> Locations:
     """Work out the folders from the environment. Makes nothing; only looks at runtime folders."""
     if home := environ.get("SESSIOND_HOME"):
         home = os.path.abspath(os.path.expanduser(home))
         state = os.path.join(home, "state")
-        return Places(
+        return Locations(
             data=os.path.join(home, "data"),
             state=state,
             runtime=_short_enough(os.path.join(home, "run"), state, environ),
@@ -131,7 +131,7 @@ def places(environ: Mapping[str, str] = os.environ) -> Places:
             home=home,
         )
     data, state, config = _platform_folders(environ)
-    return Places(data=data, state=state, runtime=_runtime_of(state, environ), config=config)
+    return Locations(data=data, state=state, runtime=_runtime_of(state, environ), config=config)
 
 
 def make_private(path: str) -> None:

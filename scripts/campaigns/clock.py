@@ -10,7 +10,7 @@ from scripts.campaigns.daemons import Home, runs
 from scripts.campaigns.log_on_disk import log_of, read_log
 from scripts.campaigns.victims import assistant, user
 
-from sessiond.client.blocking import Daemon
+from sessiond.client.blocking import BlockingDaemon
 
 _LIBRARIES = ("*/faketime/libfaketimeMT.so.1", "faketime/libfaketimeMT.so.1")
 _SESSION = "under-a-jumping-clock"
@@ -89,7 +89,7 @@ def _begin(home: Home) -> list[str]:
         return _append(daemon, 0)
 
 
-def _append(daemon: Daemon, number: int) -> list[str]:
+def _append(daemon: BlockingDaemon, number: int) -> list[str]:
     names = [f"u{number}", f"a{number}"]
     done = daemon.call(
         "session/append", {"sessionId": _SESSION, "entries": [user(names[0]), assistant(names[1])]}
@@ -98,7 +98,7 @@ def _append(daemon: Daemon, number: int) -> list[str]:
     return names
 
 
-def _work(daemon: Daemon, number: int, jump: int) -> list[str]:
+def _work(daemon: BlockingDaemon, number: int, jump: int) -> list[str]:
     """What clients do all day; the names of the new entries."""
     names = _append(daemon, number)
     entries = daemon.call("session/entries", {"sessionId": _SESSION, "ids": names})["entries"]

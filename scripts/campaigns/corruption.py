@@ -17,7 +17,7 @@ from scripts.campaigns.errno import KINDS
 from scripts.campaigns.nursery import Nursery, nursery
 from scripts.campaigns.victims import assistant, user
 
-from sessiond.client.blocking import Daemon
+from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.wire import RpcError
 
 _A_LIFE = 150
@@ -115,7 +115,7 @@ def _sound_log(home: Home, nurse: Nursery) -> bytes:
 
 
 @contextlib.contextmanager
-def _life(home: Home, nurse: Nursery) -> Iterator[Daemon]:
+def _life(home: Home, nurse: Nursery) -> Iterator[BlockingDaemon]:
     shutil.rmtree(home.folder, ignore_errors=True)
     nurse.start(home)
     try:
@@ -126,7 +126,7 @@ def _life(home: Home, nurse: Nursery) -> Iterator[Daemon]:
         home.kill()
 
 
-def _try(home: Home, daemon: Daemon, case: Case, data: bytes) -> bool:
+def _try(home: Home, daemon: BlockingDaemon, case: Case, data: bytes) -> bool:
     """Whether the damaged session took an append."""
     path = home.folder / f"{case.name}.jsonl"
     damaged = DAMAGES[case.damage](data, case.at)
@@ -153,7 +153,7 @@ def _try(home: Home, daemon: Daemon, case: Case, data: bytes) -> bool:
     return done is not None
 
 
-def _ask(daemon: Daemon, method: str, **params: Any) -> Any:
+def _ask(daemon: BlockingDaemon, method: str, **params: Any) -> Any:
     """The answer; None when it was refused, with a kind that says so."""
     try:
         return daemon.call(method, params)
@@ -179,7 +179,7 @@ def _entries_in(data: bytes) -> list[dict[str, Any]]:
     ]
 
 
-def _check_opened(daemon: Daemon, session_id: str, opened: Any, data: bytes, damaged: bytes) -> None:
+def _check_opened(daemon: BlockingDaemon, session_id: str, opened: Any, data: bytes, damaged: bytes) -> None:
     """Every entry that the damage has not touched is served as it was, and what is no line any more is told."""
     header = damaged.split(b"\n")[0]
     if header == data.split(b"\n")[0]:

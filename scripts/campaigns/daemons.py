@@ -17,9 +17,9 @@ from typing import Any
 from scripts.campaigns.campaign import Broken
 
 from sessiond.client import connect, connect_blocking
-from sessiond.client.blocking import Daemon as BlockingDaemon
+from sessiond.client.blocking import BlockingDaemon as BlockingDaemon
 from sessiond.client.daemon import Daemon
-from sessiond.paths import Places, places
+from sessiond.paths import Locations, places
 
 PATIENCE = 60.0
 """Seconds that anything may take before it counts as hung. What waits ends as soon as it can."""
@@ -32,7 +32,7 @@ class Home:
     folder: Path
 
     @property
-    def places(self) -> Places:
+    def places(self) -> Locations:
         return places({"SESSIOND_HOME": str(self.folder)})
 
     @property

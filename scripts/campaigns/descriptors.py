@@ -18,7 +18,7 @@ from scripts.campaigns.daemons import Home, until
 from scripts.campaigns.log_on_disk import read_log
 from scripts.campaigns.victims import assistant, user
 
-from sessiond.client.blocking import Daemon
+from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.wire import RpcError
 
 _SHORT = (96, 200)
@@ -34,7 +34,7 @@ class _Scene:
     limit: int
     pid: int
     dice: random.Random
-    clients: list[Daemon]
+    clients: list[BlockingDaemon]
     paths: dict[str, Path] = field(default_factory=dict)
     acknowledged: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     told: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))

@@ -18,7 +18,7 @@ from scripts.campaigns.daemons import Home, until
 from scripts.campaigns.log_on_disk import read_log
 from scripts.campaigns.victims import assistant, user
 
-from sessiond.client.blocking import Daemon
+from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.wire import RpcError
 
 _OURS = "on-the-small-disk"
@@ -35,7 +35,7 @@ class Scene:
 
     home: Home
     pid: int
-    daemon: Daemon
+    daemon: BlockingDaemon
     acknowledged: list[str]
     checks: int = 0
 

@@ -276,7 +276,7 @@ def half_a_write_stays() -> None:
         return start + done
 
     def put(self: Any, data: bytes) -> Any:
-        placed = _module("store.files.logfile").Placed(self.size, data, drifted=False)
+        placed = _module("store.files.logfile").WriteOutcome(self.size, data, drifted=False)
         self.size = write(self, self.size, data)
         self.set_size(self.size)
         return placed
@@ -287,7 +287,7 @@ def half_a_write_stays() -> None:
 @_fault
 def a_short_write_counts_as_whole() -> None:
     """What a write did not take is forgotten."""
-    piece = _module("store.files.appending").Piece
+    piece = _module("store.files.appending").WrittenPiece
 
     def write(self: Any, start: int, data: bytes) -> Any:
         self._calls.write(self._fd, data)

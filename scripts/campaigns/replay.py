@@ -19,7 +19,7 @@ from scripts.campaigns.recording import Event, events_of, record
 from scripts.campaigns.script import Course, Kept, lay_out, perform, session_of
 from scripts.campaigns.victims import user
 
-from sessiond.client.blocking import Daemon
+from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.wire import RpcError
 
 _STEPS = ("truncate", "rename", "link", "unlink")
@@ -218,7 +218,7 @@ class Checker:
             else:
                 (data / path).write_bytes(content)
 
-    def _compare(self, daemon: Daemon, answers: int, entries: dict[str, int]) -> None:
+    def _compare(self, daemon: BlockingDaemon, answers: int, entries: dict[str, int]) -> None:
         steps = self.film.course.steps
         before, after = steps[min(answers, len(steps) - 1)], steps[min(answers + 1, len(steps) - 1)]
         for session_id in sorted(before.keys() | after.keys()):
@@ -238,7 +238,12 @@ class Checker:
         ]
 
     def _check_session(
-        self, daemon: Daemon, session_id: str, before: Kept | None, after: Kept | None, found: list[Path]
+        self,
+        daemon: BlockingDaemon,
+        session_id: str,
+        before: Kept | None,
+        after: Kept | None,
+        found: list[Path],
     ) -> None:
         """It stands as it did after the last answer, or as it would have after the next one."""
         if not found:
@@ -264,7 +269,7 @@ class Checker:
         else:
             daemon.call("session/open", {"sessionId": session_id})
 
-    def _check_entries(self, daemon: Daemon, session_id: str, entries: dict[str, int]) -> None:
+    def _check_entries(self, daemon: BlockingDaemon, session_id: str, entries: dict[str, int]) -> None:
         """What anybody was told of as synced is there, is shown, and stays when somebody goes on."""
         sent = self.film.course.sent
         due = {
@@ -285,7 +290,7 @@ class Checker:
         self.checked += len(due)
 
 
-def _shown(daemon: Daemon, session_id: str) -> dict[str, int]:
+def _shown(daemon: BlockingDaemon, session_id: str) -> dict[str, int]:
     shown: dict[str, int] = {}
     cursor = None
     while True:

@@ -16,7 +16,7 @@ from scripts.campaigns.daemons import Home
 from scripts.campaigns.log_on_disk import read_log
 from scripts.campaigns.victims import assistant, user
 
-from sessiond.client.blocking import Daemon
+from sessiond.client.blocking import BlockingDaemon
 
 OLD, TORN, MAIN, OTHER, GONE = (f"replayed-session-{number}" for number in range(1, 6))
 ALONE = 25
@@ -87,7 +87,7 @@ def perform(home: Home, chance: random.Random) -> Course:
     return course
 
 
-def _acts(daemon: Daemon) -> list[Callable[[], bool]]:
+def _acts(daemon: BlockingDaemon) -> list[Callable[[], bool]]:
     """Each says whether its answer means that what it did survives a power cut."""
 
     def call(method: str, **params: Any) -> Callable[[], bool]:

@@ -17,7 +17,7 @@ from scripts.campaigns.campaign import hold
 from scripts.campaigns.daemons import Home
 from scripts.campaigns.log_on_disk import LogOnDisk, log_of, read_log, without_title
 
-from sessiond.client.blocking import Daemon
+from sessiond.client.blocking import BlockingDaemon
 
 SESSION = "victim-session-0001"
 NEW = "victim-session-0002"
@@ -28,7 +28,7 @@ class Stage:
     """A home, somebody who asks, and what a victim wants to remember from before the death."""
 
     home: Home
-    daemon: Daemon
+    daemon: BlockingDaemon
     before: dict[str, Any] = field(default_factory=dict)
 
     def call(self, method: str, **params: Any) -> Any:

@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from sessiond.cli.main import _load
-from sessiond.cli.parse.arguments import Given, HelpAsked, Option, Usage, Verb, parse
+from sessiond.cli.parse.arguments import Given, HelpAsked, Option, UsageError, Verb, parse
 from sessiond.cli.parse.choices import check
 from sessiond.cli.parse.help import GROUPS
 from sessiond.cli.parse.suggestions import did_you_mean
@@ -46,12 +46,12 @@ def test_the_last_of_several_values_wins_and_all_can_be_had_in_order() -> None:
     [[], ["a", "b", "c"], ["e", "--titel", "x"], ["e", "--title"], ["e", "--all=1"], ["e", "-x"], ["--=x"]],
 )
 def test_what_cannot_be_understood_is_refused(words: list[str]) -> None:
-    with pytest.raises(Usage):
+    with pytest.raises(UsageError):
         read(*words)
 
 
 def test_a_number_is_a_number() -> None:
-    with pytest.raises(Usage):
+    with pytest.raises(UsageError):
         read("e", "-n", "five").number("limit")
 
 
@@ -83,7 +83,7 @@ def read(*words: str) -> Given:
 
 def test_a_word_that_an_option_does_not_take_is_refused_before_anything_is_sent() -> None:
     for words in (["export", "--format", "pdf"], ["tree", "--filter=tools"], ["list", "--sort", "size"]):
-        with pytest.raises(Usage):
+        with pytest.raises(UsageError):
             check(parse(words[0], VERBS[words[0]], words[1:]))
     check(parse("export", VERBS["export"], ["--format", "html", "--output", "pdf"]))
 

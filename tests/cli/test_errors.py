@@ -3,7 +3,7 @@
 import pytest
 
 from sessiond.cli import errors
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.client.daemon_socket import DaemonBusy, DaemonNotRunning, DaemonNotStarted, SocketRefused
 from sessiond.client.wire import BadReply, Disconnected, RpcError, Unread
 from sessiond.paths import UnsafeFolder
@@ -21,7 +21,7 @@ def refused(kind: str, **data: object) -> RpcError:
         (refused("leafConflict", retryable=True), 1),
         (refused("draining", retryable=True), 75),
         (RpcError(-32603, "", None), 1),
-        (Usage("no"), 2),
+        (UsageError("no"), 2),
         (DaemonNotRunning(), 69),
         (DaemonNotStarted("no", "/log", ["line"]), 69),
         (SocketRefused("/s", "no"), 69),

@@ -14,8 +14,8 @@ import pytest
 
 from sessiond.cli.parse.verbs import VERBS
 from sessiond.client.commands import METHODS
-from sessiond.client.wire import Disconnected, Reader, frame
-from sessiond.paths import Places
+from sessiond.client.wire import Disconnected, MessageReader, frame
+from sessiond.paths import Locations
 from support.commands import Shell, a_shell
 from support.shared import lines_of
 
@@ -141,7 +141,7 @@ def test_a_command_whose_daemon_was_killed_before_it_could_answer_is_carried_out
 
 
 @contextlib.contextmanager
-def losing_the_answer_to(method: str, where: Places) -> Iterator[list[dict[str, Any]]]:
+def losing_the_answer_to(method: str, where: Locations) -> Iterator[list[dict[str, Any]]]:
     """Stand before the daemon; once it has answered a request of this method, kill it and pass nothing on.
 
     Yields the requests whose answers were lost.
@@ -159,7 +159,7 @@ def losing_the_answer_to(method: str, where: Places) -> Iterator[list[dict[str, 
                 client, _ = door.accept()
                 with client, socket.socket(socket.AF_UNIX) as daemon, contextlib.suppress(Disconnected):
                     daemon.connect(where.socket)
-                    asking, answering = Reader(client), Reader(daemon)
+                    asking, answering = MessageReader(client), MessageReader(daemon)
                     while True:
                         request = json.loads(asking.read())
                         daemon.sendall(frame(request))

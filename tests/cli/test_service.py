@@ -11,7 +11,7 @@ import pytest
 from sessiond.client import units
 from sessiond.client.daemon_socket import read_endpoint
 from sessiond.client.dial import connect as dial
-from sessiond.paths import Places, places
+from sessiond.paths import Locations, places
 from support import manager
 from support.homes import a_home, environment, sessiond, wait_until
 from support.patience import BOUND
@@ -43,7 +43,7 @@ if words[0] == "restart":
 class Desk:
     """A home with a service manager that can be asked, or one that cannot."""
 
-    def __init__(self, where: Places, *, manager_answers: bool) -> None:
+    def __init__(self, where: Locations, *, manager_answers: bool) -> None:
         self.where = where
         self.home = Path(str(where.home))
         folder = self.home / "bin"

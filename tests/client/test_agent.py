@@ -10,14 +10,14 @@ from typing import Literal
 import pytest
 
 from sessiond.client import AgentSession, ContextOverflow, RpcError, SummaryRequest, connect
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from support.agents import WINDOW, Writer, an_agent, answer, call, fill, prompt, result, the_path
 from support.homes import a_home
 from support.rpc_peers import until
 
 
 @pytest.fixture
-def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
+def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
     with a_home() as where:
         monkeypatch.setenv("SESSIOND_HOME", str(where.home))
         monkeypatch.setenv("SESSIOND_TERMINAL", "one")
@@ -40,7 +40,7 @@ async def fail(session: AgentSession, *, on_failure: Literal["branch", "summariz
 
 
 async def test_a_new_agent_in_the_same_terminal_goes_on_with_the_session(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with connect(where=where) as daemon:
         first = await AgentSession.resume(daemon, str(tmp_path))
@@ -53,7 +53,7 @@ async def test_a_new_agent_in_the_same_terminal_goes_on_with_the_session(
 
 
 async def test_closing_a_session_that_nobody_answered_puts_it_into_the_trash(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(where, tmp_path) as session:
         await session.append(prompt("never mind"))
@@ -66,14 +66,14 @@ async def test_closing_a_session_that_nobody_answered_puts_it_into_the_trash(
 
 
 async def test_what_is_appended_at_once_stands_in_the_order_of_the_calls(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(where, tmp_path) as session:
         ids = await asyncio.gather(*(session.append(prompt(str(number))) for number in range(50)))
         assert [entry["id"] for entry in (await session.daemon.path(session.id)).entries] == ids
 
 
-async def test_a_message_with_an_id_of_its_own_is_there_once(where: Places, tmp_path: Path) -> None:
+async def test_a_message_with_an_id_of_its_own_is_there_once(where: Locations, tmp_path: Path) -> None:
     async with an_agent(where, tmp_path) as session:
         for _ in range(2):
             assert await session.append(prompt("hello"), id="msg-1") == "msg-1"
@@ -81,7 +81,7 @@ async def test_a_message_with_an_id_of_its_own_is_there_once(where: Places, tmp_
 
 
 async def test_appends_go_on_over_daemons_that_die_and_over_one_that_is_stopped(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(where, tmp_path) as session, connect(where=where) as other:
         ids = []
@@ -95,7 +95,7 @@ async def test_appends_go_on_over_daemons_that_die_and_over_one_that_is_stopped(
         assert [entry["id"] for entry in (await session.daemon.path(session.id)).entries] == ids
 
 
-async def test_after_a_restart_the_session_is_open_again(where: Places, tmp_path: Path) -> None:
+async def test_after_a_restart_the_session_is_open_again(where: Locations, tmp_path: Path) -> None:
     async with an_agent(where, tmp_path) as session:
         await session.append(prompt("hello"))
         os.kill((await session.daemon.status()).pid, signal.SIGKILL)
@@ -103,7 +103,7 @@ async def test_after_a_restart_the_session_is_open_again(where: Places, tmp_path
         assert me.sessions == [session.id]
 
 
-async def test_what_a_provider_answered_can_be_appended_as_it_is(where: Places, tmp_path: Path) -> None:
+async def test_what_a_provider_answered_can_be_appended_as_it_is(where: Locations, tmp_path: Path) -> None:
     async with an_agent(where, tmp_path) as session:
         await session.append({"role": "user", "content": "look"}, format="anthropic")
         use = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
@@ -115,7 +115,9 @@ async def test_what_a_provider_answered_can_be_appended_as_it_is(where: Places, 
         assert [message["role"] for message in context.messages] == ["user", "assistant", "user"]
 
 
-async def test_a_model_and_a_thinking_level_are_noted_when_they_change(where: Places, tmp_path: Path) -> None:
+async def test_a_model_and_a_thinking_level_are_noted_when_they_change(
+    where: Locations, tmp_path: Path
+) -> None:
     async with an_agent(where, tmp_path) as session:
         for _ in range(2):
             await session.change_model("acme/one")
@@ -127,7 +129,7 @@ async def test_a_model_and_a_thinking_level_are_noted_when_they_change(where: Pl
             await session.change_model("one")
 
 
-async def test_labels_titles_and_notes_of_its_own_hang_on_the_chain(where: Places, tmp_path: Path) -> None:
+async def test_labels_titles_and_notes_of_its_own_hang_on_the_chain(where: Locations, tmp_path: Path) -> None:
     async with an_agent(where, tmp_path) as session:
         async with session.turn():
             asked = await session.append(prompt("hello"))
@@ -146,7 +148,7 @@ async def test_labels_titles_and_notes_of_its_own_hang_on_the_chain(where: Place
 
 
 async def test_a_failed_turn_stays_as_a_branch_and_the_next_attempt_begins_at_the_prompt(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(where, tmp_path) as session:
         asked = await session.append(prompt("look"))
@@ -165,7 +167,7 @@ async def test_a_failed_turn_stays_as_a_branch_and_the_next_attempt_begins_at_th
         assert sum(row.parent_id == asked and row.type == "message" for row in rows) == 2
 
 
-async def test_a_failed_turn_may_be_told_of_in_a_summary(where: Places, tmp_path: Path) -> None:
+async def test_a_failed_turn_may_be_told_of_in_a_summary(where: Locations, tmp_path: Path) -> None:
     writer = Writer(says="The tool was missing.")
     async with an_agent(where, tmp_path, writer) as session:
         await session.append(prompt("look"))
@@ -177,7 +179,7 @@ async def test_a_failed_turn_may_be_told_of_in_a_summary(where: Places, tmp_path
 
 
 async def test_without_anybody_to_write_a_summary_the_leaf_goes_back_all_the_same(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(where, tmp_path) as session:
         asked = await session.append(prompt("look"))
@@ -187,7 +189,7 @@ async def test_without_anybody_to_write_a_summary_the_leaf_goes_back_all_the_sam
         assert raised.value.__notes__
 
 
-async def test_a_turn_that_is_cancelled_stays_as_it_is(where: Places, tmp_path: Path) -> None:
+async def test_a_turn_that_is_cancelled_stays_as_it_is(where: Locations, tmp_path: Path) -> None:
     async with an_agent(where, tmp_path) as session:
         await session.append(prompt("look"))
 
@@ -205,7 +207,7 @@ async def test_a_turn_that_is_cancelled_stays_as_it_is(where: Places, tmp_path: 
         assert await the_path(session.daemon, session.id) == ["user", "assistant"]
 
 
-async def test_another_answer_can_be_had_to_the_same_prompt(where: Places, tmp_path: Path) -> None:
+async def test_another_answer_can_be_had_to_the_same_prompt(where: Locations, tmp_path: Path) -> None:
     async with an_agent(where, tmp_path) as session:
         asked = await session.append(prompt("look"))
         async with session.turn():
@@ -216,7 +218,7 @@ async def test_another_answer_can_be_had_to_the_same_prompt(where: Places, tmp_p
         assert (await session.context()).entry_ids == [asked, last]
 
 
-async def test_one_turn_is_taken_at_a_time(where: Places, tmp_path: Path) -> None:
+async def test_one_turn_is_taken_at_a_time(where: Locations, tmp_path: Path) -> None:
     async with an_agent(where, tmp_path) as session, session.turn():
         with pytest.raises(RuntimeError):
             async with session.turn():
@@ -224,7 +226,7 @@ async def test_one_turn_is_taken_at_a_time(where: Places, tmp_path: Path) -> Non
 
 
 async def test_what_others_say_in_the_middle_of_a_turn_parts_no_call_from_its_result(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(where, tmp_path) as session, connect(where=where) as other:
         await session.append(prompt("look"))
@@ -239,7 +241,7 @@ async def test_what_others_say_in_the_middle_of_a_turn_parts_no_call_from_its_re
         assert (await session.context()).leaf_id == theirs.leaf_id
 
 
-async def test_two_agents_take_turns_at_once_and_each_turn_is_whole(where: Places, tmp_path: Path) -> None:
+async def test_two_agents_take_turns_at_once_and_each_turn_is_whole(where: Locations, tmp_path: Path) -> None:
     async def work(session: AgentSession, name: str) -> str:
         for number in range(5):
             async with session.turn():
@@ -265,7 +267,7 @@ async def test_two_agents_take_turns_at_once_and_each_turn_is_whole(where: Place
 
 
 async def test_a_context_that_is_too_full_is_waited_for_until_it_is_compacted(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     writer = Writer(at_once=False)
     async with an_agent(where, tmp_path, writer) as session:
@@ -283,7 +285,9 @@ async def test_a_context_that_is_too_full_is_waited_for_until_it_is_compacted(
         assert (await the_path(session.daemon, session.id)).count("compaction") == 1
 
 
-async def test_a_compaction_within_a_turn_becomes_a_link_of_its_chain(where: Places, tmp_path: Path) -> None:
+async def test_a_compaction_within_a_turn_becomes_a_link_of_its_chain(
+    where: Locations, tmp_path: Path
+) -> None:
     async with an_agent(where, tmp_path, Writer()) as session:
         await session.compact_above(**WINDOW)
         await fill(session, 3, used=0)
@@ -296,7 +300,7 @@ async def test_a_compaction_within_a_turn_becomes_a_link_of_its_chain(where: Pla
 
 
 async def test_a_failing_turn_does_not_lose_the_compaction_that_it_began_with(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(where, tmp_path, Writer()) as session:
         await session.compact_above(**WINDOW)
@@ -307,7 +311,7 @@ async def test_a_failing_turn_does_not_lose_the_compaction_that_it_began_with(
 
 
 async def test_with_a_summariser_that_fails_the_agent_goes_on_while_the_context_fits(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     tried = 0
 
@@ -326,7 +330,7 @@ async def test_with_a_summariser_that_fails_the_agent_goes_on_while_the_context_
 
 
 async def test_a_context_that_does_not_fit_is_an_error_that_says_how_much_it_takes(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(where, tmp_path) as session:
         await session.compact_above(**WINDOW)
@@ -337,7 +341,7 @@ async def test_a_context_that_does_not_fit_is_an_error_that_says_how_much_it_tak
         assert isinstance(raised.value.__cause__, RpcError)
 
 
-async def test_the_window_is_written_down_once(where: Places, tmp_path: Path) -> None:
+async def test_the_window_is_written_down_once(where: Locations, tmp_path: Path) -> None:
     async with an_agent(where, tmp_path) as session:
         for _ in range(2):
             assert (await session.compact_above(**WINDOW)).context_window == 4_000
@@ -346,7 +350,7 @@ async def test_the_window_is_written_down_once(where: Places, tmp_path: Path) ->
         assert await the_path(session.daemon, session.id) == ["custom"]
 
 
-async def test_a_compaction_is_undone_by_going_back_before_it(where: Places, tmp_path: Path) -> None:
+async def test_a_compaction_is_undone_by_going_back_before_it(where: Locations, tmp_path: Path) -> None:
     async with an_agent(where, tmp_path) as session:
         ids = await fill(session)
         before = await session.context()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from support.attached import Attached, Met, ScriptedDaemon, a_scripted_daemon, attached
 from support.homes import a_home
 from support.patience import BOUND
@@ -154,7 +154,7 @@ def test_what_is_no_frame_is_answered_and_ends_it() -> None:
         assert editor.end() == 1
 
 
-def test_a_client_without_a_handshake_is_told_that_the_daemon_went_away(where: Places) -> None:
+def test_a_client_without_a_handshake_is_told_that_the_daemon_went_away(where: Locations) -> None:
     with a_scripted_daemon(where) as daemon, attached(where, **NOT_STARTED) as editor:
         met = daemon.meet()
         editor.ask("server/status")
@@ -165,6 +165,6 @@ def test_a_client_without_a_handshake_is_told_that_the_daemon_went_away(where: P
 
 
 @pytest.fixture
-def where() -> Iterator[Places]:
+def where() -> Iterator[Locations]:
     with a_home() as made:
         yield made

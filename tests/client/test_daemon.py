@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.client import CannotConnect, RpcError, connect, connect_blocking
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from support.attached import a_scripted_daemon
 from support.homes import a_home
@@ -17,7 +17,7 @@ from support.scripted import taken
 
 
 @pytest.fixture
-def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
+def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
     with a_home() as where:
         monkeypatch.setenv("SESSIOND_HOME", str(where.home))
         monkeypatch.setenv("SESSIOND_TERMINAL", "one")
@@ -28,7 +28,7 @@ def said(role: str, text: str) -> dict[str, object]:
     return {"type": "message", "message": {"role": role, "content": [{"type": "text", "text": text}]}}
 
 
-async def test_a_script_writes_reads_and_branches(where: Places, tmp_path: Path) -> None:
+async def test_a_script_writes_reads_and_branches(where: Locations, tmp_path: Path) -> None:
     async with connect(where=where) as daemon:
         session = (await daemon.create(str(tmp_path), title="t", tags=["x"])).session.session_id
         done = await daemon.append(session, [said("user", "1"), said("assistant", "2")])
@@ -62,7 +62,7 @@ async def test_a_script_writes_reads_and_branches(where: Places, tmp_path: Path)
         assert (await daemon.close(fork.session_id)).clients == 0
 
 
-async def test_a_refusal_has_its_kind(where: Places) -> None:
+async def test_a_refusal_has_its_kind(where: Locations) -> None:
     async with connect(where=where) as daemon:
         with pytest.raises(RpcError) as raised:
             await daemon.info("no-such-session")
@@ -70,7 +70,7 @@ async def test_a_refusal_has_its_kind(where: Places) -> None:
 
 
 async def test_a_subscription_and_a_script_survive_the_death_of_the_daemon(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with connect(where=where) as reader, connect(where=where) as writer:
         session = (await writer.create(str(tmp_path))).session.session_id
@@ -86,7 +86,7 @@ async def test_a_subscription_and_a_script_survive_the_death_of_the_daemon(
             assert await taken(entries, len(wanted)) == wanted
 
 
-async def test_none_is_started_when_that_is_not_wanted(where: Places) -> None:
+async def test_none_is_started_when_that_is_not_wanted(where: Locations) -> None:
     with pytest.raises(CannotConnect):
         async with connect(where=where, autostart=False):
             pass
@@ -94,7 +94,9 @@ async def test_none_is_started_when_that_is_not_wanted(where: Places) -> None:
         connect_blocking(where=where, autostart=False)
 
 
-async def test_who_does_not_wait_for_a_daemon_that_says_nothing_leaves_no_connection(where: Places) -> None:
+async def test_who_does_not_wait_for_a_daemon_that_says_nothing_leaves_no_connection(
+    where: Locations,
+) -> None:
     async def wait() -> None:
         async with connect(where=where):
             pass
@@ -110,7 +112,7 @@ async def test_who_does_not_wait_for_a_daemon_that_says_nothing_leaves_no_connec
         assert waiting.cancelled()
 
 
-def test_the_blocking_client_hears_of_what_another_does(where: Places, tmp_path: Path) -> None:
+def test_the_blocking_client_hears_of_what_another_does(where: Locations, tmp_path: Path) -> None:
     with connect_blocking(where=where) as watcher, connect_blocking(where=where) as writer:
         session = writer.call("session/create", {"cwd": str(tmp_path)})["session"]["sessionId"]
         watcher.call("session/subscribe", {"sessionId": session})

@@ -9,7 +9,7 @@ import pytest
 
 from sessiond.client.daemon_socket import DaemonBusy, DaemonNotRunning, SocketRefused, knock, read_endpoint
 from sessiond.client.dial import connect
-from sessiond.paths import Places, make_private
+from sessiond.paths import Locations, make_private
 from support.homes import a_home
 
 
@@ -20,7 +20,7 @@ def listening(path: str, backlog: int = 8) -> socket.socket:
     return door
 
 
-def told(where: Places, **what: object) -> None:
+def told(where: Locations, **what: object) -> None:
     make_private(where.state)
     Path(where.endpoint).write_bytes(msgspec.json.encode(what))
 

@@ -17,18 +17,18 @@ from sessiond.client.daemon_socket import DaemonNotRunning, VersionMismatch, rea
 from sessiond.client.dial import connect as dial
 from sessiond.client.replace import replaced_if_older, restart
 from sessiond.client.wire import RpcError
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from support.homes import a_home, environment, sessiond as command
 from support.patience import BOUND
 
 
-def run(where: Places, words: list[str]) -> subprocess.CompletedProcess[str]:
+def run(where: Locations, words: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         words, env=environment(where), capture_output=True, encoding="utf-8", timeout=BOUND, check=False
     )
 
 
-def start(where: Places, oldest: int, newest: int) -> None:
+def start(where: Locations, oldest: int, newest: int) -> None:
     """Have a daemon that speaks these versions."""
     told = run(where, of_version(oldest, newest, "serve", "--detach"))
     assert told.returncode == 0, told.stderr

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from sessiond.client import blocking, wire
-from sessiond.client.blocking import Daemon
-from sessiond.client.wire import DaemonHung, Disconnected, Reader, Unread, frame
+from sessiond.client.blocking import BlockingDaemon
+from sessiond.client.wire import DaemonHung, Disconnected, MessageReader, Unread, frame
 from support.patience import BOUND
 
 
@@ -20,7 +20,9 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "_CHUNK", 1)  # so that no script takes more than the message that it reads
 
 
-def talking_to(script: Callable[[socket.socket, Reader], None]) -> tuple[Daemon, list[int], threading.Thread]:
+def talking_to(
+    script: Callable[[socket.socket, MessageReader], None],
+) -> tuple[BlockingDaemon, list[int], threading.Thread]:
     """A client of a daemon that does what the script says, and how often it was dialled."""
     ours, theirs = socket.socketpair()
     dialled: list[int] = []
@@ -33,15 +35,15 @@ def talking_to(script: Callable[[socket.socket, Reader], None]) -> tuple[Daemon,
 
     def run() -> None:
         with theirs:
-            script(theirs, Reader(theirs))
+            script(theirs, MessageReader(theirs))
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    return Daemon(dial), dialled, thread
+    return BlockingDaemon(dial), dialled, thread
 
 
 def test_a_request_may_take_long_while_signs_of_life_come() -> None:
-    def script(sock: socket.socket, reader: Reader) -> None:
+    def script(sock: socket.socket, reader: MessageReader) -> None:
         request = json.loads(reader.read())
         for _ in range(3):
             sign = json.loads(reader.read())
@@ -59,7 +61,7 @@ def test_without_a_sign_of_life_it_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(blocking, "PATIENCE", 0.05)
     ended = threading.Event()
 
-    def script(_sock: socket.socket, _reader: Reader) -> None:
+    def script(_sock: socket.socket, _reader: MessageReader) -> None:
         ended.wait(BOUND)
 
     daemon, _, thread = talking_to(script)
@@ -84,18 +86,18 @@ def test_a_large_request_waits_for_room_as_long_as_the_daemon_answers_others(
 
         def answer() -> None:
             with end:
-                question = json.loads(Reader(end).read())
+                question = json.loads(MessageReader(end).read())
                 asked.append(question["method"])
                 end.sendall(frame({"jsonrpc": "2.0", "id": question["id"], "result": {}}))
             if len(asked) == 4:
-                request = json.loads(Reader(theirs).read())
+                request = json.loads(MessageReader(theirs).read())
                 theirs.sendall(frame({"jsonrpc": "2.0", "id": request["id"], "result": request["params"]}))
 
         threading.Thread(target=answer, daemon=True).start()
         return other
 
     large = {"text": "x" * 1_000_000}
-    with theirs, Daemon(see_one_who_asks) as daemon:
+    with theirs, BlockingDaemon(see_one_who_asks) as daemon:
         assert daemon.call("session/append", large) == large
     assert set(asked[1:]) == {"server/status"}
 
@@ -111,14 +113,14 @@ def test_a_daemon_that_takes_no_request_and_answers_nobody_is_given_up(
         ends.append(theirs)
         return ours
 
-    with Daemon(full) as daemon, pytest.raises(DaemonHung):
+    with BlockingDaemon(full) as daemon, pytest.raises(DaemonHung):
         daemon.call("session/append", {"text": "x" * 1_000_000})
     for end in ends:
         end.close()
 
 
 def test_a_request_that_may_have_been_read_is_not_sent_again() -> None:
-    def script(sock: socket.socket, reader: Reader) -> None:
+    def script(sock: socket.socket, reader: MessageReader) -> None:
         reader.read()
         sock.recv(1, socket.MSG_PEEK)  # the question for a sign of life is there, and is never read
 
@@ -134,7 +136,7 @@ def test_an_answer_that_came_before_the_end_is_taken_even_if_a_sign_of_life_can_
     None
 ):
     ours, theirs = socket.socketpair()
-    with theirs, Daemon(lambda: ours) as daemon:
+    with theirs, BlockingDaemon(lambda: ours) as daemon:
         theirs.sendall(frame({"jsonrpc": "2.0", "id": 1, "result": {"done": True}}))
         theirs.close()
         daemon._ask_for_life()

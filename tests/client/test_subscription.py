@@ -188,7 +188,7 @@ async def test_notifications_are_structs_and_a_gap_is_told_once() -> None:
         scripted.send("new/thing", {"a": 1})
         assert await anext(notes) == t.LaggedNote(session_id=SESSION, log_id=LOG, last_seq=1)
         seen = [await anext(everything) for _ in range(3)]
-        assert [type(note).__name__ for note in seen] == ["Appended", "LaggedNote", "dict"]
+        assert [type(note).__name__ for note in seen] == ["AppendedBatch", "LaggedNote", "dict"]
         scripted.crash()
         with pytest.raises(Missed):
             await anext(notes)

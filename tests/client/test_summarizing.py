@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.client import RpcError, SummaryRequest, connect
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from support.agents import WINDOW, Writer, an_agent, fill
 from support.homes import a_home
@@ -17,7 +17,7 @@ from support.rpc_peers import until
 
 
 @pytest.fixture
-def where() -> Iterator[Places]:
+def where() -> Iterator[Locations]:
     with a_home() as where:
         yield where
 
@@ -29,7 +29,7 @@ SETTINGS = t.CompactionChoice(
 )
 
 
-async def test_its_summary_and_what_comes_with_it_are_stored(where: Places, tmp_path: Path) -> None:
+async def test_its_summary_and_what_comes_with_it_are_stored(where: Locations, tmp_path: Path) -> None:
     writer = Writer()
     async with an_agent(where, tmp_path, writer) as session:
         await fill(session)
@@ -42,7 +42,7 @@ async def test_its_summary_and_what_comes_with_it_are_stored(where: Places, tmp_
     assert (stored["shortSummary"], stored["details"]) == ("short", {"by": "test"})
 
 
-async def test_it_may_answer_with_a_plain_text(where: Places, tmp_path: Path) -> None:
+async def test_it_may_answer_with_a_plain_text(where: Locations, tmp_path: Path) -> None:
     async def summarize(request: SummaryRequest) -> str:
         return f"for a {request.purpose}"
 
@@ -51,7 +51,7 @@ async def test_it_may_answer_with_a_plain_text(where: Places, tmp_path: Path) ->
         assert (await session.daemon.compact(session.id, settings=SETTINGS)).summary == "for a compaction"
 
 
-async def test_who_waits_hears_how_far_it_is(where: Places, tmp_path: Path) -> None:
+async def test_who_waits_hears_how_far_it_is(where: Locations, tmp_path: Path) -> None:
     steps: list[t.Progress] = []
     async with an_agent(where, tmp_path, Writer()) as session, connect(where=where) as other:
         await fill(session)
@@ -60,7 +60,7 @@ async def test_who_waits_hears_how_far_it_is(where: Places, tmp_path: Path) -> N
     assert "reading" in [step.message for step in steps]
 
 
-async def test_it_is_cancelled_when_nobody_waits_any_more(where: Places, tmp_path: Path) -> None:
+async def test_it_is_cancelled_when_nobody_waits_any_more(where: Locations, tmp_path: Path) -> None:
     writer = Writer(at_once=False)
     async with an_agent(where, tmp_path, writer) as session:
         await fill(session)
@@ -72,7 +72,7 @@ async def test_it_is_cancelled_when_nobody_waits_any_more(where: Places, tmp_pat
 
 
 async def test_one_that_fails_is_told_to_who_waits_and_nothing_is_changed(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async def summarize(request: SummaryRequest) -> str:
         raise ValueError("the model is asleep")
@@ -85,7 +85,7 @@ async def test_one_that_fails_is_told_to_who_waits_and_nothing_is_changed(
     assert raised.value.kind == "summarizerFailed"
 
 
-async def test_it_is_asked_again_by_the_next_daemon(where: Places, tmp_path: Path) -> None:
+async def test_it_is_asked_again_by_the_next_daemon(where: Locations, tmp_path: Path) -> None:
     writer = Writer(at_once=False)
     async with an_agent(where, tmp_path, writer) as session:
         await fill(session)
@@ -97,7 +97,7 @@ async def test_it_is_asked_again_by_the_next_daemon(where: Places, tmp_path: Pat
         assert (await waiting).summarized_by == "client"
 
 
-async def test_closing_the_connection_ends_what_it_writes(where: Places, tmp_path: Path) -> None:
+async def test_closing_the_connection_ends_what_it_writes(where: Locations, tmp_path: Path) -> None:
     writer = Writer(at_once=False)
     async with connect(where=where) as other:
         async with an_agent(where, tmp_path, writer) as session:

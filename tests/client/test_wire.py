@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.client.blocking import Daemon
-from sessiond.client.wire import BadReply, Disconnected, Reader, RpcError, Unread, frame, members
+from sessiond.client.blocking import BlockingDaemon
+from sessiond.client.wire import BadReply, Disconnected, MessageReader, RpcError, Unread, frame, members
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
@@ -47,7 +47,7 @@ def test_a_message_that_comes_byte_by_byte_is_read_whole() -> None:
             target=lambda: [there.send(bytes([byte])) for byte in frame({"a": "é"}) * 2]
         )
         sender.start()
-        reader = Reader(here)
+        reader = MessageReader(here)
         assert [json.loads(reader.read()), json.loads(reader.read())] == [{"a": "é"}] * 2
         sender.join()
 
@@ -58,7 +58,7 @@ def test_broken_framing_is_not_waited_for(header: bytes) -> None:
     with here, there:
         there.sendall(header)
         with pytest.raises(BadReply):
-            Reader(here).read()
+            MessageReader(here).read()
 
 
 def test_what_json_cannot_hold_is_refused_before_it_is_sent() -> None:
@@ -114,7 +114,7 @@ def test_a_request_that_a_leaving_daemon_never_read_is_sent_to_the_next() -> Non
             threading.Timer(0.05, there.close).start()  # closes over the unread request
         return found
 
-    with there_again, Daemon(dial) as daemon:
+    with there_again, BlockingDaemon(dial) as daemon:
         assert daemon.call("m") == {"n": 2}
 
 
@@ -137,9 +137,9 @@ class answering:
         self._answer, self._replied = answer, replied
         self._thread = threading.Thread(target=self._serve)
 
-    def __enter__(self) -> Daemon:
+    def __enter__(self) -> BlockingDaemon:
         self._thread.start()
-        self._daemon = Daemon(lambda: self.sock)
+        self._daemon = BlockingDaemon(lambda: self.sock)
         return self._daemon
 
     def __exit__(self, *_: object) -> None:
@@ -148,7 +148,7 @@ class answering:
         self._there.close()
 
     def _serve(self) -> None:
-        reader = Reader(self._there)
+        reader = MessageReader(self._there)
         while True:
             try:
                 message = json.loads(reader.read())

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.client.daemon_socket import read_endpoint
-from sessiond.paths import Places, places
+from sessiond.paths import Locations, places
 from support.attached import Attached
 from support.editor_desks import eventually
 from support.processes import runs
@@ -29,7 +29,7 @@ class Person:
     environment: dict[str, str]
 
     @property
-    def where(self) -> Places:
+    def where(self) -> Locations:
         return places(self.environment)
 
     def run(self, *words: str) -> str:

@@ -12,13 +12,13 @@ import pytest
 
 from sessiond.client import AgentSession, RpcError, connect
 from sessiond.client.daemon import Daemon
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from support.agents import WINDOW, Writer, an_agent, answer, call, fill, prompt, result, the_path
 from support.homes import a_home
 
 
 @pytest.fixture
-def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
+def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Locations]:
     with a_home() as where:
         monkeypatch.setenv("SESSIOND_HOME", str(where.home))
         monkeypatch.setenv("SESSIOND_TERMINAL", "go")
@@ -26,7 +26,7 @@ def where(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
 
 
 @pytest.fixture
-async def daemon(where: Places) -> AsyncIterator[Daemon]:
+async def daemon(where: Locations) -> AsyncIterator[Daemon]:
     async with connect(where=where) as daemon:
         yield daemon
 
@@ -108,7 +108,7 @@ async def test_load_opens_an_existing_file(session: AgentSession) -> None:
 
 
 async def test_continue_recent_finds_the_session_that_was_changed_last(
-    where: Places, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: Locations, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sessions = [await AgentSession.create(daemon, str(tmp_path)) for _ in range(3)]
     for day, session in enumerate((sessions[0], sessions[2], sessions[1]), 1):
@@ -313,7 +313,7 @@ async def test_section_11_events_of_an_agent_are_kept_as_they_happen(session: Ag
 
 
 async def test_section_11_it_decides_when_to_compact_by_window_and_reserve(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     writer = Writer()
     async with an_agent(where, tmp_path, writer) as session:
@@ -328,7 +328,7 @@ async def test_section_11_it_decides_when_to_compact_by_window_and_reserve(
 
 
 async def test_section_11_a_retry_may_keep_what_was_learnt_from_the_failure(
-    where: Places, tmp_path: Path
+    where: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(where, tmp_path, Writer(says="The first way failed.")) as session:
         await session.append(prompt("mend it"))

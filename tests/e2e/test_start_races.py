@@ -15,7 +15,7 @@ import pytest
 from sessiond.client.daemon_socket import DaemonNotStarted, read_endpoint
 from sessiond.client.dial import connect
 from sessiond.client.start import start
-from sessiond.paths import Places, make_private
+from sessiond.paths import Locations, make_private
 from sessiond.server.process.lock import AnotherRuns, DaemonLock
 from support.homes import a_home, a_stand_in, answers, environment, sessiond, wait_until
 
@@ -47,13 +47,13 @@ def pid_in(reply: bytes) -> int:
     return pid
 
 
-def pid_of(where: Places) -> int:
+def pid_of(where: Locations) -> int:
     pid = read_endpoint(where)["pid"]
     assert isinstance(pid, int)
     return pid
 
 
-def nobody_runs(where: Places) -> bool:
+def nobody_runs(where: Locations) -> bool:
     """Whether the lock is free, which is what counts; a dead process may stay in the table."""
     try:
         DaemonLock(where.daemon_lock).release()
@@ -62,7 +62,7 @@ def nobody_runs(where: Places) -> bool:
     return True
 
 
-def run(where: Places, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+def run(where: Locations, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         sessiond(*words),
         env=environment(where, **more),

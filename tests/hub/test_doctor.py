@@ -18,7 +18,7 @@ from sessiond.hub.doctor import logs as doctor_logs
 from sessiond.hub.doctor.examination import examine
 from sessiond.hub.doctor.mending import _MENDS
 from sessiond.hub.doctor.scope import Scope
-from sessiond.hub.prompt_history.history import History
+from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.paths import places
 from sessiond.protocol.findings import KINDS
 from sessiond.session.tree.problems import PROBLEMS
@@ -311,15 +311,15 @@ async def test_a_command_under_way_while_the_journal_is_put_aside_is_answered_to
 ) -> None:
     async with running(home) as daemon:
         peer = await daemon.attach()
-        begun, go_on, add = asyncio.Event(), asyncio.Event(), History.add
+        begun, go_on, add = asyncio.Event(), asyncio.Event(), PromptHistory.add
 
-        async def later(self: History, *words: Any) -> Any:
+        async def later(self: PromptHistory, *words: Any) -> Any:
             begun.set()
             await go_on.wait()
             return await add(self, *words)
 
         with monkeypatch.context() as patched:
-            patched.setattr(History, "add", later)
+            patched.setattr(PromptHistory, "add", later)
             asked = asyncio.create_task(peer.call("history/add", prompt="Hello.", commandId="once"))
             await begun.wait()
             assert daemon.hub is not None

@@ -12,7 +12,7 @@ import pytest
 
 from sessiond.client.blocking import connect
 from sessiond.client.daemon_socket import read_endpoint
-from sessiond.paths import Places, make_private
+from sessiond.paths import Locations, make_private
 from sessiond.server.listeners import activation, unix_socket
 from sessiond.server.process.lifecycle import DISPLACED
 from support.homes import a_home, environment, sessiond, wait_until
@@ -27,7 +27,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextlib.contextmanager
-def started(where: Places, listening: socket.socket, **more: str) -> Iterator[subprocess.Popen[bytes]]:
+def started(where: Locations, listening: socket.socket, **more: str) -> Iterator[subprocess.Popen[bytes]]:
     """A daemon that was given this socket; it need not be ready."""
     number = listening.fileno()
     with subprocess.Popen(
@@ -41,7 +41,7 @@ def started(where: Places, listening: socket.socket, **more: str) -> Iterator[su
 
 
 @contextlib.contextmanager
-def managed() -> Iterator[tuple[Places, socket.socket]]:
+def managed() -> Iterator[tuple[Locations, socket.socket]]:
     with a_home() as where:
         for folder in (where.state, where.runtime):
             make_private(folder)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.config import Config, Keep, Roots
+from sessiond.config import Config, RetentionConfig, RootsConfig
 from sessiond.server import server
 from support import logs
 from support.daemons import Peer, Running, assistant, refusal, running, user
@@ -115,7 +115,7 @@ async def test_drafts_and_other_programs_folders_are_not_looked_at(tmp_path: Pat
         logs.log(logs.header(id="theirs-1"), logs.user("hi", parent=None), logs.assistant("hi"))
     )
     make_old(theirs, 100)
-    chosen = Config(roots=Roots(folders=(str(tmp_path / "theirs"),)))
+    chosen = Config(roots=RootsConfig(folders=(str(tmp_path / "theirs"),)))
     async with running(tmp_path / "home", chosen=chosen) as daemon:
         peer = await daemon.attach()
         draft = (await peer.call("session/create", cwd=cwd))["session"]
@@ -140,7 +140,7 @@ async def test_the_daemon_cleans_up_by_itself_only_when_it_was_chosen(
         peer = await daemon.attach()
         old = await old_session(peer, cwd, "session-old")
         await old_session(peer, cwd, "session-new", days=1)
-    async with running(tmp_path, chosen=Config(keep=Keep(max_age=30.0 * DAY))) as daemon:
+    async with running(tmp_path, chosen=Config(keep=RetentionConfig(max_age=30.0 * DAY))) as daemon:
         peer = await daemon.attach()
         async with asyncio.timeout(BOUND):
             while (await peer.call("trash/list"))["total"] == 0:

@@ -15,7 +15,7 @@ from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.server import errors
 from sessiond.session.dialects.recognition import ForeignProgram
-from sessiond.session.tree.problems import Problem
+from sessiond.session.tree.problems import LineProblem
 from sessiond.store import errors as store
 from support import logs
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
@@ -273,8 +273,10 @@ async def test_a_cancellation_of_nothing_is_nothing(memory: Running, params: Any
 def made(kind: type[Exception]) -> Exception:
     """An exception of this class, its arguments by the types that they ask for."""
     samples: dict[str, Any] = {
-        "str": "x", "str | None": "x", "int": 1, "int | None": 1, "Problem": Problem("damagedHeader", 1, 0, "why"),
-        "list[str]": ["x"], "list[str] | None": ["x"], "ForeignProgram": ForeignProgram("x", "X", importable=True),
+        "str": "x", "str | None": "x", "int": 1, "int | None": 1,
+        "LineProblem": LineProblem("damagedHeader", 1, 0, "why"),
+        "list[str]": ["x"], "list[str] | None": ["x"],
+        "ForeignProgram": ForeignProgram("x", "X", importable=True),
     }  # fmt: skip
     if "__init__" not in vars(kind):
         return kind("why")

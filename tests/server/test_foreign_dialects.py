@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.config import Config, Roots
+from sessiond.config import Config, RootsConfig
 from sessiond.session.dialects.recognition import PROBE_BYTES, foreign_program_of
 from support import logs
 from support.commands import a_shell
@@ -43,7 +43,7 @@ async def with_root(tmp_path: Path) -> AsyncIterator[tuple[Running, Path]]:
     """A daemon that lists a folder of another program, and that folder."""
     root = tmp_path / "root"
     root.mkdir()
-    async with running(tmp_path / "home", chosen=Config(roots=Roots(folders=(str(root),)))) as daemon:
+    async with running(tmp_path / "home", chosen=Config(roots=RootsConfig(folders=(str(root),)))) as daemon:
         yield daemon, root
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.config import Config, History
+from sessiond.config import Config, HistoryConfig
 from sessiond.hub.database_file import DatabaseFile
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.patience import BOUND
@@ -106,7 +106,7 @@ async def test_pages_hold_every_prompt_once_while_others_are_added(memory: Runni
 
 
 async def test_a_history_that_is_switched_off_stays_as_it_is(tmp_path: Path) -> None:
-    async with running(tmp_path, chosen=Config(history=History(enabled=False))) as daemon:
+    async with running(tmp_path, chosen=Config(history=HistoryConfig(enabled=False))) as daemon:
         peer, session_id = await started(daemon, "/w")
         await peer.append(session_id, user("secret"), assistant("ok"))
         assert not (await peer.call("history/add", prompt="secret"))["added"]

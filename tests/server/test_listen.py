@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.paths import make_private
-from sessiond.server.listeners.unix_socket import CannotListen, Listener
+from sessiond.server.listeners.unix_socket import CannotListen, UnixListener
 from support.homes import a_home
 
 
@@ -24,7 +24,7 @@ class Door:
         make_private(folder)
         self.path = f"{folder}/sessiond.sock"
         self.inside: list[socket.socket] = []
-        self.listener = Listener(self.path, self.inside.append)
+        self.listener = UnixListener(self.path, self.inside.append)
 
     async def let_in(self, count: int) -> None:
         async with asyncio.timeout(5):
@@ -133,7 +133,7 @@ async def test_a_listener_stays_for_whoever_came_while_its_path_was_removed() ->
 
 async def test_a_folder_that_is_not_there_is_an_error() -> None:
     with a_home() as where, pytest.raises(CannotListen):
-        Listener(where.socket, lambda client: client.close())
+        UnixListener(where.socket, lambda client: client.close())
 
 
 async def test_four_hundred_clients_at_once_are_all_let_in() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.paths import Places, make_private
+from sessiond.paths import Locations, make_private
 from sessiond.server.process import endpoint, lifecycle
 from sessiond.server.process.lock import DaemonLock
 from support.homes import a_home
@@ -19,7 +19,7 @@ QUICK = lifecycle.Pace(idle_exit=None, look=0.02, drain=0.2)
 class Running:
     """A life in this process, with an echo for a server."""
 
-    def __init__(self, where: Places, pace: lifecycle.Pace) -> None:
+    def __init__(self, where: Locations, pace: lifecycle.Pace) -> None:
         for folder in (where.state, where.runtime):
             make_private(folder)
         self.where = where
@@ -51,11 +51,11 @@ class Running:
         self.logs_reopened += 1
 
 
-async def running(where: Places, pace: lifecycle.Pace = QUICK) -> Running:
+async def running(where: Locations, pace: lifecycle.Pace = QUICK) -> Running:
     return await Running(where, pace).ready()
 
 
-async def a_client(where: Places) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def a_client(where: Locations) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     return await asyncio.open_unix_connection(where.socket)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.server.process import daemon_log
-from sessiond.server.process.daemon_log import LogFile, logging_to
+from sessiond.server.process.daemon_log import DaemonLogFile, logging_to
 
 log = logging.getLogger("sessiond.test")
 
@@ -80,7 +80,7 @@ def test_after_the_file_was_moved_away_a_new_one_is_begun(path: Path) -> None:
 
 def test_a_full_file_makes_room_and_only_five_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(daemon_log, "_BYTES", 100)
-    file = LogFile(str(path))
+    file = DaemonLogFile(str(path))
     for n in range(50):
         file.emit(logging.makeLogRecord({"msg": f"{n} " + "x" * 90, "levelno": logging.INFO}))
     file.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.config import Config, Limits
+from sessiond.config import Config, LimitsConfig
 from sessiond.hub.session import appending
 from sessiond.rpc.message import encode_request
 from sessiond.server.connection import read_throttle, requests, send_buffers
@@ -24,7 +24,7 @@ MIB = 1024 * 1024
 
 
 def limited(**limits: int) -> Config:
-    return Config(limits=Limits(**limits))
+    return Config(limits=LimitsConfig(**limits))
 
 
 # --- clients -----------------------------------------------------------------------------------------------

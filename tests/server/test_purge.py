@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.config import Config, Keep
+from sessiond.config import Config, RetentionConfig
 from sessiond.server import server
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.patience import BOUND
@@ -78,7 +78,7 @@ async def test_the_daemon_purges_by_itself_only_when_it_was_chosen(
     make_old(old["trashed"])
     async with running(tmp_path) as daemon:
         assert (await (await daemon.attach()).call("trash/list"))["total"] == 2
-    async with running(tmp_path, chosen=Config(keep=Keep(trash_max_age=86_400.0))) as daemon:
+    async with running(tmp_path, chosen=Config(keep=RetentionConfig(trash_max_age=86_400.0))) as daemon:
         peer = await daemon.attach()
         async with asyncio.timeout(BOUND):
             while (await peer.call("trash/list"))["total"] > 1:

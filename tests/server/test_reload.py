@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from sessiond.client.blocking import connect
-from sessiond.paths import Places, make_private
+from sessiond.paths import Locations, make_private
 from support.homes import a_home, environment, sessiond, wait_until
 from support.patience import BOUND
 
 
 @pytest.fixture
-def daemon() -> Iterator[tuple[Places, "subprocess.Popen[bytes]"]]:
+def daemon() -> Iterator[tuple[Locations, "subprocess.Popen[bytes]"]]:
     with (
         a_home() as where,
         subprocess.Popen(
@@ -30,18 +30,18 @@ def daemon() -> Iterator[tuple[Places, "subprocess.Popen[bytes]"]]:
             process.kill()
 
 
-def configured(where: Places, text: str) -> None:
+def configured(where: Locations, text: str) -> None:
     make_private(where.config)
     Path(where.config_file).write_text(text, encoding="utf-8")
 
 
-def logged(where: Places, words: str) -> bool:
+def logged(where: Locations, words: str) -> bool:
     log = Path(where.log)
     return log.exists() and words in log.read_text(encoding="utf-8")
 
 
 def test_a_log_that_was_moved_away_is_followed_by_a_new_one_for_the_owner_only(
-    daemon: tuple[Places, "subprocess.Popen[bytes]"],
+    daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
     where, process = daemon
     old = Path(f"{where.log}-20261122")
@@ -53,7 +53,7 @@ def test_a_log_that_was_moved_away_is_followed_by_a_new_one_for_the_owner_only(
 
 
 def test_what_can_change_while_sessions_are_open_changes_at_once(
-    daemon: tuple[Places, "subprocess.Popen[bytes]"],
+    daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
     where, process = daemon
     with connect(autostart=False, where=where) as client:
@@ -69,7 +69,7 @@ def test_what_can_change_while_sessions_are_open_changes_at_once(
 
 
 def test_the_time_until_the_end_can_be_changed_while_it_runs(
-    daemon: tuple[Places, "subprocess.Popen[bytes]"],
+    daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
     where, process = daemon
     with connect(autostart=False, where=where) as client:
@@ -82,7 +82,7 @@ def test_the_time_until_the_end_can_be_changed_while_it_runs(
 
 
 def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
-    daemon: tuple[Places, "subprocess.Popen[bytes]"],
+    daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
     where, process = daemon
     configured(where, '[listen]\nidle_exitt = "1s"\n')
@@ -92,7 +92,7 @@ def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
         assert client.call("server/status")["pid"] == process.pid
 
 
-def test_what_takes_a_new_daemon_is_named(daemon: tuple[Places, "subprocess.Popen[bytes]"]) -> None:
+def test_what_takes_a_new_daemon_is_named(daemon: tuple[Locations, "subprocess.Popen[bytes]"]) -> None:
     where, process = daemon
     configured(where, f'[roots]\nfolders = ["{where.home}/pi"]\n')
     process.send_signal(signal.SIGHUP)
@@ -100,7 +100,7 @@ def test_what_takes_a_new_daemon_is_named(daemon: tuple[Places, "subprocess.Pope
 
 
 def test_a_log_that_cannot_be_opened_again_harms_nobody(
-    daemon: tuple[Places, "subprocess.Popen[bytes]"],
+    daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
     where, process = daemon
     Path(where.log).unlink()

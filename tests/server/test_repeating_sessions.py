@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sessiond.hub.idempotency.journal import KEPT_SECONDS, Journal
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.store.errors import StorageFailed
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.shared import lines_of
@@ -181,7 +181,7 @@ async def test_a_request_that_was_interrupted_before_its_effect_is_carried_out_b
         "cwd": params.get("cwd"),
         "sessions": [],
     }
-    command = Command(id=COMMAND, method=deed.method, digest="of the interrupted request")
+    command = CommandRecord(id=COMMAND, method=deed.method, digest="of the interrupted request")
     journal.begin(command, intent | {"from": await _path(tmp_path, scene.session_id)}, int(time.time()))
     journal.close()
     async with running(tmp_path) as daemon:
@@ -333,7 +333,7 @@ def test_the_journal_forgets_commands_after_a_month_and_above_a_number(tmp_path:
     journal = Journal(str(tmp_path / "commands.db"))
     now = int(time.time())
     for number in range(3):
-        command = Command(id=f"c{number}", method="session/move", digest="d")
+        command = CommandRecord(id=f"c{number}", method="session/move", digest="d")
         journal.begin(command, {}, now - KEPT_SECONDS + number)
     assert [it.id for it in journal.all(now + 1)] == ["c1", "c2"]
     journal.close()

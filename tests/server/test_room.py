@@ -4,10 +4,10 @@ import asyncio
 
 from hypothesis import given, strategies as st
 
-from sessiond.server.connection.memory_budget import MOST_REQUESTS, Places, Room
+from sessiond.server.connection.memory_budget import MOST_REQUESTS, ByteSemaphore, MemoryBudget
 
 
-async def in_line(places: Places, *sizes: int) -> list[asyncio.Task[None]]:
+async def in_line(places: ByteSemaphore, *sizes: int) -> list[asyncio.Task[None]]:
     """Those who ask for so much, one after the other, each as far as it comes."""
     tasks = []
     for size in sizes:
@@ -17,7 +17,7 @@ async def in_line(places: Places, *sizes: int) -> list[asyncio.Task[None]]:
 
 
 async def test_who_finds_no_room_waits_and_is_let_in_in_order() -> None:
-    places = Places(10)
+    places = ByteSemaphore(10)
     first, second, third = await in_line(places, 8, 5, 1)
     assert (first.done(), second.done(), third.done()) == (True, False, False)
     places.leave(8)
@@ -26,13 +26,13 @@ async def test_who_finds_no_room_waits_and_is_let_in_in_order() -> None:
 
 
 async def test_nobody_overtakes_even_where_it_would_fit() -> None:
-    places = Places(10)
+    places = ByteSemaphore(10)
     await in_line(places, 8, 5)
     assert not places.enter_now(1)
 
 
 async def test_what_is_larger_than_all_room_is_let_in_alone() -> None:
-    places = Places(10)
+    places = ByteSemaphore(10)
     [giant] = await in_line(places, 50)
     assert giant.done()
     assert not places.enter_now(1)
@@ -41,7 +41,7 @@ async def test_what_is_larger_than_all_room_is_let_in_alone() -> None:
 
 
 async def test_who_gives_up_holds_up_nobody_behind() -> None:
-    places = Places(10)
+    places = ByteSemaphore(10)
     _, giant, small = await in_line(places, 8, 9, 2)
     giant.cancel()
     await small
@@ -49,7 +49,7 @@ async def test_who_gives_up_holds_up_nobody_behind() -> None:
 
 
 async def test_who_gives_up_on_the_tick_on_which_it_is_let_in_takes_nothing() -> None:
-    places = Places(10)
+    places = ByteSemaphore(10)
     _, second = await in_line(places, 10, 4)
     places.leave(10)
     second.cancel()
@@ -60,14 +60,14 @@ async def test_who_gives_up_on_the_tick_on_which_it_is_let_in_takes_nothing() ->
 
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 3), st.booleans()), max_size=30))
 def test_room_is_never_overdrawn_and_never_lost(visits: list[tuple[int, int, bool]]) -> None:
-    async def visit(places: Places, size: int, stays: int) -> None:
+    async def visit(places: ByteSemaphore, size: int, stays: int) -> None:
         async with places.place(size):
             assert places.taken <= places.size or places.taken == size
             for _ in range(stays):
                 await asyncio.sleep(0)
 
     async def run() -> None:
-        places = Places(10)
+        places = ByteSemaphore(10)
         tasks = []
         for size, stays, gives_up in visits:
             task = asyncio.create_task(visit(places, size, stays))
@@ -83,7 +83,7 @@ def test_room_is_never_overdrawn_and_never_lost(visits: list[tuple[int, int, boo
 
 
 def test_room_is_short_when_there_are_too_many_requests_or_too_many_bytes() -> None:
-    by_bytes, by_number = Room(100), Room(100)
+    by_bytes, by_number = MemoryBudget(100), MemoryBudget(100)
     by_bytes.began(100)
     seen = [by_bytes.is_short]
     by_bytes.began(1)
@@ -97,7 +97,7 @@ def test_room_is_short_when_there_are_too_many_requests_or_too_many_bytes() -> N
 
 
 async def test_room_that_grows_lets_in_who_waited_for_it() -> None:
-    room = Room(40)
+    room = MemoryBudget(40)
     await in_line(room.answers, 8)
     [waiting] = await in_line(room.answers, 8)
     assert not waiting.done()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.config import Config, Summarizer
+from sessiond.config import Config, SummarizerConfig
 from sessiond.hub.summaries import external_command as commands
 from sessiond.paths import places
 from support.daemons import Peer, Running, refusal, running
@@ -141,7 +141,7 @@ async def test_a_client_that_says_goodbye_is_not_asked(memory: Running, cwd: str
 async def test_a_client_that_takes_too_long_is_told_so_and_followed_by_the_next(
     tmp_path: Path, cwd: str
 ) -> None:
-    chosen = Config(summarizer=Summarizer(None, 0.2))
+    chosen = Config(summarizer=SummarizerConfig(None, 0.2))
     async with running(tmp_path / "home", chosen=chosen) as daemon:
         peer, session_id = await talk(daemon, cwd)
         first, second = await holding(daemon, session_id), await summarizing(daemon)

@@ -17,9 +17,9 @@ import pytest
 from sessiond.client import connect as connect_async
 from sessiond.client.blocking import connect
 from sessiond.client.daemon_socket import CannotConnect, read_endpoint
-from sessiond.client.wire import Reader, frame
+from sessiond.client.wire import MessageReader, frame
 from sessiond.config import InvalidConfig, read
-from sessiond.paths import Places, make_private
+from sessiond.paths import Locations, make_private
 from sessiond.server.listeners import tcp
 from sessiond.server.listeners.tcp_peer import user_of_peer
 from sessiond.server.listeners.token import BadToken, is_same, token_of
@@ -29,7 +29,7 @@ from support.patience import BOUND
 from support.waiting import until
 
 
-def with_a_door(where: Places) -> str:
+def with_a_door(where: Locations) -> str:
     """Have a daemon with a TCP door; its address."""
     make_private(where.config)
     Path(where.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
@@ -40,7 +40,7 @@ def with_a_door(where: Places) -> str:
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[tuple[Places, str]]:
+def door() -> Iterator[tuple[Locations, str]]:
     with a_home() as where:
         yield where, with_a_door(where)
 
@@ -72,7 +72,7 @@ def initialize(token: object) -> bytes:
     )
 
 
-def token(where: Places) -> str:
+def token(where: Locations) -> str:
     return Path(where.tcp_token).read_text(encoding="ascii").strip()
 
 
@@ -82,7 +82,7 @@ def test_there_is_no_door_unless_somebody_wants_one() -> None:
         assert not Path(where.tcp_token).exists()
 
 
-def test_the_token_is_for_its_owner_only_and_in_no_log(door: tuple[Places, str]) -> None:
+def test_the_token_is_for_its_owner_only_and_in_no_log(door: tuple[Locations, str]) -> None:
     where, address = door
     with knock(address) as knocking:
         knocking.sendall(request("server/authenticate", token="x" * 43))
@@ -95,7 +95,7 @@ def test_the_token_is_for_its_owner_only_and_in_no_log(door: tuple[Places, str])
 
 @pytest.mark.parametrize("json_lines", [False, True])
 def test_who_shows_the_token_first_is_a_client_like_any_other(
-    door: tuple[Places, str], json_lines: bool
+    door: tuple[Locations, str], json_lines: bool
 ) -> None:
     where, address = door
     first = {"jsonrpc": "2.0", "id": 1, "method": "server/authenticate", "params": {"token": token(where)}}
@@ -107,18 +107,18 @@ def test_who_shows_the_token_first_is_a_client_like_any_other(
                 told = [json.loads(answers.readline()) for _ in range(2)]
         else:
             knocking.sendall(frame(first) + frame(then))
-            reader = Reader(knocking)
+            reader = MessageReader(knocking)
             told = [json.loads(reader.read()) for _ in range(2)]
         assert told[0]["result"] == {}
         assert told[1]["result"]["clients"]
 
 
-def test_an_editor_shows_the_token_in_its_greeting_byte_by_byte(door: tuple[Places, str]) -> None:
+def test_an_editor_shows_the_token_in_its_greeting_byte_by_byte(door: tuple[Locations, str]) -> None:
     where, address = door
     with knock(address) as knocking:
         for byte in initialize(token(where)):
             knocking.sendall(bytes([byte]))
-        told = json.loads(Reader(knocking).read())
+        told = json.loads(MessageReader(knocking).read())
         assert told["result"]["capabilities"]["experimental"]["sessiond"]["protocolVersion"] == 1
 
 
@@ -141,7 +141,7 @@ def test_an_editor_shows_the_token_in_its_greeting_byte_by_byte(door: tuple[Plac
         frame({"jsonrpc": "2.0", "method": "exit"}),
     ],
 )
-def test_without_the_token_nothing_is_answered_but_that(door: tuple[Places, str], first: bytes) -> None:
+def test_without_the_token_nothing_is_answered_but_that(door: tuple[Locations, str], first: bytes) -> None:
     where, address = door
     with knock(address) as knocking:
         knocking.sendall(first)
@@ -162,7 +162,9 @@ def test_without_the_token_nothing_is_answered_but_that(door: tuple[Places, str]
         b"X: " + b"y" * 9_000,
     ],
 )
-def test_what_is_not_our_language_is_cut_off_without_a_word(door: tuple[Places, str], first: bytes) -> None:
+def test_what_is_not_our_language_is_cut_off_without_a_word(
+    door: tuple[Locations, str], first: bytes
+) -> None:
     _, address = door
     with knock(address) as knocking:
         try:
@@ -174,7 +176,7 @@ def test_what_is_not_our_language_is_cut_off_without_a_word(door: tuple[Places, 
 
 @pytest.mark.parametrize("first", [b"Content-Length: 65537\r\n\r\n", b'{"' + b"x" * 70_000])
 def test_a_first_message_that_is_too_large_is_refused_before_it_has_come(
-    door: tuple[Places, str], first: bytes
+    door: tuple[Locations, str], first: bytes
 ) -> None:
     _, address = door
     with knock(address) as knocking:
@@ -184,12 +186,12 @@ def test_a_first_message_that_is_too_large_is_refused_before_it_has_come(
     assert (data["kind"], data["limit"]) == ("tooLarge", 65_536)
 
 
-def test_a_crowd_that_says_nothing_keeps_nobody_out(door: tuple[Places, str]) -> None:
+def test_a_crowd_that_says_nothing_keeps_nobody_out(door: tuple[Locations, str]) -> None:
     where, address = door
     crowd = [knock(address) for _ in range(tcp.MAX_UNAUTHENTICATED + 20)]
     with knock(address) as knocking:
         knocking.sendall(request("server/authenticate", token=token(where)))
-        assert json.loads(Reader(knocking).read())["result"] == {}
+        assert json.loads(MessageReader(knocking).read())["result"] == {}
     for each in crowd:
         each.close()
 
@@ -288,7 +290,7 @@ def test_the_user_of_a_connection_from_this_machine_is_known(host: str) -> None:
 
 
 async def test_the_clients_of_this_project_come_over_tcp_when_they_are_told_to(
-    door: tuple[Places, str], monkeypatch: pytest.MonkeyPatch
+    door: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where, address = door
     with a_home() as elsewhere:
@@ -301,7 +303,7 @@ async def test_the_clients_of_this_project_come_over_tcp_when_they_are_told_to(
                 assert (await anext(news))["data"] == 1
 
 
-def test_its_commands_come_over_tcp_too(door: tuple[Places, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_commands_come_over_tcp_too(door: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch) -> None:
     where, address = door
     with a_home() as elsewhere:
         monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
@@ -351,7 +353,7 @@ def test_the_token_goes_nowhere_but_to_this_machine(address: str, monkeypatch: p
 
 
 def test_a_wrong_token_is_told_to_the_person(
-    door: tuple[Places, str], monkeypatch: pytest.MonkeyPatch
+    door: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where, address = door
     monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
@@ -465,7 +467,7 @@ def test_a_client_over_tcp_keeps_the_daemon_and_its_leaving_lets_it_go() -> None
             wait_until(Path(where.endpoint).exists, BOUND)
             with knock(read_endpoint(where)["tcp"]) as knocking:
                 knocking.sendall(request("server/authenticate", token=token(where)))
-                Reader(knocking).read()
+                MessageReader(knocking).read()
                 config.write_text('[listen]\ntcp = "127.0.0.1:0"\nidle_exit = "1s"\n', encoding="utf-8")
                 daemon.send_signal(signal.SIGHUP)
                 log = Path(where.log)

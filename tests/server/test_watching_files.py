@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.config import Config, Roots
+from sessiond.config import Config, RootsConfig
 from sessiond.server import server
 from sessiond.store.files.store import FileStore
 from sessiond.store.files.watch import FolderWatch
@@ -93,7 +93,7 @@ async def test_files_that_come_grow_move_and_vanish_are_taken_into_the_index_una
         except TimeoutError:
             raise AssertionError(f"{seen} instead of {expected}") from None
 
-    async with running(tmp_path / "home", chosen=Config(roots=Roots(folders=(str(roots),)))) as daemon:
+    async with running(tmp_path / "home", chosen=Config(roots=RootsConfig(folders=(str(roots),)))) as daemon:
         await watched(daemon)
         folder = roots / "--new-folder--"
         folder.mkdir()

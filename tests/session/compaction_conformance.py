@@ -6,7 +6,7 @@ from typing import Any
 from session.conformance import Unequal
 from sessiond.session.compaction import preparation
 from sessiond.session.compaction.branching import prepare_branch
-from sessiond.session.compaction.preparation import Limits, Preparation
+from sessiond.session.compaction.preparation import CompactionLimits, Preparation
 from sessiond.session.compaction.rendering import SEPARATOR, render
 from sessiond.session.content.agent_message import read_message
 from sessiond.session.context import tokens
@@ -49,7 +49,7 @@ def _unequal_cuts(log: Loaded, row: int, theirs: Mapping[str, Any]) -> Iterator[
     answers = []
     for their_cut in theirs["cuts"]:
         keep = their_cut["keep"]
-        plan = steps.run(preparation.prepare(log.tree, row, log.read, Limits(1_000, 100, keep)))
+        plan = steps.run(preparation.prepare(log.tree, row, log.read, CompactionLimits(1_000, 100, keep)))
         answers += _in_short(keep, _cut(plan) | {"keep": keep}, their_cut)
     yield from _row("cuts", answers)
 

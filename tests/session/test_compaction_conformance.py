@@ -8,7 +8,7 @@ import pytest
 from session.compaction_conformance import unequal
 from session.differences import DIFFERENCES_IN_COMPACTION
 from sessiond.session.compaction import preparation
-from sessiond.session.compaction.preparation import Limits
+from sessiond.session.compaction.preparation import CompactionLimits
 from sessiond.session.tree import steps
 from support import golden, logs
 from support.logs import Line, Loaded
@@ -40,7 +40,9 @@ if GOLDEN.exists():  # a case more where the samples are; what was recorded here
         log = _as_described(theirs)
         for keep, cut in theirs["prepareCompaction"].items():
             plan = steps.run(
-                preparation.prepare(log.tree, log.tree.leaf, log.read, Limits(128_000, 16_384, int(keep)))
+                preparation.prepare(
+                    log.tree, log.tree.leaf, log.read, CompactionLimits(128_000, 16_384, int(keep))
+                )
             )
             assert plan.first_kept_entry_id == (cut and cut["firstKeptEntryId"])
             if cut is not None:

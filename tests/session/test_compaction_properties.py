@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from sessiond.session.compaction import preparation, safety
 from sessiond.session.compaction.branching import prepare_branch
-from sessiond.session.compaction.preparation import Limits, Preparation
+from sessiond.session.compaction.preparation import CompactionLimits, Preparation
 from sessiond.session.context import tokens
 from sessiond.session.context.context import build_context
 from sessiond.session.tree import steps
@@ -25,7 +25,7 @@ Said = tuple[str, dict[str, Any]]
 
 
 def prepared(log: Loaded, row: int, keep: int) -> Preparation:
-    return steps.run(preparation.prepare(log.tree, row, log.read, Limits(1_000, 100, keep)))
+    return steps.run(preparation.prepare(log.tree, row, log.read, CompactionLimits(1_000, 100, keep)))
 
 
 def drawn_row(data: st.DataObject, log: Loaded) -> int:

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sessiond.session.content import markdown
-from sessiond.session.content.entry_document import Surroundings, entry_document, entry_uri, named_by
+from sessiond.session.content.entry_document import EntrySurroundings, entry_document, entry_uri, named_by
 from support import logs
 from support.logs import loaded
 
-AROUND = Surroundings("A session", "the one", "q1", ("a1", "a2"), on_path=False)
+AROUND = EntrySurroundings("A session", "the one", "q1", ("a1", "a2"), on_path=False)
 
 hostile = st.lists(
     st.sampled_from(["```", "~~~", "# h", "<b>", "\n", "\r", "- x", "1. y", "> q", "\u2028", "&", "`", "|", "w"]),
@@ -16,7 +16,7 @@ hostile = st.lists(
 ).map("".join)  # fmt: skip
 
 
-def document(*lines: logs.Line, around: Surroundings = AROUND) -> str:
+def document(*lines: logs.Line, around: EntrySurroundings = AROUND) -> str:
     log = loaded(logs.header(), *lines)
     return entry_document(log.read([len(lines)])[0], around)
 
@@ -38,7 +38,9 @@ def test_a_tool_call_and_its_result_are_told_apart() -> None:
 
 @given(said=hostile, label=hostile, title=hostile)
 def test_nothing_in_a_document_gets_out_of_its_place(said: str, label: str, title: str) -> None:
-    text = document(logs.user(said, parent=None), around=Surroundings(title, label, None, (), on_path=True))
+    text = document(
+        logs.user(said, parent=None), around=EntrySurroundings(title, label, None, (), on_path=True)
+    )
     head, _, body = text.partition("\n\n```")
     assert [line[:1] for line in head.split("\n") if line][2:] == ["-"] * (len(head.split("\n")) - 4)
     assert head.startswith("# User\n\n2026")

@@ -4,7 +4,7 @@ import pytest
 
 from sessiond.session.context import tokens
 from sessiond.session.formats import explain
-from sessiond.session.formats.explain import Row
+from sessiond.session.formats.explain import ExplainedEntry
 from sessiond.session.formats.reasons import REASONS
 from sessiond.session.tree import steps
 from support.logs import (
@@ -22,7 +22,7 @@ from support.logs import (
 )
 
 
-def explained(*lines: Line, leaf_id: str | None = None) -> list[Row]:
+def explained(*lines: Line, leaf_id: str | None = None) -> list[ExplainedEntry]:
     log = loaded(header(), *lines)
     row = log.tree.leaf if leaf_id is None else log.row(leaf_id)
     return steps.run(explain.explain(log.tree, row, log.context(leaf_id), log.read, None, None))
@@ -34,7 +34,7 @@ def reasons(*lines: Line, leaf_id: str | None = None) -> list[str]:
 
 def test_a_message_is_said_at_its_place() -> None:
     first, second = explained(user("Hello"), assistant("Hi"))
-    assert first == Row("e1", "message", "user", "in", "said", "It is said as it is.", 2, 0)
+    assert first == ExplainedEntry("e1", "message", "user", "in", "said", "It is said as it is.", 2, 0)
     assert (second.role, second.message) == ("assistant", 1)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sessiond.session.compaction import preparation
-from sessiond.session.compaction.preparation import Limits
+from sessiond.session.compaction.preparation import CompactionLimits
 from sessiond.session.formats.agent import said
 from sessiond.session.formats.conversation import Call, Turn
 from sessiond.session.formats.drafts import drafts
@@ -84,7 +84,7 @@ def test_after_any_cut_that_is_proposed_no_call_has_lost_its_result(
 ) -> None:
     leaf_id = a_leaf(data, log)
     row = log.tree.leaf if leaf_id is None else log.row(leaf_id)
-    plan = steps.run(preparation.prepare(log.tree, row, log.read, Limits(1_000, 100, keep)))
+    plan = steps.run(preparation.prepare(log.tree, row, log.read, CompactionLimits(1_000, 100, keep)))
     if plan.reason is not None:
         return
     before = sent(log, format, leaf_id)

@@ -3,7 +3,7 @@
 import pytest
 
 from sessiond.session.compaction.branching import BranchPreparation, prepare_branch
-from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.content.pi_touched_files import TouchedPaths
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
 from support.logs import (
@@ -149,4 +149,4 @@ def test_files_are_those_of_calls_and_of_summaries_within() -> None:
         assistant([tool_call("write", {"path": "new.py"})], id="w"),
     )
     plan = moved(two_branches(*tried), "w", "a2", most=1)
-    assert plan.file_operations == FileOperations(("a.py", "sub.py"), ("both.py", "mod.py", "new.py"))
+    assert plan.file_operations == TouchedPaths(("a.py", "sub.py"), ("both.py", "mod.py", "new.py"))

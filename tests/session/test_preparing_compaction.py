@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sessiond.session.compaction import preparation as compacting
-from sessiond.session.compaction.preparation import Limits, Preparation, is_full, prepare
-from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.compaction.preparation import CompactionLimits, Preparation, is_full, prepare
+from sessiond.session.content.pi_touched_files import TouchedPaths
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
 from support.logs import (
@@ -31,7 +31,7 @@ TEN = "x" * 40
 
 
 def prepared(log: Loaded, keep: int, **fields: Any) -> Preparation:
-    return steps.run(prepare(log.tree, log.tree.leaf, log.read, Limits(1_000, 100, keep), **fields))
+    return steps.run(prepare(log.tree, log.tree.leaf, log.read, CompactionLimits(1_000, 100, keep), **fields))
 
 
 def of(keep: int, *lines: Line) -> Preparation:
@@ -191,12 +191,12 @@ def test_where_nothing_or_one_thing_was_said_there_is_nothing_to_summarise(lines
 
 def test_before_the_first_entry_there_is_nothing_to_summarise() -> None:
     log = loaded(header(), asks("u1"))
-    plan = steps.run(prepare(log.tree, NONE, log.read, Limits(1_000)))
+    plan = steps.run(prepare(log.tree, NONE, log.read, CompactionLimits(1_000)))
     assert (plan.leaf_id, plan.reason) == (None, "nothingToSummarize")
 
 
 def test_a_context_is_full_when_less_than_the_reserve_is_free() -> None:
-    limits = Limits(context_window=1_000, reserve_tokens=100)
+    limits = CompactionLimits(context_window=1_000, reserve_tokens=100)
     assert (is_full(900, limits), is_full(901, limits)) == (False, True)
 
 
@@ -225,13 +225,13 @@ def test_the_kept_part_of_the_last_compaction_is_summarised_with_the_rest() -> N
 def test_files_of_the_last_compaction_are_carried_on() -> None:
     read = assistant([tool_call("read", {"path": "near.py"})])
     plan = of(10, *COMPACTED, read, tool_result("r"), asks("u3"), says("a3"))
-    assert plan.file_operations == FileOperations(("far.py", "near.py"), ("new.py",))
+    assert plan.file_operations == TouchedPaths(("far.py", "near.py"), ("new.py",))
 
 
 @pytest.mark.parametrize("flag", ["fromExtension", "fromHook"])
 def test_details_of_an_extension_are_not_ours_to_read(flag: str) -> None:
     theirs = compaction("So far.", "u2", details={"readFiles": ["far.py"]}, **{flag: True})
-    assert of(20, *COMPACTED[:4], theirs, asks("u3"), says("a3")).file_operations == FileOperations()
+    assert of(20, *COMPACTED[:4], theirs, asks("u3"), says("a3")).file_operations == TouchedPaths()
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_what_the_user_wants_to_be_paid_attention_to_is_said() -> None:
 def test_a_deep_path_is_prepared_in_short_steps() -> None:
     talk = [line for number in range(1_000) for line in (user(TEN, id=f"u{number}"), assistant(TEN))]
     log = loaded(header(), *talk)
-    work = compacting.prepare(log.tree, log.tree.leaf, log.read, Limits(1_000))
+    work = compacting.prepare(log.tree, log.tree.leaf, log.read, CompactionLimits(1_000))
     assert sum(1 for _ in work) > 20
 
 

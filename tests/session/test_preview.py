@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sessiond.session.content import preview
-from sessiond.session.listing.info import Facts, summarize
+from sessiond.session.listing.info import SessionFacts, summarize
 from support.logs import Line, Loaded, assistant, entry, header, loaded, message, tool_call, user
 
 
@@ -93,7 +93,7 @@ def test_lone_surrogates_never_reach_a_line() -> None:
     assert text_of(user("broken \ud83d")) == "broken \ufffd"
 
 
-def facts(*lines: Line | bytes) -> Facts:
+def facts(*lines: Line | bytes) -> SessionFacts:
     session = loaded(*lines)
     found = summarize(session.tree, session.read)
     assert session.lines_read <= 4
@@ -106,7 +106,7 @@ def test_a_session_is_summed_up() -> None:
         header(parentSession="/old.jsonl"), user("  what\nis it? "), assistant("it"),
         user("aside", parent="e1"), entry("session_info", name="Named"), tags,
     )  # fmt: skip
-    assert found == Facts(
+    assert found == SessionFacts(
         title="Named",
         tags=("work",),
         first_prompt="what is it?",

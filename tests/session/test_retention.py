@@ -2,13 +2,13 @@
 
 from hypothesis import given, strategies as st
 
-from sessiond.session.listing.retention import Due, Known, Policy, due
+from sessiond.session.listing.retention import Due, Policy, RetentionCandidate, due
 
 NOW = 1_000_000.0
 SESSIONS = [
-    Known("old", NOW - 900, ()),
-    Known("new", NOW - 10, ("a",)),
-    Known("middle", NOW - 500, ("a", "b")),
+    RetentionCandidate("old", NOW - 900, ()),
+    RetentionCandidate("new", NOW - 10, ("a",)),
+    RetentionCandidate("middle", NOW - 500, ("a", "b")),
 ]
 
 
@@ -40,7 +40,7 @@ def test_tags_say_which_sessions_are_looked_at_and_counted() -> None:
 def test_what_stays_is_newer_than_what_goes_and_as_much_as_may(
     times: list[float], max_age: float | None, max_sessions: int | None
 ) -> None:
-    known = [Known(str(number), it, ()) for number, it in enumerate(times)]
+    known = [RetentionCandidate(str(number), it, ()) for number, it in enumerate(times)]
     gone = {int(it.name) for it in due(known, Policy(max_age, max_sessions), NOW)}
     stays = [it for number, it in enumerate(times) if number not in gone]
     assert all(times[it] <= min(stays, default=NOW) for it in gone)

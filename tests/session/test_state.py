@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sessiond.session.state.updates import Above, Decided, Made, Point, Update, state_at, take
-from sessiond.session.state.working_state import Decision, Limits, State, context_lines
+from sessiond.session.state.updates import Above, Decided, Point, RecordedArtifact, Update, state_at, take
+from sessiond.session.state.working_state import BranchState, PruningLimits, RecordedDecision, context_lines
 from sessiond.session.tree import steps
 from sessiond.session.tree.fork import fork_lines
 from sessiond.session.tree.tree import NONE
@@ -33,7 +33,7 @@ def at(session: Loaded, row: int | None = None, known: Point | None = None) -> P
     return steps.run(state_at(session.tree, row, session.read, known))
 
 
-def state_of(*lines: Line | bytes) -> State:
+def state_of(*lines: Line | bytes) -> BranchState:
     return at(loaded(header(), *lines)).state
 
 
@@ -42,22 +42,22 @@ def decided(count: int) -> list[Line]:
 
 
 def test_a_session_without_updates_has_an_empty_state() -> None:
-    assert state_of(user("hi")) == State()
+    assert state_of(user("hi")) == BranchState()
 
 
 def test_before_the_first_entry_stand_only_the_tags_of_the_header() -> None:
     session = loaded(header(tags=["bug"]), updated(tokens=5))
-    assert at(session, NONE).state == State(tags=("bug",))
+    assert at(session, NONE).state == BranchState(tags=("bug",))
 
 
 def test_one_line_holds_all_parts_of_an_update() -> None:
     line = updated(
         decision=Decided(decision="Use a buffer", rationale="It is simpler"),
-        artifact=Made(name="parser", path="/src/parser.py"),
+        artifact=RecordedArtifact(name="parser", path="/src/parser.py"),
         tokens=300, turns=2, plan="Fix it", model="anthropic/claude", agent_name="scout",
     )  # fmt: skip
-    assert state_of(line) == State(
-        plan="Fix it", decisions=[Decision("Use a buffer", "It is simpler", time_of(1))],
+    assert state_of(line) == BranchState(
+        plan="Fix it", decisions=[RecordedDecision("Use a buffer", "It is simpler", time_of(1))],
         artifacts={"parser": "/src/parser.py"}, tokens_used=300, turn_count=2, decision_count=1,
         total_tokens=300, task_count=1, model="anthropic/claude", agent_name="scout", updated_at=time_of(1),
     )  # fmt: skip
@@ -65,8 +65,8 @@ def test_one_line_holds_all_parts_of_an_update() -> None:
 
 def test_numbers_add_up_and_the_rest_replaces() -> None:
     state = state_of(
-        updated(tokens=100, turns=1, plan="one", artifact=Made(name="a", path="/1")),
-        updated(tokens=20, turns=3, plan="two", artifact=Made(name="a", path="/2")),
+        updated(tokens=100, turns=1, plan="one", artifact=RecordedArtifact(name="a", path="/1")),
+        updated(tokens=20, turns=3, plan="two", artifact=RecordedArtifact(name="a", path="/2")),
     )
     assert (state.tokens_used, state.turn_count, state.task_count) == (120, 4, 2)
     assert (state.plan, state.artifacts) == ("two", {"a": "/2"})
@@ -90,17 +90,17 @@ def test_an_eleventh_decision_takes_the_place_of_the_first() -> None:
 @pytest.mark.parametrize(("tokens", "prunes"), [(150_000, False), (150_001, True)])
 def test_tokens_prune_above_the_limit_not_at_it(tokens: int, prunes: bool) -> None:
     state = state_of(updated(tokens=tokens))
-    assert state.should_prune(Limits()) is prunes
+    assert state.should_prune(PruningLimits()) is prunes
 
 
 @pytest.mark.parametrize(("decisions", "prunes"), [(3, False), (4, True)])
 def test_decisions_prune_above_the_limit_not_at_it(decisions: int, prunes: bool) -> None:
-    assert state_of(*decided(decisions)).should_prune(Limits(max_decisions=3)) is prunes
+    assert state_of(*decided(decisions)).should_prune(PruningLimits(max_decisions=3)) is prunes
 
 
 def test_a_pruned_state_is_not_pruned_by_itself_again() -> None:
     state = state_of(updated(tokens=200_000), updated(prune_above=Above()), updated(tokens=200_000))
-    assert (state.pruned, state.should_prune(Limits())) == (True, False)
+    assert (state.pruned, state.should_prune(PruningLimits())) == (True, False)
 
 
 def test_pruning_keeps_the_newest_decisions_and_resets_their_count() -> None:
@@ -113,7 +113,7 @@ def test_pruning_keeps_the_newest_decisions_and_resets_their_count() -> None:
 def test_pruning_lets_go_of_artifacts_only_above_the_limit_of_tokens(
     tokens: int, left: dict[str, str]
 ) -> None:
-    made = updated(artifact=Made(name="a", path="/a"), tokens=tokens)
+    made = updated(artifact=RecordedArtifact(name="a", path="/a"), tokens=tokens)
     assert state_of(made, updated(compress=Above())).artifacts == left
 
 
@@ -158,7 +158,7 @@ def test_the_context_of_a_state_is_a_few_lines() -> None:
         "Session ID: session-1", "Model: anthropic/claude", "Turns: 3", "Plan: Go on",
         "Recent decision: d2",
     ]  # fmt: skip
-    assert context_lines("session-1", State(), None) == ["Session ID: session-1", "Turns: 0"]
+    assert context_lines("session-1", BranchState(), None) == ["Session ID: session-1", "Turns: 0"]
 
 
 # --- lines of others ---------------------------------------------------------------------------------------
@@ -193,23 +193,23 @@ def test_whatever_stands_in_a_line_nothing_fails_and_what_is_left_can_be_told(
     ids=lambda odd: odd[:30].decode(),
 )  # fmt: skip
 def test_of_a_line_with_something_odd_the_rest_is_used(odd: bytes) -> None:
-    state = State()
+    state = BranchState()
     line = b'{"type":"custom","customType":"sessiond.state","timestamp":"t","data":{%b,"plan":"p"}}'
     take(state, line % odd)
-    assert state == State(plan="p", updated_at="t")
+    assert state == BranchState(plan="p", updated_at="t")
 
 
 @pytest.mark.parametrize(
     "data", [b"null", b"[]", b'"text"', b"{}", b'{"tokens":true}', b"[" * 5000 + b"]" * 5000]
 )
 def test_a_line_that_says_nothing_is_no_update(data: bytes) -> None:
-    state = State()
+    state = BranchState()
     take(state, b'{"type":"custom","customType":"sessiond.state","timestamp":"t","data":%b}' % data)
-    assert state == State()
+    assert state == BranchState()
 
 
 def test_half_a_surrogate_pair_in_a_text_loses_nothing_else() -> None:
-    state = State()
+    state = BranchState()
     take(state, b'{"customType":"sessiond.state","data":{"plan":"\\ud83d!","tokens":3}}')
     assert (state.plan, state.tokens_used) == ("\ufffd!", 3)
 
@@ -221,7 +221,7 @@ _above = st.builds(Above, max_decisions=st.integers(1, 10), max_tokens=st.intege
 _updates = st.builds(
     Update,
     decision=st.none() | st.builds(Decided, decision=_words, rationale=_words),
-    artifact=st.none() | st.builds(Made, name=_words, path=_words),
+    artifact=st.none() | st.builds(RecordedArtifact, name=_words, path=_words),
     tokens=st.none() | st.integers(-5, 80),
     turns=st.none() | st.integers(-1, 3),
     plan=st.none() | st.text(max_size=3),
@@ -274,9 +274,9 @@ class Nova:
         self.decision_count = 0
         self.said |= {"pruned": True, "at": now}
 
-    def as_state(self, updated_at: str | None) -> State:
-        return State(
-            plan=self.said["plan"], decisions=[Decision(*it) for it in self.decisions],
+    def as_state(self, updated_at: str | None) -> BranchState:
+        return BranchState(
+            plan=self.said["plan"], decisions=[RecordedDecision(*it) for it in self.decisions],
             artifacts=self.artifacts, tokens_used=self.tokens, turn_count=self.turns,
             decision_count=self.decision_count, total_tokens=self.total_tokens, task_count=self.tasks,
             model=self.said["model"], agent_name=self.said["agent"], pruned=self.said["pruned"],

@@ -10,11 +10,11 @@ from hypothesis import given, strategies as st
 from sessiond.session.compaction.prompts import Material, branch_prompt, compaction_prompt
 from sessiond.session.compaction.rendering import MOST_OF_A_RESULT, render
 from sessiond.session.content.agent_message import read_message
-from sessiond.session.content.pi_touched_files import FileOperations, file_operations
+from sessiond.session.content.pi_touched_files import TouchedPaths, file_operations
 from sessiond.session.tree import steps
 from support.logs import tool_call
 
-NO_FILES = FileOperations()
+NO_FILES = TouchedPaths()
 
 
 def rendered(role: str, **fields: Any) -> list[str]:
@@ -87,7 +87,7 @@ def test_all_numbers_that_a_text_holds_are_passed_over() -> None:
 
 
 def test_a_fence_is_safe_from_the_texts_beside_it() -> None:
-    files = FileOperations(("</conversation>",), ())
+    files = TouchedPaths(("</conversation>",), ())
     for beside in ({"files": files}, {"turn": ("</conversation>",)}, {"previous_summary": "</conversation>"}):
         assert "</conversation-2>" in asked("quiet", **beside)
 
@@ -126,7 +126,7 @@ def test_a_branch_is_told_as_something_that_was_tried() -> None:
 
 
 def test_files_are_listed_one_a_line_whatever_their_names() -> None:
-    prompt = asked("x", files=FileOperations(("a b.py", "line\nbreak.py"), ("new.py",)))
+    prompt = asked("x", files=TouchedPaths(("a b.py", "line\nbreak.py"), ("new.py",)))
     assert "<files>\nread: a b.py\nread: 'line\\nbreak.py'\nmodified: new.py\n</files>" in prompt
 
 
@@ -140,9 +140,7 @@ def test_braces_in_a_text_are_only_text() -> None:
 
 
 def test_no_blank_of_a_prompt_is_left_open() -> None:
-    assert not {"{", "}"} & set(
-        asked("x", turn=("y",), previous_summary="z", files=FileOperations(("a",), ()))
-    )
+    assert not {"{", "}"} & set(asked("x", turn=("y",), previous_summary="z", files=TouchedPaths(("a",), ())))
 
 
 # --- files -------------------------------------------------------------------------------------------------
@@ -161,4 +159,4 @@ def test_files_are_told_by_the_names_of_the_tools() -> None:
     ]
     odd = [tool_call("read", {"path": 7}), tool_call("read", {}), {"type": "toolCall", "name": "read"}]
     message = read_message(json.dumps({"role": "assistant", "content": [*calls, *odd]}).encode())
-    assert file_operations([message]) == FileOperations(("r.py",), ("e.py", "w.py"))
+    assert file_operations([message]) == TouchedPaths(("r.py",), ("e.py", "w.py"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessiond.session.content.search_text import TOLD, Text, milliseconds, text_of
+from sessiond.session.content.search_text import TOLD, SearchText, milliseconds, text_of
 from support import logs
 
 
@@ -46,7 +46,7 @@ def test_of_what_a_tool_answered_the_beginning_is_searched() -> None:
 
 def test_a_text_knows_its_entry() -> None:
     line = logs.label("e7", "here") | {"id": "l1", "timestamp": "2026-01-01T00:00:01Z"}
-    assert text_of(line) == Text("l1", "label", None, 1_767_225_601_000, "here", "e7")
+    assert text_of(line) == SearchText("l1", "label", None, 1_767_225_601_000, "here", "e7")
 
 
 @pytest.mark.parametrize(

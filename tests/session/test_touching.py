@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sessiond.session.content.agent_message import read_message
-from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.content.pi_touched_files import TouchedPaths
 from sessiond.session.content.touched_files import touched
 
 PATCH = """*** Begin Patch
@@ -19,7 +19,7 @@ PATCH = """*** Begin Patch
 *** End Patch"""
 
 
-def of(*calls: tuple[str, dict[str, Any]]) -> FileOperations:
+def of(*calls: tuple[str, dict[str, Any]]) -> TouchedPaths:
     blocks = [
         {"type": "toolCall", "id": "c", "name": name, "arguments": arguments} for name, arguments in calls
     ]
@@ -47,8 +47,8 @@ def of(*calls: tuple[str, dict[str, Any]]) -> FileOperations:
 def test_each_agents_tools_are_known(
     name: str, arguments: dict[str, Any], read: list[str], modified: list[str]
 ) -> None:
-    assert of((name, arguments)) == FileOperations(tuple(read), tuple(modified))
+    assert of((name, arguments)) == TouchedPaths(tuple(read), tuple(modified))
 
 
 def test_a_file_that_was_read_and_changed_was_changed() -> None:
-    assert of(("Read", {"file_path": "a"}), ("Write", {"file_path": "a"})) == FileOperations((), ("a",))
+    assert of(("Read", {"file_path": "a"}), ("Write", {"file_path": "a"})) == TouchedPaths((), ("a",))

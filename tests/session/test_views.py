@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from sessiond.session.tree import steps
 from sessiond.session.tree.children import Children
 from sessiond.session.tree.tree import NONE, NewRow, Tree
-from sessiond.session.views.tree_view import Filter, Node, Outline, Page, tree_rows
+from sessiond.session.views.tree_view import Filter, Node, Outline, TreePage, tree_rows
 from support.logs import (
     Line,
     Loaded,
@@ -26,7 +26,7 @@ from support.logs import (
 )
 
 
-def view(session: Loaded, filter: Filter = "default", **asked: Any) -> Page:
+def view(session: Loaded, filter: Filter = "default", **asked: Any) -> TreePage:
     outline = asked.pop("outline", None) or Outline()
     return steps.run(tree_rows(session.tree, outline, session.read, filter=filter, **asked))
 

@@ -8,7 +8,7 @@ import pytest
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogNotFound
 from sessiond.store.memory import MemoryStore
-from sessiond.store.records import About
+from sessiond.store.records import TrashNote
 from support.stores import HEADER, append, content, file_store, new_log
 
 
@@ -25,7 +25,7 @@ async def test_the_trash_tells_of_each_log_what_why_by_whom_and_where_it_was(sto
     assert list(await store.trashed()) == []
     log = await new_log(store, draft=True)
     ref = log.ref
-    about = About(by="nvim", session_id="abc-head", cwd="/work/pi", title="Plans")
+    about = TrashNote(by="nvim", session_id="abc-head", cwd="/work/pi", title="Plans")
     where = await store.trash(log, "a person asked for it", about)
     [found] = await store.trashed()
     assert (found.ref, found.session_id, found.origin, found.draft) == (where, "abc-head", ref, True)

@@ -9,7 +9,7 @@ from typing import Any
 from sessiond.client import AgentSession, Summary, SummaryRequest, connect
 from sessiond.client.daemon import Daemon
 from sessiond.client.summarizer import Summarize
-from sessiond.paths import Places
+from sessiond.paths import Locations
 
 WINDOW = {"context_window": 4_000, "reserve_tokens": 1_000, "keep_recent_tokens": 500}
 """Settings that a few long messages go beyond."""
@@ -39,7 +39,7 @@ def result(id: str, text: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def an_agent(
-    where: Places, folder: Path, summarize: Summarize | None = None
+    where: Locations, folder: Path, summarize: Summarize | None = None
 ) -> AsyncIterator[AgentSession]:
     """An agent with a connection and a new session of its own."""
     async with connect(where=where, name="agent", summarize=summarize) as daemon:

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import IO, Any
 
-from sessiond.paths import Places, make_private
+from sessiond.paths import Locations, make_private
 from support.homes import environment, sessiond
 from support.patience import BOUND
 
@@ -81,7 +81,7 @@ class Attached:
 
 
 @contextlib.contextmanager
-def attached(where: Places, **more: str) -> Iterator[Attached]:
+def attached(where: Locations, **more: str) -> Iterator[Attached]:
     """An editor that has started its server and has said nothing yet."""
     with subprocess.Popen(
         sessiond("attach", "--stdio"),
@@ -99,7 +99,7 @@ def attached(where: Places, **more: str) -> Iterator[Attached]:
 class ScriptedDaemon:
     """Listens where a daemon would. Each `meet` is another daemon for whoever is attached."""
 
-    def __init__(self, where: Places) -> None:
+    def __init__(self, where: Locations) -> None:
         make_private(where.runtime)
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(where.socket)
@@ -153,7 +153,7 @@ class Met:
 
 
 @contextlib.contextmanager
-def a_scripted_daemon(where: Places) -> Iterator[ScriptedDaemon]:
+def a_scripted_daemon(where: Locations) -> Iterator[ScriptedDaemon]:
     daemon = ScriptedDaemon(where)
     try:
         yield daemon

@@ -11,7 +11,7 @@ import msgspec
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.tui.app import Browser
 from sessiond.tui.row_renderer import BOXES, Signs
@@ -44,7 +44,7 @@ STORY = (
 class Desk:
     """A daemon with one session, and somebody else who works on it."""
 
-    where: Places
+    where: Locations
     peer: Peer
 
     async def append(self, *entries: dict[str, Any], **params: Any) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from support.homes import a_home, environment, sessiond
 
 _OF_THE_TESTER = (
@@ -38,7 +38,7 @@ class Ran:
 class Shell:
     """A terminal: its name, its folder and its daemon's home."""
 
-    where: Places
+    where: Locations
     folder: Path
     terminal: str = "one"
 

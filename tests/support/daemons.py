@@ -16,14 +16,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from sessiond.config import Blobs, Config
+from sessiond.config import BlobsConfig, Config
 from sessiond.hub.hub import Hub
 from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
 from sessiond.rpc.framing import Mode as Framing
 from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import BadMessage, Head, RequestId, encode_request
 from sessiond.server.connection.client import Client
-from sessiond.server.listeners.unix_socket import Listener
+from sessiond.server.listeners.unix_socket import UnixListener
 from sessiond.server.server import Server
 from sessiond.store.files.store import FileStore
 from sessiond.store.files.syscalls import Syscalls
@@ -207,7 +207,7 @@ async def running(
     if image_blobs and mode == "process":
         configure(home, "[blobs]\nimages = true\n")
     elif image_blobs:
-        chosen = replace(chosen or Config(), blobs=Blobs(images=True))
+        chosen = replace(chosen or Config(), blobs=BlobsConfig(images=True))
     how = {"memory": _in_memory, "socket": _over_a_socket, "process": _as_a_process}[mode]
     async with how(home, calls, chosen) as (connect, server):
         daemon = Running(home, mode, connect, server)
@@ -271,7 +271,7 @@ async def _over_a_socket(
 ) -> AsyncIterator[_Reached]:
     path = socket_path(home)
     server = _server(home, path, calls, chosen)
-    listener = Listener(path, server.attach)
+    listener = UnixListener(path, server.attach)
     try:
         yield _dial(path), server
     finally:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sessiond.client.blocking import connect
 from sessiond.client.daemon_socket import read_endpoint
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from support.homes import a_home, environment, sessiond
 from support.logs import assistant, header, log, user
 
@@ -35,7 +35,7 @@ def eventually(what: str, look: Callable[[], Any]) -> Any:
 class Desk:
     """`file` is a session of four lines: header, question, answer, next question (1 to 4)."""
 
-    where: Places
+    where: Locations
     home: Path
     file: Path
     damaged: Path

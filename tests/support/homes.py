@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from sessiond.paths import Places, places
+from sessiond.paths import Locations, places
 from support.patience import BOUND
 
 TESTS = Path(__file__).parent.parent
 
 
 @contextlib.contextmanager
-def a_home(**environment: str) -> Iterator[Places]:
+def a_home(**environment: str) -> Iterator[Locations]:
     """An empty SESSIOND_HOME with a short path; what still runs there at the end is killed."""
     folder = tempfile.mkdtemp(prefix="sd-")
     where = places({"SESSIOND_HOME": folder, **environment})
@@ -36,7 +36,7 @@ def a_home(**environment: str) -> Iterator[Places]:
 
 
 @contextlib.contextmanager
-def a_stand_in(where: Places, *, descriptors: int | None = None) -> Iterator[subprocess.Popen[str]]:
+def a_stand_in(where: Locations, *, descriptors: int | None = None) -> Iterator[subprocess.Popen[str]]:
     """The daemon's process, foreground, with an echo for a server; ready."""
     limit = f"ulimit -n {descriptors}; " if descriptors else ""
     with subprocess.Popen(
@@ -69,7 +69,7 @@ def _processes_in(folder: str) -> list[int]:
     return found
 
 
-def environment(where: Places, **more: str) -> dict[str, str]:
+def environment(where: Locations, **more: str) -> dict[str, str]:
     """The environment for a command that is to use this home."""
     return {**os.environ, "SESSIOND_HOME": str(where.home), **more}
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from sessiond.paths import Places
+from sessiond.paths import Locations
 
 
 class LossyWay:
@@ -56,7 +56,7 @@ class LossyWay:
 
 
 @contextlib.contextmanager
-def a_lossy_way(where: Places) -> Iterator[LossyWay]:
+def a_lossy_way(where: Locations) -> Iterator[LossyWay]:
     """The endpoint of the daemon that runs names it from now on; the endpoint of the next one does not."""
     endpoint = Path(where.endpoint)
     told = json.loads(endpoint.read_text(encoding="utf-8"))

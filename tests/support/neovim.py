@@ -14,7 +14,7 @@ from typing import Any
 
 import pynvim
 
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from support.homes import environment, wait_until
 from support.installed_editors import PROJECT, installed
 from support.patience import BOUND
@@ -95,7 +95,7 @@ class Neovim:
 
 @contextlib.contextmanager
 def a_neovim(
-    where: Places,
+    where: Locations,
     folder: Path,
     *,
     terminal: str = "one",
@@ -156,7 +156,7 @@ def _listens(path: Path) -> bool:
     return True
 
 
-def _environment(where: Places, terminal: str) -> dict[str, str]:
+def _environment(where: Locations, terminal: str) -> dict[str, str]:
     home = str(where.home)
     own = {
         "SESSIOND_TERMINAL": terminal,

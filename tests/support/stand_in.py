@@ -5,7 +5,7 @@ import socket
 import sys
 
 from sessiond.config import Config
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from sessiond.server.process import main
 
 
@@ -57,7 +57,7 @@ class StandIn:
                 await loop.sock_sendall(sock, data)
 
 
-async def build(where: Places, chosen: Config) -> StandIn:
+async def build(where: Locations, chosen: Config) -> StandIn:
     return StandIn()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sessiond.client.blocking import connect
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from support.daemons import assistant, user
 
 
@@ -13,7 +13,7 @@ from support.daemons import assistant, user
 class Teller:
     """Somebody else who works on the sessions of the daemon of `where`, which is started if need be."""
 
-    where: Places
+    where: Locations
     folder: Path
 
     def call(self, method: str, **params: Any) -> Any:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sessiond.config import Compaction, Config, Summarizer
+from sessiond.config import CompactionConfig, Config, SummarizerConfig
 from sessiond.rpc.message import encode_error, encode_result
 from support.daemons import Peer, Running, assistant, user
 
@@ -124,7 +124,9 @@ def program(folder: Path, body: str) -> list[str]:
 
 def commanded(command: list[str], timeout: float | None = 10.0, **compaction: Any) -> Config:
     """A configuration with a summarising command."""
-    return Config(compaction=Compaction(**compaction), summarizer=Summarizer(tuple(command), timeout))
+    return Config(
+        compaction=CompactionConfig(**compaction), summarizer=SummarizerConfig(tuple(command), timeout)
+    )
 
 
 def as_toml(chosen: Config) -> str:

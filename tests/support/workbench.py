@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from support.browsers import Watched, expect
 from support.workbench_server import Server
 
@@ -62,7 +62,7 @@ class View:
 class Window:
     """One page of the workbench."""
 
-    def __init__(self, watched: Watched, server: Server, folder: Path, where: Places) -> None:
+    def __init__(self, watched: Watched, server: Server, folder: Path, where: Locations) -> None:
         self.watched = watched
         self.server = server
         self.folder = folder
@@ -196,7 +196,7 @@ class Window:
 
 @contextlib.contextmanager
 def a_window(
-    browser: "Browser", server: Server, folder: Path, where: Places, *files: Path, **settings: Any
+    browser: "Browser", server: Server, folder: Path, where: Locations, *files: Path, **settings: Any
 ) -> Iterator[Window]:
     """The workbench with a folder whose sessions are those of the daemon of `where`, and with some files open."""
     chosen = folder / ".vscode/settings.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sessiond.cli.exit_codes import NONSENSE, NOT_THE_SYSTEM, REFUSED, TRY_AGAIN, UNAVAILABLE, USAGE
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.render.style import style_for
 from sessiond.client.daemon_socket import CannotConnect, DaemonBusy, DaemonNotRunning, DaemonNotStarted
 from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError, Unread
@@ -56,7 +56,7 @@ def complain(error: Exception) -> int:
 def describe(error: Exception) -> tuple[str, str, int] | None:
     """What happened, what to do next (may be empty) and the exit code; None for a defect of ours."""
     match error:
-        case Usage():
+        case UsageError():
             return error.what, error.then, USAGE
         case RpcError():
             return (

@@ -8,7 +8,7 @@ import sys
 from io import FileIO, TextIOWrapper
 
 from sessiond.cli.exit_codes import DONE, INTERRUPTED, PIPE_CLOSED
-from sessiond.cli.parse.arguments import HelpAsked, Usage, parse
+from sessiond.cli.parse.arguments import HelpAsked, UsageError, parse
 from sessiond.cli.parse.choices import check
 from sessiond.cli.parse.suggestions import did_you_mean
 from sessiond.cli.parse.verbs import ALIASES, VERBS
@@ -96,7 +96,7 @@ def _dispatch(words: Sequence[str]) -> int:
         return _show_help([word for word in words[1:] if word != "--no-pager"])
     name, rest = ALIASES.get(words[0], words[0]), words[1:]
     if name not in VERBS:
-        raise Usage(f"there is no command {name!r}", did_you_mean(name, VERBS))
+        raise UsageError(f"there is no command {name!r}", did_you_mean(name, VERBS))
     try:
         given = parse(name, VERBS[name], rest)
     except HelpAsked:

@@ -25,7 +25,7 @@ from sessiond.client.chain import Chain
 from sessiond.client.daemon import Daemon
 from sessiond.client.patience import patiently
 from sessiond.client.receiver import OnProgress
-from sessiond.client.results import Context
+from sessiond.client.results import SessionContext
 from sessiond.client.wire import Disconnected, RpcError
 from sessiond.protocol import types as t
 
@@ -170,7 +170,7 @@ class AgentSession:
 
     # --- the context
 
-    async def context(self, format: t.Format = "agent", *, explain: bool = False) -> Context:
+    async def context(self, format: t.Format = "agent", *, explain: bool = False) -> SessionContext:
         """What the model is to see now, as messages of its provider.
 
         If the daemon compacts this session by itself and the context is too full for an answer, this waits for
@@ -309,7 +309,7 @@ class AgentSession:
 
     # --- inside
 
-    async def _seen(self, format: t.Format, *, explain: bool = False) -> Context:
+    async def _seen(self, format: t.Format, *, explain: bool = False) -> SessionContext:
         seen = await self.daemon.context(self.id, format=format, explain=explain)
         if not self._in_turn:
             self._chain.stand_at(seen.leaf_id)
@@ -317,7 +317,7 @@ class AgentSession:
             return await self._at_our_leaf(format, explain=explain)
         return seen
 
-    async def _at_our_leaf(self, format: t.Format, *, explain: bool) -> Context:
+    async def _at_our_leaf(self, format: t.Format, *, explain: bool) -> SessionContext:
         return await self.daemon.context(self.id, self.leaf_id, format=format, explain=explain)
 
     async def _limits(self) -> t.CompactionSettings:

@@ -23,7 +23,7 @@ from sessiond.client.daemon_socket import CannotConnect, knock, read_endpoint
 from sessiond.client.declaration import Declaration
 from sessiond.client.dial import connect, look
 from sessiond.client.terminal import here
-from sessiond.paths import Places, UnsafeFolder, places
+from sessiond.paths import Locations, UnsafeFolder, places
 from sessiond.rpc.framing import Framer, FramingError, encode_frame
 from sessiond.rpc.large_texts import is_large_text
 
@@ -72,7 +72,7 @@ def attach(source: int, sink: int, say: Say) -> None:
 class _Attached:
     """The loop between an editor and the daemon of the moment."""
 
-    def __init__(self, source: int, sink: int, where: Places, daemon: socket.socket, say: Say) -> None:
+    def __init__(self, source: int, sink: int, where: Locations, daemon: socket.socket, say: Say) -> None:
         self._source = source
         self._sink = sink
         self._where = where

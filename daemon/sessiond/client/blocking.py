@@ -15,7 +15,7 @@ from sessiond.client.wire import (
     BadReply,
     DaemonHung,
     Disconnected,
-    Reader,
+    MessageReader,
     RpcError,
     Unread,
     frame,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, NoReturn, Self, TypeAlias
 
-    from sessiond.paths import Places
+    from sessiond.paths import Locations
 
     Told: TypeAlias = Callable[[str, Any], None]
 
@@ -50,8 +50,8 @@ _GREETING = "greeting"
 
 
 def connect(
-    *, autostart: bool = True, where: Places | None = None, greeting: dict[str, Any] | None = None
-) -> Daemon:
+    *, autostart: bool = True, where: Locations | None = None, greeting: dict[str, Any] | None = None
+) -> BlockingDaemon:
     """Connect to the daemon of this user, or of the folders `where`; start it if need be and allowed.
 
     `greeting` is the params of an `initialize` to send first. Raises `CannotConnect`.
@@ -60,10 +60,10 @@ def connect(
     from sessiond.paths import places
 
     folders = where or places()
-    return Daemon(lambda: dial(folders, autostart=autostart), greeting)
+    return BlockingDaemon(lambda: dial(folders, autostart=autostart), greeting)
 
 
-def connect_to_any(where: Places | None = None) -> Daemon:
+def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
     """Connect to the daemon that runs, of whatever version: for what all of them can be asked.
 
     Raises `CannotConnect`.
@@ -72,10 +72,10 @@ def connect_to_any(where: Places | None = None) -> Daemon:
     from sessiond.paths import places
 
     folders = where or places()
-    return Daemon(lambda: dial(folders))
+    return BlockingDaemon(lambda: dial(folders))
 
 
-class Daemon:
+class BlockingDaemon:
     """A connection to the daemon, made by `dial`. A context manager; `close` may be called twice."""
 
     def __init__(self, dial: Callable[[], socket.socket], greeting: dict[str, Any] | None = None) -> None:
@@ -149,7 +149,7 @@ class Daemon:
         self._sock = self._dial()
         self._sock.settimeout(SILENCE)
         self._asked_for_life = False
-        self._reader = Reader(self._sock, self._ask_for_life)
+        self._reader = MessageReader(self._sock, self._ask_for_life)
         if self._greeting is not None:
             self._greet(self._greeting)
 
@@ -259,7 +259,7 @@ class Daemon:
 
     def _see_it_alive(self) -> None:
         """Who takes no more of a request may lack the room for it, and answers others. Raises `DaemonHung`."""
-        with Daemon(self._dial) as other:
+        with BlockingDaemon(self._dial) as other:
             other.call("server/status")
 
 

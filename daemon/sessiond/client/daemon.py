@@ -13,7 +13,7 @@ import msgspec
 from sessiond import __version__
 from sessiond.client import terminal
 from sessiond.client.dial import connect as reach
-from sessiond.client.link import Dial, Link
+from sessiond.client.link import DaemonLink, Dial
 from sessiond.client.methods.blobs import BlobMethods
 from sessiond.client.methods.context import ContextMethods
 from sessiond.client.methods.entries import EntryMethods
@@ -26,7 +26,7 @@ from sessiond.client.methods.state import StateMethods
 from sessiond.client.notifications import Notifications
 from sessiond.client.subscription import Subscription
 from sessiond.client.summarizer import Summarize, answering
-from sessiond.paths import Places, places
+from sessiond.paths import Locations, places
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection, Handler
 
@@ -35,7 +35,7 @@ from sessiond.rpc.connection import Connection, Handler
 async def connect(
     *,
     autostart: bool = True,
-    where: Places | None = None,
+    where: Locations | None = None,
     name: str = "python",
     client_id: str | None = None,
     opt_out: Sequence[str] = (),
@@ -89,7 +89,7 @@ class Daemon(
             capabilities = t.ClientCapabilities(summarize=t.SummarizeCapability())
             options = msgspec.structs.replace(options, capabilities=capabilities)
             answers[m.SUMMARIZE.name] = answering(summarize)
-        self._link = Link(dial, look, client, options, answers)
+        self._link = DaemonLink(dial, look, client, options, answers)
 
     async def connected(self) -> t.Handshake:
         """Connect now if that is not done yet. Returns what the daemon said of itself."""
@@ -121,7 +121,7 @@ class Daemon(
         self._link.keeps_open.discard(session_id)
 
 
-def _dial(folders: Places, *, autostart: bool) -> Dial:
+def _dial(folders: Locations, *, autostart: bool) -> Dial:
     async def dial(handler: Handler) -> Connection:
         # Finding, and starting, a daemon blocks for as long as that takes.
         sock = await asyncio.to_thread(reach, folders, autostart=autostart)

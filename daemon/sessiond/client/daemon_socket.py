@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.paths import Places
+    from sessiond.paths import Locations
 
 PATIENCE = 15.0
 """Seconds that one `connect` may take, a start of the daemon included."""
@@ -105,13 +105,13 @@ class Reached:
         return None
 
 
-def knock(places: Places, deadline: float) -> socket.socket | None:
+def knock(places: Locations, deadline: float) -> socket.socket | None:
     """As `reach`, where only the connection matters."""
     found = reach(places, deadline)
     return found.sock if found is not None else None
 
 
-def reach(places: Places, deadline: float) -> Reached | None:
+def reach(places: Locations, deadline: float) -> Reached | None:
     """Connect to the running daemon, or return None when there is none. Never starts one.
 
     A full queue means that the daemon is alive but busy: ask again until `deadline` (`time.monotonic`).
@@ -136,7 +136,7 @@ def reach(places: Places, deadline: float) -> Reached | None:
             raise SocketRefused(path, error.strerror or str(error)) from error
 
 
-def read_endpoint(places: Places) -> dict[str, Any]:
+def read_endpoint(places: Locations) -> dict[str, Any]:
     """Return what the last daemon told of itself (see `server/process/endpoint.py`); empty when unreadable."""
     try:
         with open(places.endpoint, "rb") as file:

@@ -23,10 +23,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
 
-    from sessiond.paths import Places
+    from sessiond.paths import Locations
 
 
-def connect(places: Places, *, autostart: bool = True) -> socket.socket:
+def connect(places: Locations, *, autostart: bool = True) -> socket.socket:
     """Return a blocking socket to the daemon of `places`, which is started if need be.
 
     A daemon that speaks only older versions of the protocol than we do makes room for one of ours. With `autostart`
@@ -55,7 +55,7 @@ def connect(places: Places, *, autostart: bool = True) -> socket.socket:
     return start.start(places, deadline)
 
 
-def connect_to_any(places: Places) -> socket.socket:
+def connect_to_any(places: Locations) -> socket.socket:
     """A connection to the daemon that runs, whatever version it is of. Raises `DaemonNotRunning`."""
     if address := os.environ.get(ADDRESS):
         return _over_tcp(places, address)
@@ -65,7 +65,7 @@ def connect_to_any(places: Places) -> socket.socket:
     return found.sock
 
 
-def look(places: Places) -> socket.socket | None:
+def look(places: Locations) -> socket.socket | None:
     """A connection to the daemon, of whatever version, if one can be had this very moment."""
     if not (address := os.environ.get(ADDRESS)):
         return knock(places, time.monotonic())
@@ -75,7 +75,7 @@ def look(places: Places) -> socket.socket | None:
         return None
 
 
-def _over_tcp(places: Places, address: str) -> socket.socket:
+def _over_tcp(places: Locations, address: str) -> socket.socket:
     from sessiond.client import tcp
 
     return tcp.connect(places, address)

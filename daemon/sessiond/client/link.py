@@ -27,7 +27,7 @@ _GREETINGS = 5
 _PATIENCE = 15.0  # seconds that a daemon which is about to end is waited for
 
 
-class Link:
+class DaemonLink:
     """A connection that is made on demand with `dial`, and again with it when it was lost.
 
     `look` makes one only to a daemon that runs: for whoever waits for its return without having it started.

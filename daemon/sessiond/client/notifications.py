@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from typing import Self
 
-from sessiond.client.link import Link
+from sessiond.client.link import DaemonLink
 from sessiond.client.receiver import Note
 
 MOST_WAITING = 10_000
@@ -23,7 +23,7 @@ class Notifications:
     Raises `Missed` where there is a gap, once, and can be iterated further.
     """
 
-    def __init__(self, link: Link, names: tuple[str, ...]) -> None:
+    def __init__(self, link: DaemonLink, names: tuple[str, ...]) -> None:
         self._link = link
         self._names = names
         self._waiting: deque[Note] = deque()
@@ -54,7 +54,7 @@ class Notifications:
         self._news.set()
 
     def notified(self, method: str, note: Note) -> None:
-        """Take in a notification of the connection (for `Link`)."""
+        """Take in a notification of the connection (for `DaemonLink`)."""
         if self._missed or (self._names and method not in self._names):
             return  # behind a gap nothing is kept until the reader knows of it
         if len(self._waiting) < MOST_WAITING:
@@ -64,6 +64,6 @@ class Notifications:
         self._news.set()
 
     def disconnected(self) -> None:
-        """Take in the end of the connection (for `Link`)."""
+        """Take in the end of the connection (for `DaemonLink`)."""
         self._missed = True
         self._news.set()

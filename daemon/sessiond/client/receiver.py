@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, Raw
 
-from sessiond.client.results import Appended
+from sessiond.client.results import AppendedBatch
 from sessiond.protocol import errors, types as t
 from sessiond.protocol.methods import APPENDED, NOTIFICATIONS, PROGRESS
 from sessiond.rpc.connection import CANCEL, Connection, Handler
@@ -26,14 +26,14 @@ Answer = Callable[[Raw, Connection], Awaitable[object]]
 OnProgress = Callable[[t.Progress], None]
 
 _NOTES: dict[str, Any] = {note.name: note.params for note in NOTIFICATIONS.values()} | {
-    APPENDED.name: Appended,
+    APPENDED.name: AppendedBatch,
     PROGRESS: t.ProgressNote,
 }
 
 _log = logging.getLogger("sessiond.client")
 
 
-class Listener(Protocol):
+class NotificationObserver(Protocol):
     """Who hears of notifications, and of the end of the connection that they came over."""
 
     def notified(self, method: str, note: Note) -> None:
@@ -48,7 +48,7 @@ class Audience:
 
     def __init__(self, answers: Mapping[str, Answer]) -> None:
         self.answers = answers
-        self.listeners: set[Listener] = set()
+        self.listeners: set[NotificationObserver] = set()
         self.progress: dict[t.ProgressToken, OnProgress] = {}
         self.answering: set[asyncio.Task[None]] = set()
 

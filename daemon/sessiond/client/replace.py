@@ -12,8 +12,8 @@ import time
 
 from sessiond.client.daemon_socket import CannotConnect, DaemonNotRunning, Reached, VersionMismatch, reach
 from sessiond.client.start import only_starter, spawned
-from sessiond.client.wire import BadReply, Disconnected, Reader, frame, members
-from sessiond.paths import Places, make_private
+from sessiond.client.wire import BadReply, Disconnected, MessageReader, frame, members
+from sessiond.paths import Locations, make_private
 from sessiond.protocol import versions
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ class DaemonStays(CannotConnect):
         super().__init__(f"The daemon at {path} was asked to make room, and is still there: {reason}.")
 
 
-def replaced_if_older(places: Places) -> socket.socket:
+def replaced_if_older(places: Locations) -> socket.socket:
     """A connection to a daemon that speaks a version of ours, after one that speaks only older ones has made room.
 
     Raises `VersionMismatch` when what runs is newer than we are, or when the new daemon speaks none of ours either.
@@ -61,7 +61,7 @@ def replaced_if_older(places: Places) -> socket.socket:
     return _reached_again(places).sock
 
 
-def restart(places: Places, *, within: float = WITHIN) -> dict[str, Any] | None:
+def restart(places: Locations, *, within: float = WITHIN) -> dict[str, Any] | None:
     """Start the daemon anew, or start it. `within`: seconds for what the old one is being asked.
 
     Returns what the old one told of itself (see `server/process/endpoint.py`), or None.
@@ -70,7 +70,7 @@ def restart(places: Places, *, within: float = WITHIN) -> dict[str, Any] | None:
 
 
 @contextlib.contextmanager
-def make_room(places: Places, reason: str) -> Iterator[None]:
+def make_room(places: Locations, reason: str) -> Iterator[None]:
     """No daemon runs for the time of the block, and nobody starts one: the one that ran was asked to go.
 
     Raises `DaemonStays`, `DaemonNotStarted`: somebody else was starting one all the time.
@@ -86,7 +86,7 @@ def make_room(places: Places, reason: str) -> Iterator[None]:
 
 
 def _replaced(
-    places: Places, leaves: Callable[[Reached], bool], reason: str, within: float
+    places: Locations, leaves: Callable[[Reached], bool], reason: str, within: float
 ) -> dict[str, Any] | None:
     """Have a daemon go that is to leave, and start another; what the old one told of itself, None if it stays."""
     deadline = time.monotonic() + PATIENCE + within
@@ -103,7 +103,7 @@ def _replaced(
     return found.told if found is not None else None
 
 
-def _reached_again(places: Places) -> Reached:
+def _reached_again(places: Locations) -> Reached:
     found = reach(places, time.monotonic() + 1.0)
     if found is None:
         raise DaemonNotRunning
@@ -147,7 +147,7 @@ def _asked(found: Reached, method: str, params: dict[str, Any]) -> dict[str, Any
     Raises `Disconnected` when it ends instead, `DaemonStays` when it does nothing at all.
     """
     found.sock.settimeout(_AN_ANSWER)
-    reader = Reader(found.sock)
+    reader = MessageReader(found.sock)
     try:
         found.sock.sendall(frame({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
         while True:

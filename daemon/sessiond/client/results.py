@@ -19,7 +19,7 @@ class Entries(t.Wire, frozen=True):
     missing_blobs: list[str] = msgspec.field(default_factory=list)
 
 
-class Context(t.Wire, frozen=True):
+class SessionContext(t.Wire, frozen=True):
     """`ContextResult` with decoded messages."""
 
     messages: list[dict[str, Any]]
@@ -40,7 +40,7 @@ class Context(t.Wire, frozen=True):
     missing_blobs: list[str] = msgspec.field(default_factory=list)
 
 
-class Appended(t.Wire, frozen=True):
+class AppendedBatch(t.Wire, frozen=True):
     """`AppendedNote` with decoded entries."""
 
     session_id: str

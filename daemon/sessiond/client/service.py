@@ -12,7 +12,7 @@ from sessiond.client.units import launchd_job, systemd_units, unit_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sessiond.paths import Places
+    from sessiond.paths import Locations
 
 _PATIENCE = 20.0
 
@@ -28,13 +28,13 @@ def folder() -> str:
     return os.path.join(config, "systemd", "user")
 
 
-def files(places: Places) -> dict[str, str]:
+def files(places: Locations) -> dict[str, str]:
     """The files of the service as they have to be, by path."""
     texts = launchd_job(places) if sys.platform == "darwin" else systemd_units(places)
     return {os.path.join(folder(), name): text for name, text in texts.items()}
 
 
-def is_installed(places: Places) -> bool:
+def is_installed(places: Locations) -> bool:
     """Whether the files of the service are there, whatever is in them."""
     name = f"dev.{unit_name(places)}.plist" if sys.platform == "darwin" else f"{unit_name(places)}.socket"
     return os.path.exists(os.path.join(folder(), name))  # noqa: PTH110 - one call, on the way to a start
@@ -63,7 +63,7 @@ def ask(*words: str) -> str:
     return done.stderr.decode(errors="replace").strip() or f"{command[0]} failed ({done.returncode})"
 
 
-def open_door(places: Places) -> bool:
+def open_door(places: Locations) -> bool:
     """Have the manager listen for us again, when it can; whoever comes then finds the daemon by himself."""
     if not is_installed(places) or not manager_answers():
         return False

@@ -17,7 +17,7 @@ import time
 
 from sessiond.client.backoff import pauses
 from sessiond.client.daemon_socket import PATIENCE, DaemonNotStarted, Reached, knock, reach
-from sessiond.paths import Places, make_private, require_text
+from sessiond.paths import Locations, make_private, require_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _LAST_LINES = 20
 _A_START = 2.0  # seconds that must be left to try once more; with less, the reason known so far is told
 
 
-def start(places: Places, deadline: float) -> socket.socket:
+def start(places: Locations, deadline: float) -> socket.socket:
     """Start the daemon, or wait for whoever starts it, and return a blocking socket to it.
 
     `deadline` is a time of `time.monotonic`. Raises `DaemonNotStarted` with the reason that the daemon gave,
@@ -63,7 +63,7 @@ def start(places: Places, deadline: float) -> socket.socket:
 
 
 @contextlib.contextmanager
-def only_starter(places: Places, deadline: float) -> Iterator[None]:
+def only_starter(places: Locations, deadline: float) -> Iterator[None]:
     """Hold `start.lock`, waiting for it until `deadline`: nobody else starts a daemon meanwhile.
 
     Raises `DaemonNotStarted`.
@@ -80,7 +80,7 @@ def only_starter(places: Places, deadline: float) -> Iterator[None]:
         os.close(lock)
 
 
-def spawned(places: Places, deadline: float) -> Reached:
+def spawned(places: Locations, deadline: float) -> Reached:
     """Start the daemon after one that is about to go. Needs `start.lock`. Raises `DaemonNotStarted`."""
     waits = pauses(0.02, 0.5)
     while True:
@@ -96,7 +96,7 @@ def spawned(places: Places, deadline: float) -> Reached:
             time.sleep(next(waits))
 
 
-def _started(places: Places, deadline: float) -> socket.socket:
+def _started(places: Locations, deadline: float) -> socket.socket:
     pause, reason = 0.005, ""
     while True:
         found = knock(places, deadline)
@@ -122,7 +122,7 @@ def _started(places: Places, deadline: float) -> socket.socket:
         pause = min(pause * 2, 0.5 if reason else 0.1)
 
 
-def _service_comes(places: Places) -> bool:
+def _service_comes(places: Locations) -> bool:
     """Whether sessiond is a service here, and its manager listens for it now."""
     from sessiond.client import service
 
@@ -140,7 +140,7 @@ def _taken(lock: int) -> bool:
     return True
 
 
-def _spawn(places: Places, deadline: float) -> str:
+def _spawn(places: Locations, deadline: float) -> str:
     """Start a daemon and wait for its word; empty when it is ready, else who is in its way."""
     log = _open_log(places.log)
     told, telling = os.pipe()
@@ -179,7 +179,7 @@ def _spawn(places: Places, deadline: float) -> str:
     raise DaemonNotStarted(reason, places.log, _log_since(places.log, log_size))
 
 
-def _environment(places: Places) -> dict[str, str]:
+def _environment(places: Locations) -> dict[str, str]:
     passed_on = {
         name: value
         for name, value in os.environ.items()

@@ -6,9 +6,9 @@ from typing import Self
 
 import msgspec
 
-from sessiond.client.link import Link
+from sessiond.client.link import DaemonLink
 from sessiond.client.receiver import Note
-from sessiond.client.results import Appended, Entries, Entry
+from sessiond.client.results import AppendedBatch, Entries, Entry
 from sessiond.client.wire import Disconnected, RpcError
 from sessiond.protocol import methods as m, types as t
 
@@ -29,12 +29,12 @@ class Subscription:
     `RpcError` when the session is gone.
     """
 
-    def __init__(self, link: Link, session_id: str, after: t.After | int | None) -> None:
+    def __init__(self, link: DaemonLink, session_id: str, after: t.After | int | None) -> None:
         self.session_id = session_id
         self.seq = after.seq if isinstance(after, t.After) else after
         self.log_id = after.log_id if isinstance(after, t.After) else None
         self._link = link
-        self._inbox: deque[Appended] = deque()
+        self._inbox: deque[AppendedBatch] = deque()
         self._ready: deque[tuple[int, Entry]] = deque()
         self._subscribed = False
         self._closed = False
@@ -118,8 +118,8 @@ class Subscription:
         await self.aclose()
 
     def notified(self, method: str, note: Note) -> None:
-        """Take in a notification of the connection (for `Link`)."""
-        if isinstance(note, Appended) and note.session_id == self.session_id and self._subscribed:
+        """Take in a notification of the connection (for `DaemonLink`)."""
+        if isinstance(note, AppendedBatch) and note.session_id == self.session_id and self._subscribed:
             self._inbox.append(note)
             if len(self._inbox) > MOST_WAITING:
                 self._start_over()
@@ -128,7 +128,7 @@ class Subscription:
         self._news.set()
 
     def disconnected(self) -> None:
-        """Take in the end of the connection (for `Link`)."""
+        """Take in the end of the connection (for `DaemonLink`)."""
         self._start_over()
         self._news.set()
 
@@ -152,7 +152,7 @@ class Subscription:
             self.seq = self._read_up_to
         self._ready.extend(zip(page.seqs, page.entries, strict=True))
 
-    def _take(self, note: Appended) -> None:
+    def _take(self, note: AppendedBatch) -> None:
         if not note.replay and note.seq <= self._replayed_up_to:
             return  # it came live before the replay that holds it too; now it would be out of order
         self.log_id = note.log_id

@@ -14,7 +14,7 @@ from sessiond.client.wire import BadReply, Disconnected, RpcError, frame, member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sessiond.paths import Places
+    from sessiond.paths import Locations
 
 TOKEN_FILE = "SESSIOND_TOKEN_FILE"
 """Names the file with the token of that daemon; by default the one of the daemon that would be here."""
@@ -29,7 +29,7 @@ class NoWayIn(CannotConnect):
         super().__init__(f"The daemon at {address} cannot be reached: {reason}.")
 
 
-def connect(places: Places, address: str) -> socket.socket:
+def connect(places: Locations, address: str) -> socket.socket:
     """A blocking socket to the daemon at `tcp://127.0.0.1:PORT`, with the token shown. Raises `NoWayIn`."""
     host, port = _parted(address)
     path = os.environ.get(TOKEN_FILE) or places.tcp_token

@@ -27,7 +27,7 @@ _EDITOR_VARIABLES = ("NVIM", "VIM_TERMINAL", "INSIDE_EMACS", "ZED_TERM")
 """Set for what runs in an editor: the variables of the terminal that the editor was started from are inherited."""
 
 
-class Row:
+class TerminalKind:
     """A kind of terminal, and the variables that name one.
 
     Attributes:
@@ -93,17 +93,17 @@ class Row:
 
 
 ROWS = (
-    Row("tmux", "TMUX_PANE", "TMUX", programs=("tmux",), is_multiplexer=True, names_server=True),
-    Row("screen", "WINDOW", "STY", is_multiplexer=True, names_server=True),
-    Row("kitty", "KITTY_WINDOW_ID", "KITTY_PID", programs=("kitty",), names_server=True),
-    Row("zellij", "ZELLIJ_PANE_ID", "ZELLIJ_SESSION_NAME", is_multiplexer=True),
-    Row("cmux", "CMUX_SURFACE_ID", is_multiplexer=True),
-    Row("wezterm", "WEZTERM_PANE", "WEZTERM_UNIX_SOCKET", programs=("WezTerm",)),
-    Row("terminal", "TERM_SESSION_ID", programs=("iTerm.app", "Apple_Terminal")),
-    Row("windows-terminal", "WT_SESSION"),
-    Row("gnome-terminal", "GNOME_TERMINAL_SCREEN"),
-    Row("tilix", "TILIX_ID"),
-    Row("terminator", "TERMINATOR_UUID"),
+    TerminalKind("tmux", "TMUX_PANE", "TMUX", programs=("tmux",), is_multiplexer=True, names_server=True),
+    TerminalKind("screen", "WINDOW", "STY", is_multiplexer=True, names_server=True),
+    TerminalKind("kitty", "KITTY_WINDOW_ID", "KITTY_PID", programs=("kitty",), names_server=True),
+    TerminalKind("zellij", "ZELLIJ_PANE_ID", "ZELLIJ_SESSION_NAME", is_multiplexer=True),
+    TerminalKind("cmux", "CMUX_SURFACE_ID", is_multiplexer=True),
+    TerminalKind("wezterm", "WEZTERM_PANE", "WEZTERM_UNIX_SOCKET", programs=("WezTerm",)),
+    TerminalKind("terminal", "TERM_SESSION_ID", programs=("iTerm.app", "Apple_Terminal")),
+    TerminalKind("windows-terminal", "WT_SESSION"),
+    TerminalKind("gnome-terminal", "GNOME_TERMINAL_SCREEN"),
+    TerminalKind("tilix", "TILIX_ID"),
+    TerminalKind("terminator", "TERMINATOR_UUID"),
 )
 """In the order in which they are tried: first those whose program is known by its process id."""
 
@@ -161,7 +161,7 @@ def _by_parent(environ: Mapping[str, str], first: FirstProcess | None) -> tuple[
     return _device(first)
 
 
-def _is_set_by_parent(row: Row, given: Mapping[str, str], first: FirstProcess) -> bool:
+def _is_set_by_parent(row: TerminalKind, given: Mapping[str, str], first: FirstProcess) -> bool:
     if row.names_server:
         return row.server(given) == first.parent
     if first.parent_environ is None:
@@ -175,7 +175,7 @@ def _by_environment(environ: Mapping[str, str], first: FirstProcess | None) -> t
     return None if row is None else (row.kind, row.name(environ))
 
 
-def _row_by_environment(environ: Mapping[str, str]) -> Row | None:
+def _row_by_environment(environ: Mapping[str, str]) -> TerminalKind | None:
     """Return the only row whose variables are set; of inherited ones there is no telling."""
     rows = list(_rows_in(environ))
     rows = [it for it in rows if it.is_multiplexer] or rows
@@ -187,7 +187,7 @@ def _row_by_environment(environ: Mapping[str, str]) -> Row | None:
     return row if not program or program in row.programs or is_innermost else None
 
 
-def _rows_in(environ: Mapping[str, str]) -> Iterator[Row]:
+def _rows_in(environ: Mapping[str, str]) -> Iterator[TerminalKind]:
     return (row for row in ROWS if environ.get(row.marker))
 
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sessiond.paths import Places
+    from sessiond.paths import Locations
 
 SOCKET_NAME = "sessiond"
 """What the socket is called among those that the manager hands over; `server/listeners/activation.py` asks for it."""
@@ -65,7 +65,7 @@ Also={unit}.socket
 """
 
 
-def unit_name(places: Places) -> str:
+def unit_name(places: Locations) -> str:
     """`sessiond`, or for a SESSIOND_HOME of its own a name that no other home has."""
     if places.home is None:
         return "sessiond"
@@ -74,7 +74,7 @@ def unit_name(places: Places) -> str:
     return f"sessiond-{sha256(os.fsencode(places.home)).hexdigest()[:12]}"
 
 
-def systemd_units(places: Places, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def systemd_units(places: Locations, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The unit files by name. Raises ValueError for a path that systemd cannot be told of."""
     unit = unit_name(places)
     values = "".join(
@@ -87,7 +87,7 @@ def systemd_units(places: Places, environ: Mapping[str, str] = os.environ) -> di
     }
 
 
-def launchd_job(places: Places, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def launchd_job(places: Locations, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The property list by name. Never tried on macOS; written after launchd.plist(5)."""
     import plistlib
 
@@ -112,7 +112,7 @@ def _command() -> list[str]:
     return [sys.executable, "-E", "-P", "-m", "sessiond", "serve"]
 
 
-def _said(places: Places, environ: Mapping[str, str]) -> dict[str, str]:
+def _said(places: Locations, environ: Mapping[str, str]) -> dict[str, str]:
     """What the daemon must know to find the same folders as the clients."""
     if places.home is not None:
         return {"SESSIOND_HOME": places.home}

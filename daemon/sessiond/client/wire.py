@@ -84,7 +84,7 @@ def frame(message: dict[str, Any]) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-class Reader:
+class MessageReader:
     """Takes whole messages out of a blocking socket.
 
     `silent` is called whenever nothing came within the socket's timeout; it may raise, or have us wait on.

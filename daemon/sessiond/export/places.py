@@ -14,7 +14,7 @@ FILTERS: Final[tuple[tree_view.Filter, ...]] = get_args(tree_view.Filter)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowPlace:
     """What the tree knows of a row; `shown` has one bit a filter."""
 
     id: str
@@ -24,11 +24,11 @@ class Place:
     shown: int
 
 
-def place_of(tree: Tree, outline: tree_view.Outline, row: int) -> Place:
+def place_of(tree: Tree, outline: tree_view.Outline, row: int) -> RowPlace:
     """The place of a row; the outline is brought up to date before (`Outline.extend`)."""
     parent = tree.parent(row)
     label = tree.labels.get(tree.id(row) or "")
-    return Place(
+    return RowPlace(
         id=tree.id(row) or "",
         parent_id=None if parent == NONE else tree.id(parent),
         type=tree.type(row),

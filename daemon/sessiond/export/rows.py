@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sessiond.export.bodies import body_of
-from sessiond.export.places import SAY, Place, place_of
+from sessiond.export.places import SAY, RowPlace, place_of
 from sessiond.protocol import types as t
 from sessiond.session.content import preview
 from sessiond.session.tree import steps
@@ -12,7 +12,7 @@ from sessiond.session.tree.tree import Tree
 from sessiond.session.views import tree_view
 
 
-def row_of(place: Place, line: bytes) -> t.PageRow:
+def row_of(place: RowPlace, line: bytes) -> t.PageRow:
     """One entry as its page has it."""
     entry = preview.decoded(line)
     message, type_, at = entry.get("message"), entry.get("type"), entry.get("timestamp")

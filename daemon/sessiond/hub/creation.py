@@ -14,36 +14,36 @@ from sessiond.hub.idempotency.commands import Commands, Intent
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import command_ids
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.store.errors import LogExists
 
 if TYPE_CHECKING:
     from sessiond.hub.idempotency.journal import Entry
 
 
-class Sessions(Protocol):
+class CreationHost(Protocol):
     """What making sessions needs of the hub."""
 
     async def session(self, session_id: str) -> LiveSession:
         """The session with this id, open."""
 
-    async def create(self, params: t.CreateParams, command: Command | None = None) -> LiveSession:
+    async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
         """A new session."""
 
     def fork(
-        self, source: LiveSession, params: t.ForkParams, command: Command | None = None
+        self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
     ) -> Callable[[], Awaitable[LiveSession]]:
         """What makes a new session from a path of another one as it is now."""
 
 
-class Made(t.Wire, frozen=True):
+class CreateAnswer(t.Wire, frozen=True):
     """What the journal has of a session that was made."""
 
     session_id: str
     duplicate: bool = False
 
 
-class Chosen(t.Wire, frozen=True):
+class ResumeAnswer(t.Wire, frozen=True):
     """What the journal has of a session that a terminal went on with."""
 
     session_id: str
@@ -53,7 +53,7 @@ class Chosen(t.Wire, frozen=True):
     duplicate: bool = False
 
 
-def new_session_id(command: Command | None) -> str:
+def new_session_id(command: CommandRecord | None) -> str:
     """The id of a session that names none."""
     return clock.session_id() if command is None else command_ids.session_id_of(command.id)
 
@@ -61,7 +61,7 @@ def new_session_id(command: Command | None) -> str:
 class Making:
     """Makes sessions, each once for a command."""
 
-    def __init__(self, sessions: Sessions, known: Commands, continuing: Continuing) -> None:
+    def __init__(self, sessions: CreationHost, known: Commands, continuing: Continuing) -> None:
         self._sessions = sessions
         self._commands = known
         self._continuing = continuing
@@ -72,7 +72,8 @@ class Making:
     async def create(self, params: t.CreateParams) -> tuple[LiveSession, bool]:
         """A new session, and whether an earlier request with the same command has made it.
 
-        Raises `LogExists`, `InvalidRequest`, `CommandReused`; `SessionTrashed` when it was made and is in the trash.
+        Raises `LogExists`, `IncompatibleParams`, `CommandReused`, and `SessionTrashed` when it was made and is in the
+        trash.
         """
         command = self._commands.of(m.CREATE, params)
         return await self._once(
@@ -95,13 +96,13 @@ class Making:
         command = self._commands.of(m.CONTINUE, params) if params.create else None
         went: Continued | None = None
 
-        async def run() -> Chosen:
+        async def run() -> ResumeAnswer:
             nonlocal went
             try:
                 went = await self._continuing.go_on(params, terminal, command)
             except LogExists:
                 went = Continued(await self._own(command, new_session_id(command)), _CREATED, created=True)
-            return Chosen(
+            return ResumeAnswer(
                 session_id=went.live.session_id,
                 because=went.because,
                 created=went.created,
@@ -111,7 +112,7 @@ class Making:
         async def intent() -> Intent:
             return {"sessionId": new_session_id(command)}
 
-        chosen = await self._commands.once(command, Chosen, run, intent)
+        chosen = await self._commands.once(command, ResumeAnswer, run, intent)
         if went is not None:
             return went
         live = await self._again(chosen.session_id)
@@ -120,13 +121,13 @@ class Making:
         )
 
     async def _once(
-        self, command: Command | None, wanted: str | None, make: Callable[[], Awaitable[LiveSession]], *,
+        self, command: CommandRecord | None, wanted: str | None, make: Callable[[], Awaitable[LiveSession]], *,
         durable: bool = True,
     ) -> tuple[LiveSession, bool]:  # fmt: skip
         live: LiveSession | None = None
         session_id = wanted or ("" if command is None else new_session_id(command))
 
-        async def run() -> Made:
+        async def run() -> CreateAnswer:
             nonlocal live
             try:
                 live = await make()
@@ -134,16 +135,16 @@ class Making:
                 if command is None:
                     raise
                 live = await self._own(command, session_id)
-                return Made(session_id=live.session_id, duplicate=True)
-            return Made(session_id=live.session_id)
+                return CreateAnswer(session_id=live.session_id, duplicate=True)
+            return CreateAnswer(session_id=live.session_id)
 
         async def intent() -> Intent:
             return {"sessionId": session_id}
 
-        made = await self._commands.once(command, Made, run, intent, durable=durable)
+        made = await self._commands.once(command, CreateAnswer, run, intent, durable=durable)
         return live or await self._again(made.session_id), made.duplicate
 
-    async def _own(self, command: Command | None, session_id: str) -> LiveSession:
+    async def _own(self, command: CommandRecord | None, session_id: str) -> LiveSession:
         """The session that a command has made, of which the journal knows no more. Raises `LogExists`: another's."""
         live = await self._sessions.session(session_id)
         mark = None if live.tree.header is None else live.tree.header.sessiond_command
@@ -159,23 +160,23 @@ class Making:
             raise SessionNotFound(session_id)  # another one begins so
         return live
 
-    async def _settle(self, entry: "Entry") -> Made | None:
+    async def _settle(self, entry: "Entry") -> CreateAnswer | None:
         session_id = str(entry.intent.get("sessionId"))
         try:
             live = await self._again(session_id)
         except SessionTrashed:
             is_ours = session_id == command_ids.session_id_of(entry.id)
-            return Made(session_id=session_id) if is_ours else None
+            return CreateAnswer(session_id=session_id) if is_ours else None
         except (SessionNotFound, Damaged, ForeignDialect, LogExists):
             return None
         mark = None if live.tree.header is None else live.tree.header.sessiond_command
-        return Made(session_id=session_id) if mark is not None and mark.id == entry.id else None
+        return CreateAnswer(session_id=session_id) if mark is not None and mark.id == entry.id else None
 
-    async def _settle_continue(self, entry: "Entry") -> Chosen | None:
+    async def _settle_continue(self, entry: "Entry") -> ResumeAnswer | None:
         made = await self._settle(entry)
         if made is None:
             return None
-        return Chosen(session_id=made.session_id, because=_CREATED, created=True, former=[])
+        return ResumeAnswer(session_id=made.session_id, because=_CREATED, created=True, former=[])
 
 
 _CREATED = t.Because(rule="created", message="There was no session that was free.")

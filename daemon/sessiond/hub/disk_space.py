@@ -13,7 +13,7 @@ _LOOK_SECONDS: Final = 10.0
 log = logging.getLogger(__name__)
 
 
-class Room:
+class DiskSpaceMonitor:
     """How much may still be written, as of the last look."""
 
     def __init__(self, files: Store) -> None:

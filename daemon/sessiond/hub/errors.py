@@ -7,7 +7,7 @@ import shlex
 
 from sessiond.session.dialects.recognition import ForeignProgram
 from sessiond.session.tree.lines import sound
-from sessiond.session.tree.problems import Problem
+from sessiond.session.tree.problems import LineProblem
 
 
 class HubError(Exception):
@@ -225,7 +225,7 @@ class ReadOnly(HubError):
 class Damaged(HubError):
     """{path} holds no session: {reason}. The file was not touched."""
 
-    def __init__(self, path: str, problem: Problem) -> None:
+    def __init__(self, path: str, problem: LineProblem) -> None:
         super().__init__(f"{path} holds no session: {problem.reason}. The file was not touched.")
         self.path = path
         self.problem = problem
@@ -261,7 +261,7 @@ class UnsupportedVersion(HubError):
         )
 
 
-class InvalidRequest(HubError):
+class IncompatibleParams(HubError):
     """The params do not go together: {reason}."""
 
     def __init__(self, reason: str) -> None:

@@ -8,12 +8,12 @@ from sessiond.hub import session_info
 from sessiond.hub.creation import Making
 from sessiond.hub.discovery.resume import Continuing
 from sessiond.hub.discovery.terminals import Terminals
-from sessiond.hub.disk_space import Room
+from sessiond.hub.disk_space import DiskSpaceMonitor
 from sessiond.hub.errors import Draining, SessionTrashed
 from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.index.index import Index
 from sessiond.hub.new_sessions import NewSessions
-from sessiond.hub.prompt_history.history import History
+from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import Tell, collect
 from sessiond.hub.retention.cleanup import Cleaning
@@ -21,7 +21,7 @@ from sessiond.hub.retention.deletion import Keeping
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.observers import Followers, Listener, Onlooker
+from sessiond.hub.session.observers import Followers, Onlooker, SessionObserver
 from sessiond.hub.session.readable import LoadedSession
 from sessiond.hub.session.registry import Load, OpenSessions
 from sessiond.hub.summaries.automatic import AutoCompaction
@@ -32,9 +32,9 @@ from sessiond.hub.summaries.requesting import Summarizers
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.trash import Trash
 from sessiond.hub.upkeep import Upkeep
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from sessiond.protocol import methods as m, types as t
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.store.base import Store
 from sessiond.store.blobs import PutBlob
 from sessiond.store.errors import LogReplaced, StorageFailed
@@ -65,14 +65,14 @@ class Hub:
         self.lineage = Lineage(self._all_sessions)
         self._files = files
         self._memory = memory
-        self.history = History(history_path, enabled=chosen.history.enabled)
+        self.history = PromptHistory(history_path, enabled=chosen.history.enabled)
         self.commands = Commands(commands_path)
         self.commands.settle_with(m.HISTORY_ADD, self.history.settle)
         self.index = Index(files, index_path, lambda: self._open.diverged(), self.info)
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
         self._open.takes_images = chosen.blobs.images
-        self.room = Room(files)
+        self.room = DiskSpaceMonitor(files)
         self.keeping = Keeping(self, self._open, trash, files, memory, self.commands)
         self.continuing = Continuing(self, files, self.index, self.terminals)
         self.making = Making(self, self.commands, self.continuing)
@@ -89,7 +89,7 @@ class Hub:
         self.upkeep = Upkeep(files, self._open, self.index, self._followers, self.room, self.terminals)
         self.repairs = LogRepairs(files, self._open)
 
-    def tell(self, listener: Listener[LiveSession]) -> None:
+    def tell(self, listener: SessionObserver[LiveSession]) -> None:
         """Let this listener hear of sessions that come and change."""
         self._open.listener = listener
 
@@ -153,12 +153,12 @@ class Hub:
 
     # --- making ----------------------------------------------------------------------------------------
 
-    async def create(self, params: t.CreateParams, command: Command | None = None) -> LiveSession:
+    async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
         """Make a session without entries; see `NewSessions.create`."""
         return await self._new.create(params, command)
 
     def fork(
-        self, source: LiveSession, params: t.ForkParams, command: Command | None = None
+        self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
     ) -> Callable[[], Awaitable[LiveSession]]:
         """Prepare a session that is a copy of another one; see `NewSessions.fork`."""
         return self._new.fork(source, params, command)
@@ -243,7 +243,7 @@ class Hub:
         await self.upkeep.let_go_unless_wanted(live)
 
     async def look_through(
-        self, places: Places, chosen: config.Config, params: t.DoctorParams, tell: Tell
+        self, places: Locations, chosen: config.Config, params: t.DoctorParams, tell: Tell
     ) -> t.DoctorResult:
         """Look through all that lies in these folders, and mend it if that is asked for; see `hub.doctor`."""
         from sessiond.hub.doctor.mending import look_through  # seldom wanted

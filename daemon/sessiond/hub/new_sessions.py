@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from sessiond.hub import clock
 from sessiond.hub.creation import new_session_id
-from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.errors import IncompatibleParams
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session import entry_placement
 from sessiond.hub.session.blob_resolution import with_images
@@ -18,7 +18,7 @@ from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import types as t
 from sessiond.session.state import updates
 from sessiond.session.tree import entries, fork, steps
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.session.tree.header_title import with_room
 from sessiond.session.tree.tree import ASSISTANT, NONE
 from sessiond.store.base import Store
@@ -50,7 +50,7 @@ class NewSessions:
         self._lineage = lineage
         self._refuse_when_draining = refuse_when_draining
 
-    async def create(self, params: t.CreateParams, command: Command | None = None) -> LiveSession:
+    async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
         """Make a session without entries, durable when this returns.
 
         Args:
@@ -66,7 +66,7 @@ class NewSessions:
         self._refuse_when_draining()
         session_id = params.id or new_session_id(command)
         if not entries.valid_session_id(session_id):
-            raise InvalidRequest(
+            raise IncompatibleParams(
                 "a session's id has 8 to 128 characters of A-Z a-z 0-9 _ -, the first a letter or digit"
             )
         refuse_unless_absolute(params.cwd, "cwd is not an absolute path")
@@ -86,7 +86,7 @@ class NewSessions:
         return live
 
     def fork(
-        self, source: LiveSession, params: t.ForkParams, command: Command | None = None
+        self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
     ) -> Callable[[], Awaitable[LiveSession]]:
         """Prepare a session that is a copy of a path of `source`, or of its whole tree.
 
@@ -106,7 +106,7 @@ class NewSessions:
         """
         self._refuse_when_draining()
         if params.whole and (params.leaf_id is not UNSET or params.position != "at"):
-            raise InvalidRequest("whole copies all branches, so it goes with neither leafId nor position")
+            raise IncompatibleParams("whole copies all branches, so it goes with neither leafId nor position")
         tree = source.tree
         row = source.row_at(params.leaf_id)
         if params.position == "before" and row != NONE:
@@ -165,6 +165,6 @@ class NewSessions:
 
 
 def refuse_unless_absolute(path: str, reason: str) -> None:
-    """Raise `InvalidRequest` with this reason unless a path that a client names is absolute, and can be one."""
+    """Raise `IncompatibleParams` with this reason unless a path that a client names is absolute, and can be one."""
     if not path.startswith("/") or "\0" in path:
-        raise InvalidRequest(reason)
+        raise IncompatibleParams(reason)

@@ -7,7 +7,7 @@ import time
 from typing import Final
 
 from sessiond.hub.discovery.terminals import Terminals
-from sessiond.hub.disk_space import Room
+from sessiond.hub.disk_space import DiskSpaceMonitor
 from sessiond.hub.index.index import START_SECONDS, Index
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.observers import Followers
@@ -46,7 +46,7 @@ class Upkeep:
         open_sessions: OpenSessions,
         index: Index,
         followers: Followers[LiveSession],
-        room: Room,
+        room: DiskSpaceMonitor,
         terminals: Terminals,
     ) -> None:
         self._files = files

@@ -128,7 +128,7 @@ def _storage(error: store.StorageFailed) -> dict[str, Any]:
 
 _TABLE: Final[tuple[tuple[type[Exception], str, _Details], ...]] = (
     (InvalidParams, "invalidParams", lambda e: {"path": e.place, "did_you_mean": e.did_you_mean}),
-    (hub.InvalidRequest, "invalidParams", lambda _e: {"path": "$"}),
+    (hub.IncompatibleParams, "invalidParams", lambda _e: {"path": "$"}),
     (MethodNotFound, "methodNotFound", lambda e: {"did_you_mean": e.did_you_mean}),
     (UnsupportedProtocol, "unsupportedVersion", lambda _e: {"supported": versions.spoken()}),
     (NotInitialized, "notInitialized", _nothing),

@@ -15,13 +15,13 @@ from sessiond.hub.hub import Hub
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.observers import Aspect
 from sessiond.hub.summaries.summarizer import Summarizer
-from sessiond.paths import Places, places
+from sessiond.paths import Locations, places
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.message import encode_notification
 from sessiond.server.connection import summary_requests
 from sessiond.server.connection.client import Client
-from sessiond.server.connection.memory_budget import Room
+from sessiond.server.connection.memory_budget import MemoryBudget
 from sessiond.server.connection.send_buffers import Outboxes
 from sessiond.server.connection.services import Arrival, Bridge
 from sessiond.server.handlers.routes import ROUTES
@@ -51,7 +51,7 @@ class Server:
         home: str,
         socket_path: str | None,
         chosen: Config | None = None,
-        where: Places | None = None,
+        where: Locations | None = None,
     ) -> None:
         """`where`: the folders of `home`, if they are not those that SESSIOND_HOME would give it."""
         self.hub = hub
@@ -65,7 +65,7 @@ class Server:
         self.started_ns = time.time_ns()
         self.clients: dict[str, Client] = {}
         self.most_clients = admission.most_clients(self.chosen.limits.max_clients)
-        self.room = Room(self.chosen.limits.max_held)
+        self.room = MemoryBudget(self.chosen.limits.max_held)
         self.outboxes = Outboxes(self.clients.values, self.chosen.limits.max_held)
         self._entering: set[Client] = set()
         self.routes = ROUTES

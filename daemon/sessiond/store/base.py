@@ -12,9 +12,9 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
-from sessiond.store.blobs import Blobs, BlobSource
+from sessiond.store.blobs import BlobSource, BlobStore
 from sessiond.store.errors import LogReplaced, StorageFailed
-from sessiond.store.records import UNKNOWN, About, Breadcrumb, Changes, Hold, Stored, Trashed
+from sessiond.store.records import UNKNOWN, Breadcrumb, Changes, Hold, Stored, Trashed, TrashNote
 
 Durability = Literal["synced", "written"]
 
@@ -182,7 +182,7 @@ class Store(Protocol):
     """All logs of one kind of place, and the blobs that they name."""
 
     @property
-    def blobs(self) -> Blobs:
+    def blobs(self) -> BlobStore:
         """The blobs of all logs that this store keeps."""
 
     def keeps(self, ref: str) -> bool:
@@ -233,7 +233,7 @@ class Store(Protocol):
         Raises `LogNotFound` at the first slice.
         """
 
-    async def trash(self, log: Log, reason: str, about: About = UNKNOWN) -> str:
+    async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> str:
         """Move a log to the trash with a note of why; returns where it is, for `scan`. The log is closed."""
 
     async def trashed(self) -> Sequence[Trashed]:

@@ -58,7 +58,7 @@ class BlobSource(Protocol):
         """The path of a blob's file, None when it is in no file. Raises `BlobAbsent`."""
 
 
-class Blobs(BlobSource, Protocol):
+class BlobStore(BlobSource, Protocol):
     """The blobs that a store keeps."""
 
     async def put(self, data: bytes) -> PutBlob:

@@ -14,7 +14,7 @@ from sessiond.store.base import Durability, Log
 from sessiond.store.blobs import BlobSource
 from sessiond.store.errors import LogExists, LogNotFound, LogReadOnly, LogReplaced
 from sessiond.store.memory_blobs import MemoryBlobs
-from sessiond.store.records import UNKNOWN, About, Breadcrumb, Changes, Hold, Stored, Trashed
+from sessiond.store.records import UNKNOWN, Breadcrumb, Changes, Hold, Stored, Trashed, TrashNote
 
 _SLICE = 64 * 1024
 
@@ -96,7 +96,7 @@ class MemoryStore:
         else:
             raise LogNotFound(ref)
 
-    async def trash(self, log: Log, reason: str, about: About = UNKNOWN) -> str:
+    async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> str:
         await log.close()
         content = self._contents.pop(log.ref, None)
         if content is None:

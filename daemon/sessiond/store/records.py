@@ -23,7 +23,7 @@ class Stored(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class TrashNote:
     """What is noted of a log that goes to the trash, beside the reason: by whom, and how a person knows it.
 
     `session_id` None: the one in the log's name. `command_id` is that of the request which moved it there.
@@ -36,7 +36,7 @@ class About:
     command_id: str | None = None
 
 
-UNKNOWN: Final = About()
+UNKNOWN: Final = TrashNote()
 """The note of a log of which no more is known than its name."""
 
 
@@ -55,7 +55,7 @@ class Trashed(NamedTuple):
     size: int
     reason: str
     trashed_at: str
-    about: About
+    about: TrashNote
     remains: tuple[str, ...] = ()
 
 

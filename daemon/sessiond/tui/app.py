@@ -15,9 +15,9 @@ from sessiond import human
 from sessiond.client.daemon import Daemon
 from sessiond.client.daemon_socket import VersionMismatch
 from sessiond.client.receiver import Note
-from sessiond.client.results import Appended, Entry
+from sessiond.client.results import AppendedBatch, Entry
 from sessiond.client.wire import RpcError
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.tui.actions import Actions
 from sessiond.tui.bar import Bar
@@ -53,7 +53,7 @@ class Browser(App[int]):
         self,
         session: t.SessionInfo,
         *,
-        where: Places | None,
+        where: Locations | None,
         signs: Signs,
         now: Callable[[], float],
         home: str = "",
@@ -326,7 +326,7 @@ class Browser(App[int]):
         self._refused(error)
 
     def heard(self, note: Note) -> None:
-        if isinstance(note, Appended):
+        if isinstance(note, AppendedBatch):
             self.contents.appended(note)
         elif isinstance(note, t.LeafMovedNote):
             self.contents.moved(note)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from sessiond.client.blocking import Daemon
+    from sessiond.client.blocking import BlockingDaemon
 
 _FIRST = 400
 """Rows around the leaf that are asked for before anything else is loaded."""
@@ -39,7 +39,7 @@ def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
 
 
 def browse(
-    daemon: Daemon,
+    daemon: BlockingDaemon,
     session_id: str,
     *,
     filter: str,
@@ -96,7 +96,7 @@ def _question(session: dict[str, Any], filter: str, query: str | None, at: str |
 class _Answer:
     """The answer to a request, on its way in a thread."""
 
-    def __init__(self, daemon: Daemon, params: dict[str, Any]) -> None:
+    def __init__(self, daemon: BlockingDaemon, params: dict[str, Any]) -> None:
         self._result: Any = None
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._ask, args=(daemon, params), daemon=True)
@@ -108,7 +108,7 @@ class _Answer:
             raise self._error
         return self._result
 
-    def _ask(self, daemon: Daemon, params: dict[str, Any]) -> None:
+    def _ask(self, daemon: BlockingDaemon, params: dict[str, Any]) -> None:
         try:
             self._result = daemon.call("session/tree", params)
         except Exception as error:  # noqa: BLE001 - raised again by whoever waits

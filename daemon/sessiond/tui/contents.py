@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sessiond.client.daemon import Daemon
-from sessiond.client.results import Appended
+from sessiond.client.results import AppendedBatch
 from sessiond.client.wire import RpcError
 from sessiond.protocol import types as t
 from sessiond.tui.following import AWAY
@@ -104,7 +104,7 @@ class Contents:
         self._seq = session.seq
         self._work.set()
 
-    def appended(self, note: Appended) -> None:
+    def appended(self, note: AppendedBatch) -> None:
         """New lines: say what has to be read for them."""
         before, self.leaf_id, self._seq = self.leaf_id, note.leaf_id, note.seq
         new = {entry.get("id") for entry in note.entries}

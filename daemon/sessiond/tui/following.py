@@ -9,9 +9,9 @@ from sessiond.client.daemon import Daemon, connect
 from sessiond.client.daemon_socket import CannotConnect, VersionMismatch
 from sessiond.client.notifications import Missed, Notifications
 from sessiond.client.receiver import Note
-from sessiond.client.results import Appended
+from sessiond.client.results import AppendedBatch
 from sessiond.client.wire import BadReply, Disconnected, RpcError
-from sessiond.paths import Places, places
+from sessiond.paths import Locations, places
 from sessiond.protocol import methods as m, types as t
 
 AWAY = (CannotConnect, Disconnected, BadReply, TimeoutError)
@@ -39,7 +39,7 @@ class Follower(Protocol):
 class Following:
     """One connection at a time, for a browser that goes from session to session."""
 
-    def __init__(self, where: Places | None, session_id: str) -> None:
+    def __init__(self, where: Locations | None, session_id: str) -> None:
         self._where = where or places()
         self._session_id = session_id
         self._daemon: Daemon | None = None
@@ -118,6 +118,6 @@ class Following:
 
 
 def _session_of(note: Note) -> str | None:
-    if isinstance(note, Appended | t.LeafMovedNote | t.DeletedNote):
+    if isinstance(note, AppendedBatch | t.LeafMovedNote | t.DeletedNote):
         return note.session_id
     return note.session.session_id if isinstance(note, t.ChangedNote) else None

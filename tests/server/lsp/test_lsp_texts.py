@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sessiond.server.lsp.position import Encoding
-from sessiond.server.lsp.texts import LARGEST, MOST_AT_ONCE, Change, Place, Range, Text
+from sessiond.server.lsp.texts import LARGEST, MOST_AT_ONCE, Change, OpenText, TextPosition, TextRange
 
 pieces = st.sampled_from(
     ["a", '{"id":"x"}', "ü", "😀", "\u2028", "\n", "\r\n", "\r", "\t", "", "\u0085", "x" * 20]
@@ -13,7 +13,7 @@ contents = st.lists(pieces, max_size=12).map("".join)
 encodings: st.SearchStrategy[Encoding] = st.sampled_from(["utf-8", "utf-16", "utf-32"])
 
 
-def place_of(text: str, index: int, encoding: Encoding) -> Place:
+def place_of(text: str, index: int, encoding: Encoding) -> TextPosition:
     """Where an editor says that a character of a text is."""
     before = text[:index].replace("\r\n", "\n\n"[:1]).replace("\r", "\n")
     line = before.count("\n")
@@ -23,7 +23,7 @@ def place_of(text: str, index: int, encoding: Encoding) -> Place:
         "utf-16": len(inside.encode("utf-16-le")) // 2,
         "utf-32": len(inside),
     }
-    return Place(line, width[encoding])
+    return TextPosition(line, width[encoding])
 
 
 @given(
@@ -34,12 +34,12 @@ def place_of(text: str, index: int, encoding: Encoding) -> Place:
 def test_a_text_is_what_the_editor_has(
     text: str, edits: list[tuple[int, int, str]], encoding: Encoding
 ) -> None:
-    mine = Text(text.encode())
+    mine = OpenText(text.encode())
     for one, other, new in edits:
         start, end = sorted((min(one, len(text)), min(other, len(text))))
         if "\r\n" in (text[start - 1 : start + 1], text[end - 1 : end + 1]):
             continue  # no editor has a place in there
-        range_ = Range(place_of(text, start, encoding), place_of(text, end, encoding))
+        range_ = TextRange(place_of(text, start, encoding), place_of(text, end, encoding))
         mine.change([Change(new, range_)], encoding)
         text = text[:start] + new + text[end:]
     assert mine.data == text.encode()
@@ -56,29 +56,29 @@ def lines_of(text: str) -> list[bytes]:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 def test_places_outside_of_a_text_are_its_ends(encoding: Encoding) -> None:
-    text = Text("ü\nb".encode())
-    text.change([Change("!", Range(Place(7, 7), Place(9, 9)))], encoding)
-    text.change([Change("?", Range(Place(0, 99), Place(0, 99)))], encoding)
+    text = OpenText("ü\nb".encode())
+    text.change([Change("!", TextRange(TextPosition(7, 7), TextPosition(9, 9)))], encoding)
+    text.change([Change("?", TextRange(TextPosition(0, 99), TextPosition(0, 99)))], encoding)
     assert text.data == "ü?\nb!".encode()
 
 
 def test_a_range_that_ends_before_it_begins_takes_nothing_away() -> None:
-    text = Text(b"abc")
-    text.change([Change("x", Range(Place(0, 2), Place(0, 1)))], "utf-16")
+    text = OpenText(b"abc")
+    text.change([Change("x", TextRange(TextPosition(0, 2), TextPosition(0, 1)))], "utf-16")
     assert text.data == b"abxc"
 
 
 def test_halves_of_surrogate_pairs_become_replacement_characters() -> None:
-    text = Text(b"")
+    text = OpenText(b"")
     text.change([Change("\ud83d.")], "utf-16")
     assert text.data == "\ufffd.".encode()
 
 
 def test_a_text_that_grows_too_large_is_let_go_of_until_it_is_small_again() -> None:
-    text = Text(b"x" * (LARGEST - 1))
-    text.change([Change("yy", Range(Place(0, 0), Place(0, 0)))], "utf-16")
+    text = OpenText(b"x" * (LARGEST - 1))
+    text.change([Change("yy", TextRange(TextPosition(0, 0), TextPosition(0, 0)))], "utf-16")
     assert text.data is None
-    text.change([Change("z", Range(Place(0, 0), Place(0, 0)))], "utf-16")
+    text.change([Change("z", TextRange(TextPosition(0, 0), TextPosition(0, 0)))], "utf-16")
     assert text.data is None
     text.change([Change("whole")], "utf-16")
     assert text.data == b"whole"
@@ -86,8 +86,8 @@ def test_a_text_that_grows_too_large_is_let_go_of_until_it_is_small_again() -> N
 
 @pytest.mark.parametrize(("more", "kept"), [(0, True), (1, False)])
 def test_more_changes_at_once_than_others_can_wait_for_end_the_keeping(more: int, kept: bool) -> None:
-    change = Change("y", Range(Place(0, 0), Place(0, 1)))
-    text = Text(b"x" * LARGEST)
+    change = Change("y", TextRange(TextPosition(0, 0), TextPosition(0, 1)))
+    text = OpenText(b"x" * LARGEST)
     text.change([change] * (MOST_AT_ONCE // LARGEST + more), "utf-16")
     assert (text.data is not None) == kept
     text.change([Change("whole")], "utf-16")

@@ -12,7 +12,7 @@ import sys
 import time
 
 from sessiond.cli.parse import stdin
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id_to_write
 from sessiond.client.wire import Disconnected
@@ -53,9 +53,9 @@ def _conditions(given: Given) -> dict[str, Any]:
     params: dict[str, Any] = {}
     parent, expected = given.text("parent"), given.text("expect")
     if parent is not None and given.flag("root"):
-        raise Usage("--parent and --root cannot both be given")
+        raise UsageError("--parent and --root cannot both be given")
     if given.flag("or-branch") and expected is None:
-        raise Usage("--or-branch goes with --expect")
+        raise UsageError("--or-branch goes with --expect")
     if parent is not None or given.flag("root"):
         params["parentId"] = parent
     if expected is not None:
@@ -84,7 +84,7 @@ def _drafts(given: Given) -> list[dict[str, Any]]:
     drafts: list[dict[str, Any]] = []
     foreign = given.text("format") not in (None, "agent")
     if foreign and (said := given.many("user", "assistant")):
-        raise Usage(f"--format goes with - and --json-entry, not with --{said[0][0]}")
+        raise UsageError(f"--format goes with - and --json-entry, not with --{said[0][0]}")
     for option, value in given.many("user", "assistant", "json-entry", "stdin"):
         if option == "user":
             drafts.append(_said({"role": "user", "content": stdin.meant(value)}))
@@ -95,7 +95,7 @@ def _drafts(given: Given) -> list[dict[str, Any]]:
         else:
             drafts += _read(stdin.meant("-"), "standard input")
     if not drafts:
-        raise Usage(
+        raise UsageError(
             "there is nothing to append", "Give --user TEXT, --assistant TEXT, --json-entry JSON or -"
         )
     if foreign:
@@ -124,7 +124,7 @@ def _assistant(text: str, model: str | None) -> dict[str, Any]:
     if model is not None:
         provider, _, name = model.partition("/")
         if not provider or not name:
-            raise Usage(f"--model takes provider/name, not {model!r}")
+            raise UsageError(f"--model takes provider/name, not {model!r}")
         message |= {"provider": provider, "model": name}
     nothing = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
     usage = nothing | {"totalTokens": 0, "cost": nothing | {"total": 0}}
@@ -141,7 +141,7 @@ def _read(text: str, source: str) -> list[dict[str, Any]]:
         ]
     drafts = found if isinstance(found, list) else [found]
     if not all(isinstance(draft, dict) for draft in drafts):
-        raise Usage(
+        raise UsageError(
             f"{source} holds something that is not an object", 'An entry looks like {"type": "message", …}.'
         )
     return drafts
@@ -151,7 +151,7 @@ def _line(line: str, number: int, source: str) -> Any:
     try:
         return json.loads(line, parse_constant=_not_json)
     except (ValueError, RecursionError) as error:
-        raise Usage(f"{source}, line {number}: this is not JSON ({error})") from error
+        raise UsageError(f"{source}, line {number}: this is not JSON ({error})") from error
 
 
 def _not_json(constant: str) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sessiond import human
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.render import progress
 from sessiond.text import one_line
@@ -24,9 +24,9 @@ def blobs(given: Given) -> int:
     """Send `blob/collect`: a dry run, unless the word collect and --really are there."""
     collects = given.text("collect") is not None
     if collects and given.text("collect") != "collect":
-        raise Usage(f"blobs knows collect, not {given.text('collect')!r}", "sessiond blobs --help")
+        raise UsageError(f"blobs knows collect, not {given.text('collect')!r}", "sessiond blobs --help")
     if given.flag("really") and not collects:
-        raise Usage("--really goes with collect", "sessiond blobs collect --really")
+        raise UsageError("--really goes with collect", "sessiond blobs collect --really")
     params: dict[str, Any] = {"dryRun": not given.flag("really")}
     if (days := given.number("days")) is not None:
         params["graceSeconds"] = days * _DAY

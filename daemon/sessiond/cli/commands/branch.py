@@ -7,7 +7,7 @@ import sys
 from sessiond import human
 from sessiond.cli.commands.compact import show_summary
 from sessiond.cli.parse import stdin
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id, session_id_to_write
 from sessiond.cli.render import leaving_entries, progress
@@ -26,14 +26,14 @@ def branch(given: Given) -> int:
     params: dict[str, Any] = {"targetId": None if target == "root" else target}
     if (instructions := given.text("instructions")) is not None:
         if not given.flag("summarize") and not given.flag("dry-run"):
-            raise Usage("--instructions go with --summarize")
+            raise UsageError("--instructions go with --summarize")
         params["instructions"] = instructions
     if given.flag("dry-run"):
         if others := [it for it in ("summarize", "summary", "expect") if given.many(it)]:
-            raise Usage(f"--dry-run changes nothing, so it takes no --{others[0]}")
+            raise UsageError(f"--dry-run changes nothing, so it takes no --{others[0]}")
         return _preview(given, params)
     if given.flag("summarize") and given.text("summary") is not None:
-        raise Usage("--summarize and --summary cannot both be given")
+        raise UsageError("--summarize and --summary cannot both be given")
     if (summary := stdin.text(given, "summary")) is not None:
         params["summary"] = summary
     if given.flag("summarize"):

@@ -6,7 +6,7 @@ import sys
 
 from sessiond import human
 from sessiond.cli.parse import stdin
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id, session_id_to_write
 from sessiond.cli.render import leaving_entries, progress
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sessiond.cli.parse.arguments import Given
     from sessiond.cli.render.style import Style
-    from sessiond.client.blocking import Daemon
+    from sessiond.client.blocking import BlockingDaemon
 
 _BAR = 24
 _SETTINGS = (
@@ -48,7 +48,7 @@ def compact(given: Given) -> int:
         params["instructions"] = instructions
     if given.flag("dry-run"):
         if given.text("summary") is not None:
-            raise Usage("--dry-run changes nothing, so it takes no --summary")
+            raise UsageError("--dry-run changes nothing, so it takes no --summary")
         return _preview(given, params)
     if (summary := stdin.text(given, "summary")) is not None:
         params["summary"] = summary
@@ -95,7 +95,7 @@ def _preview(given: Given, params: dict[str, Any]) -> int:
     return 0
 
 
-def _drawn(daemon: Daemon, name: str, prepared: dict[str, Any]) -> Iterator[str]:
+def _drawn(daemon: BlockingDaemon, name: str, prepared: dict[str, Any]) -> Iterator[str]:
     style = style_for(sys.stdout)
     leaves = prepared["entriesToSummarize"]
     yield from leaving_entries.entries(daemon, name, leaves, [prepared["firstKeptEntryId"]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.choices import CHOICES
 from sessiond.cli.parse.entry_argument import LEAF
 from sessiond.cli.parse.manual import COMMON, TOPICS
@@ -86,7 +86,7 @@ def completion(given: Given) -> int:
     """Print a script, or what the last word may become: one a line, a tab, what it is."""
     shell = given.needed("SHELL")
     if shell not in _SCRIPTS:
-        raise Usage(f"there is no completion for {shell!r}", "bash, zsh and fish are known.")
+        raise UsageError(f"there is no completion for {shell!r}", "bash, zsh and fish are known.")
     if not given.rest:
         print(_SCRIPTS[shell], end="")
         return 0

@@ -6,7 +6,7 @@ import sys
 
 from sessiond import human
 from sessiond.cli.commands.compact import chosen_settings
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id_to_write
 from sessiond.cli.render.columns import aligned
@@ -28,11 +28,11 @@ def configure(given: Given) -> int:
     when = given.text("auto-compact")
     if when == "default":
         if choice:
-            raise Usage("--auto-compact default takes all choices back, so it goes alone")
+            raise UsageError("--auto-compact default takes all choices back, so it goes alone")
         params["autoCompact"] = None
     elif when is not None:
         if when not in _ENABLED:
-            raise Usage(f"--auto-compact takes on, off or default, not {when!r}")
+            raise UsageError(f"--auto-compact takes on, off or default, not {when!r}")
         choice["enabled"] = _ENABLED[when]
     if choice:
         params["autoCompact"] = choice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sessiond import human
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id
 from sessiond.cli.render.columns import aligned, behind
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sessiond.cli.parse.arguments import Given
     from sessiond.cli.render.style import Style
-    from sessiond.client.blocking import Daemon
+    from sessiond.client.blocking import BlockingDaemon
 
 _SHOWN = 12
 """Entries of each side: the first of them; what a branch became is in its last one, which is always shown."""
@@ -30,7 +30,7 @@ _FILES = 20
 def diff(given: Given) -> int:
     """Send `session/compare`."""
     if given.flag("all") and given.flag("stat"):
-        raise Usage("--all and --stat cannot both be given")
+        raise UsageError("--all and --stat cannot both be given")
     params: dict[str, Any] = {"leftId": given.needed("A"), "rightId": given.needed("B")}
     with connect() as daemon:
         params["sessionId"] = session_id(daemon, given)
@@ -55,7 +55,7 @@ def _some(ids: list[str], shown: int) -> list[str]:
     return ids if len(ids) <= shown else [*ids[: shown - 1], ids[-1]] if shown else []
 
 
-def _said(daemon: Daemon, session: str, ids: list[str | None]) -> dict[str, dict[str, Any]]:
+def _said(daemon: BlockingDaemon, session: str, ids: list[str | None]) -> dict[str, dict[str, Any]]:
     """The entries of some ids, by id."""
     wanted = [it for it in ids if it is not None]
     found: dict[str, dict[str, Any]] = {}

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from sessiond import human
-from sessiond.cli.commands.environment_checks import Surroundings, call_back, look_around
+from sessiond.cli.commands.environment_checks import EnvironmentReport, call_back, look_around
 from sessiond.cli.exit_codes import DONE, REFUSED
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.render import progress
 from sessiond.cli.render.style import Style, style_for
-from sessiond.client.blocking import Daemon, connect
+from sessiond.client.blocking import BlockingDaemon, connect
 from sessiond.client.daemon_socket import CannotConnect
 from sessiond.client.wire import DaemonHung, Disconnected, RpcError
 from sessiond.paths import UnsafeFolder, places
@@ -39,7 +39,7 @@ def doctor(given: Given) -> int:
     """Look around, then have looked at what lies on disk; 1 when anything but notes is left."""
     where, fix = places(), given.flag("fix")
     if given.rest:
-        around = Surroundings(where, daemon="answers")
+        around = EnvironmentReport(where, daemon="answers")
         paths = [_path(word) for word in given.rest]
     else:
         around, paths = look_around(where, os.environ), []
@@ -61,15 +61,15 @@ def _path(word: str) -> str:
     if os.path.lexists(path):
         return path
     if "/" in word:
-        raise Usage(f"there is nothing at {word}")
+        raise UsageError(f"there is nothing at {word}")
     with connect() as daemon:
         found = daemon.call("session/info", {"sessionId": word})["session"]["path"]
     if found is None:
-        raise Usage(f"session {word} is in memory only")
+        raise UsageError(f"session {word} is in memory only")
     return str(found)
 
 
-def _call_back(around: Surroundings) -> None:
+def _call_back(around: EnvironmentReport) -> None:
     if not any(it.kind in _CALLS_BACK for it in around.findings):
         return
     back = call_back(around)
@@ -81,7 +81,7 @@ def _call_back(around: Surroundings) -> None:
         around.daemon = "answers"
 
 
-def _through_a_daemon(around: Surroundings, paths: list[str], *, fix: bool) -> dict[str, Any] | None:
+def _through_a_daemon(around: EnvironmentReport, paths: list[str], *, fix: bool) -> dict[str, Any] | None:
     """What the daemon finds; None when there is none to ask. One is started only to mend."""
     if around.daemon == "silent" or (around.daemon == "none" and not (fix and around.may_start)):
         return None
@@ -98,12 +98,12 @@ def _through_a_daemon(around: Surroundings, paths: list[str], *, fix: bool) -> d
         return None
 
 
-def _asked(daemon: Daemon, params: dict[str, Any]) -> dict[str, Any]:
+def _asked(daemon: BlockingDaemon, params: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = progress.call(daemon, "server/doctor", params)
     return told
 
 
-def _here(around: Surroundings, paths: list[str], *, fix: bool) -> dict[str, Any]:
+def _here(around: EnvironmentReport, paths: list[str], *, fix: bool) -> dict[str, Any]:
     """What this process finds by itself."""
     from sessiond.hub.doctor.examination import examine, examined
     from sessiond.hub.doctor.scope import Scope

@@ -19,7 +19,7 @@ from sessiond import config
 from sessiond.client.blocking import connect
 from sessiond.client.daemon_socket import CannotConnect, DaemonNotRunning, SocketRefused, knock, read_endpoint
 from sessiond.client.wire import BadReply, DaemonHung, Disconnected, RpcError
-from sessiond.paths import OTHERS_MAY_ANYTHING, OTHERS_MAY_WRITE, SOCKET_PATH_LIMIT, Places
+from sessiond.paths import OTHERS_MAY_ANYTHING, OTHERS_MAY_WRITE, SOCKET_PATH_LIMIT, Locations
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
 from sessiond.rpc.process import boot_id, is_stopped, start_time
@@ -31,10 +31,10 @@ _BACK_SECONDS = 10.0
 
 
 @dataclass
-class Surroundings:
+class EnvironmentReport:
     """What was found. `daemon`: does one answer, is it there but silent, or is there none."""
 
-    where: Places
+    where: Locations
     findings: list[t.Finding] = field(default_factory=list)
     daemon: Literal["answers", "silent", "none"] = "none"
     chosen: config.Config = field(default_factory=config.Config)
@@ -54,9 +54,9 @@ class Surroundings:
         self.findings.append(finding(kind, what, path, severity=severity, advice=advice))
 
 
-def look_around(where: Places, environ: Mapping[str, str]) -> Surroundings:
+def look_around(where: Locations, environ: Mapping[str, str]) -> EnvironmentReport:
     """Look at everything, the daemon last: it may take 15 seconds to find that it does not answer."""
-    around = Surroundings(where)
+    around = EnvironmentReport(where)
     _look_at_environment(around, environ)
     _look_at_folders(around)
     _look_at_config(around, environ)
@@ -67,7 +67,7 @@ def look_around(where: Places, environ: Mapping[str, str]) -> Surroundings:
     return around
 
 
-def call_back(around: Surroundings) -> bool:
+def call_back(around: EnvironmentReport) -> bool:
     """Ask the process that holds the lock to look after its socket and endpoint; whether it is to be reached then."""
     if around.holder is None or not _is_sessiond(around.holder):
         return False
@@ -89,7 +89,7 @@ def call_back(around: Surroundings) -> bool:
     return False
 
 
-def _look_at_environment(around: Surroundings, environ: Mapping[str, str]) -> None:
+def _look_at_environment(around: EnvironmentReport, environ: Mapping[str, str]) -> None:
     if environ.get("SESSIOND_HOME"):
         usual = os.path.join(os.path.abspath(os.path.expanduser(environ["SESSIOND_HOME"])), "run")  # noqa: PTH100, PTH111
         if os.path.dirname(around.where.socket) != usual:
@@ -119,7 +119,7 @@ def _unfit(folder: str) -> str | None:
     return "others may enter it" if status.st_mode & OTHERS_MAY_ANYTHING else None
 
 
-def _look_at_folders(around: Surroundings) -> None:
+def _look_at_folders(around: EnvironmentReport) -> None:
     """Whether each folder is there, or can be made; what is in them is looked at by others."""
     for folder in dict.fromkeys((around.where.state, around.where.data, around.where.runtime)):
         reason = _unusable(folder)
@@ -153,7 +153,7 @@ def _unusable(folder: str) -> str | None:
     return None if os.access(folder, os.W_OK | os.X_OK) else "it may not be written to"
 
 
-def _look_at_config(around: Surroundings, environ: Mapping[str, str]) -> None:
+def _look_at_config(around: EnvironmentReport, environ: Mapping[str, str]) -> None:
     path = around.where.config_file
     try:
         around.chosen = config.read(path)
@@ -166,7 +166,7 @@ def _look_at_config(around: Surroundings, environ: Mapping[str, str]) -> None:
         around.add("misplacedConfig", what, other)
 
 
-def _other_config_files(where: Places, environ: Mapping[str, str]) -> list[str]:
+def _other_config_files(where: Locations, environ: Mapping[str, str]) -> list[str]:
     """Return the files that a person may take for the configuration, but that this daemon does not read."""
     ours = [where.config, where.data, where.state, *([where.home] if where.home else [])]
     found = [os.path.join(folder, name) for folder in ours for name in _CONFIG_NAMES]
@@ -176,7 +176,7 @@ def _other_config_files(where: Places, environ: Mapping[str, str]) -> list[str]:
     return [it for it in dict.fromkeys(found) if it != where.config_file and os.path.isfile(it)]  # noqa: PTH113
 
 
-def _look_at_locks(around: Surroundings) -> None:
+def _look_at_locks(around: EnvironmentReport) -> None:
     held = _holders()
     around.holder = _holder_of(around.where.daemon_lock, held)
     starting = _holder_of(around.where.start_lock, held)
@@ -213,7 +213,7 @@ def _holder_of(path: str, held: dict[tuple[int, int], int]) -> int | None:
     return pid if pid is not None and pid > 0 else None
 
 
-def _look_at_endpoint(around: Surroundings) -> None:
+def _look_at_endpoint(around: EnvironmentReport) -> None:
     path = around.where.endpoint
     if not os.path.lexists(path):
         return
@@ -245,7 +245,7 @@ def _is_sessiond(pid: int) -> bool:
         return False
 
 
-def _look_at_daemon(around: Surroundings) -> None:
+def _look_at_daemon(around: EnvironmentReport) -> None:
     try:
         with connect(autostart=False, where=around.where) as daemon:
             status = daemon.call("server/status")
@@ -273,7 +273,7 @@ def _look_at_daemon(around: Surroundings) -> None:
             around.add("otherVersion", what)
 
 
-def _look_at_silence(around: Surroundings) -> None:
+def _look_at_silence(around: EnvironmentReport) -> None:
     """Nobody listens: because no daemon runs, or because its socket is gone."""
     path = around.where.socket
     if around.holder is not None:
@@ -293,7 +293,7 @@ def _look_at_silence(around: Surroundings) -> None:
         around.may_start = False
 
 
-def _look_at_lingering(around: Surroundings, environ: Mapping[str, str]) -> None:
+def _look_at_lingering(around: EnvironmentReport, environ: Mapping[str, str]) -> None:
     """Whether systemd lets processes of this user live on after the last logout."""
     import pwd
 

@@ -108,13 +108,13 @@ def restart(given: Given) -> int:
     """Send `server/drain`, wait until the daemon has ended, and start another one in its place."""
     import json  # noqa: TID251 - the thin client has no msgspec
 
-    from sessiond.cli.parse.arguments import Usage
+    from sessiond.cli.parse.arguments import UsageError
     from sessiond.client.daemon_socket import ADDRESS, read_endpoint
     from sessiond.client.replace import WITHIN, restart as start_anew
     from sessiond.paths import places
 
     if os.environ.get(ADDRESS):
-        raise Usage(f"{ADDRESS} is set", "Restart the daemon where it runs.")
+        raise UsageError(f"{ADDRESS} is set", "Restart the daemon where it runs.")
     where = places()
     before = start_anew(where, within=0.0 if given.flag("now") else WITHIN)
     after = read_endpoint(where)

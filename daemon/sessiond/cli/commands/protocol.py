@@ -6,7 +6,7 @@ import sys
 
 from sessiond.cli.exit_codes import DONE, REFUSED
 from sessiond.cli.parse import stdin
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _params(text: str) -> dict[str, Any]:
     try:
         params = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Usage(f"PARAMS is not JSON ({error})") from error
+        raise UsageError(f"PARAMS is not JSON ({error})") from error
     if not isinstance(params, dict):
-        raise Usage("PARAMS is not a JSON object")
+        raise UsageError("PARAMS is not a JSON object")
     return params

@@ -11,7 +11,7 @@ import os
 import sys
 
 from sessiond.cli.exit_codes import DONE, REFUSED
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def resume(given: Given) -> int:
 
 def _prompt(given: Given) -> int:
     if others := [it for it in ("no-create", "command-id", "json") if given.flag(it)]:
-        raise Usage(f"--prompt is for a shell's prompt, so it takes no --{others[0]}")
+        raise UsageError(f"--prompt is for a shell's prompt, so it takes no --{others[0]}")
     from sessiond.cli.commands import shell_prompt
 
     if not (words := shell_prompt.words(_where(given))):

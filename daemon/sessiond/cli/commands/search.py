@@ -7,7 +7,7 @@ import sys
 import time
 
 from sessiond import human
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.session_argument import where, whole_id
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
@@ -28,7 +28,7 @@ def search(given: Given) -> int:
     """Send `session/search`."""
     params: dict[str, Any] = {"query": given.needed("QUERY")}
     if not params["query"].strip():
-        raise Usage(
+        raise UsageError(
             "search needs words to look for, and QUERY is empty", "sessiond list shows every session."
         )
     if given.text("cwd") is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessiond.cli.parse.arguments import Given
-    from sessiond.paths import Places
+    from sessiond.paths import Locations
 
 
 def install(given: Given) -> int:
@@ -100,7 +100,7 @@ def _written(path: str, text: str) -> bool:
     return True
 
 
-def _switched_on(where: Places) -> str:
+def _switched_on(where: Locations) -> str:
     unit = unit_name(where)
     if sys.platform == "darwin":
         (path,) = service.files(where)
@@ -109,11 +109,11 @@ def _switched_on(where: Places) -> str:
     return service.ask("enable", f"{unit}.socket") or service.ask("restart", f"{unit}.socket")
 
 
-def _listens(where: Places) -> bool:
+def _listens(where: Locations) -> bool:
     return sys.platform != "darwin" and not service.ask("is-active", f"{unit_name(where)}.socket")
 
 
-def _by_hand(where: Places) -> list[str]:
+def _by_hand(where: Locations) -> list[str]:
     unit = unit_name(where)
     if sys.platform == "darwin":
         (path,) = service.files(where)

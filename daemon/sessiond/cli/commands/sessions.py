@@ -13,7 +13,7 @@ import sys
 import time
 
 from sessiond import human
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import (
     home_of_session,
@@ -115,10 +115,10 @@ def fork(given: Given) -> int:
     params: dict[str, Any] = {}
     at, before = given.text("at"), given.text("before")
     if at and before:
-        raise Usage("--at and --before cannot both be given")
+        raise UsageError("--at and --before cannot both be given")
     if given.flag("whole"):
         if at or before:
-            raise Usage("--whole and --at or --before cannot both be given")
+            raise UsageError("--whole and --at or --before cannot both be given")
         params["whole"] = True
     if entry := at or before:
         params["leafId"] = entry
@@ -167,7 +167,7 @@ def tag(given: Given) -> int:
     for option, word in given.many("add", "remove", "set"):
         params.setdefault("tags" if option == "set" else option, []).append(word)
     if not params:
-        raise Usage("tag needs at least one of --add, --remove and --set", "sessiond tag --help")
+        raise UsageError("tag needs at least one of --add, --remove and --set", "sessiond tag --help")
     return _change(given, "session/tag", params)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import socket
     from typing import Any
 
-    from sessiond.paths import Places
+    from sessiond.paths import Locations
 
 _AT_ONCE = 0.2
 """Seconds that the daemon has. One that is asked nothing else answers in a thousandth of that."""
@@ -46,7 +46,7 @@ def last_here(cwd: str) -> str | None:
     return None if here is None else _left_behind(places(), str(here["id"]), cwd)
 
 
-def _left_behind(where: Places, terminal_id: str, cwd: str) -> str | None:
+def _left_behind(where: Locations, terminal_id: str, cwd: str) -> str | None:
     """Return the id in the breadcrumb of this terminal for this folder; None when there is none."""
     from sessiond.store.files import paths
 
@@ -62,12 +62,12 @@ def _left_behind(where: Places, terminal_id: str, cwd: str) -> str | None:
     return None
 
 
-def _may_run(where: Places) -> bool:
+def _may_run(where: Locations) -> bool:
     """Whether it is worth to load what connects."""
     return os.path.exists(where.endpoint) or os.path.exists(where.socket) or "SESSIOND_CONNECT" in os.environ
 
 
-def _asked(where: Places, session: str) -> dict[str, Any] | None:
+def _asked(where: Locations, session: str) -> dict[str, Any] | None:
     """What a daemon that runs lists of the session; None when none does, or it has no time."""
     from sessiond.client import dial
     from sessiond.client.daemon_socket import CannotConnect
@@ -88,11 +88,11 @@ def _asked(where: Places, session: str) -> dict[str, Any] | None:
 
 def _listed(sock: socket.socket, session: str) -> list[dict[str, Any]]:
     """The sessions with this id somewhere; none when that is refused."""
-    from sessiond.client.wire import Reader, frame, members
+    from sessiond.client.wire import MessageReader, frame, members
 
     params = {"all": True, "drafts": True, "query": session, "limit": 5}
     sock.sendall(frame({"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": params}))
-    reader = Reader(sock)
+    reader = MessageReader(sock)
     while "id" not in (message := members(reader.read())) or "method" in message:
         pass  # what is not for us
     return message["result"][0]["sessions"] if "result" in message else []

@@ -7,7 +7,7 @@ import time
 
 from sessiond import human
 from sessiond.cli.parse import stdin
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id, session_id_to_write
 from sessiond.cli.render.columns import aligned
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessiond.cli.parse.arguments import Given
-    from sessiond.client.blocking import Daemon
+    from sessiond.client.blocking import BlockingDaemon
 
 _CHANGES = ("decide", "artifact", "plan", "tokens", "model", "agent", "compress")
 
@@ -29,19 +29,21 @@ def state(given: Given) -> int:
     """Send `session/state`, or what the options ask for: `session/updateState`, `session/beginTask`."""
     changes = [name for name in _CHANGES if given.many(name)]
     if given.text("because") is not None and "decide" not in changes:
-        raise Usage("--because says why of a --decide")
+        raise UsageError("--because says why of a --decide")
     if repeated := [name for name in _CHANGES if len(given.many(name)) > 1]:
-        raise Usage(f"--{repeated[0]} can be given once", "One update is one line: run the command again.")
+        raise UsageError(
+            f"--{repeated[0]} can be given once", "One update is one line: run the command again."
+        )
     if (leaf := given.text("leaf")) is not None and (changes or given.flag("begin-task")):
-        raise Usage("--leaf only shows: what is recorded is recorded at the session's leaf")
+        raise UsageError("--leaf only shows: what is recorded is recorded at the session's leaf")
     if given.flag("begin-task"):
         if others := [name for name in changes if name != "decide"]:
-            raise Usage(f"--begin-task does not go with --{others[0]}", "Run one after the other.")
+            raise UsageError(f"--begin-task does not go with --{others[0]}", "Run one after the other.")
         return _begin_task(given)
     if changes:
         return _show(given, "session/updateState", _change(given), session_id_to_write)
     if given.text("command-id") is not None:
-        raise Usage("--command-id goes with what is recorded", "sessiond state --help")
+        raise UsageError("--command-id goes with what is recorded", "sessiond state --help")
     return _show(given, "session/state", {} if leaf is None else {"leafId": leaf}, session_id)
 
 
@@ -61,7 +63,9 @@ def _begin_task(given: Given) -> int:
     return 0
 
 
-def _show(given: Given, method: str, params: dict[str, Any], session: Callable[[Daemon, Given], str]) -> int:
+def _show(
+    given: Given, method: str, params: dict[str, Any], session: Callable[[BlockingDaemon, Given], str]
+) -> int:
     with connect(given) as daemon:
         params["sessionId"] = session(daemon, given)
         if given.flag("json"):
@@ -79,7 +83,7 @@ def _change(given: Given) -> dict[str, Any]:
     if (artifact := given.text("artifact")) is not None:
         name, _, path = artifact.partition("=")
         if not name or not path:
-            raise Usage(f"--artifact takes NAME=PATH, not {artifact!r}")
+            raise UsageError(f"--artifact takes NAME=PATH, not {artifact!r}")
         params["artifact"] = {"name": name, "path": path}
     for option, field in (("plan", "plan"), ("model", "model"), ("agent", "agentName")):
         if (value := stdin.text(given, option)) is not None:

@@ -11,7 +11,7 @@ import time
 from sessiond import human
 from sessiond.cli.commands.sessions import short_ids
 from sessiond.cli.parse import stdin
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import whole_id, whole_id_in_trash
 from sessiond.cli.render.columns import aligned
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessiond.cli.parse.arguments import Given
-    from sessiond.client.blocking import Daemon
+    from sessiond.client.blocking import BlockingDaemon
 
 _SPARED = {"open": "it is open", "labelled": "it has labels", "readOnly": "it is read-only"}
 
@@ -60,7 +60,7 @@ def restore(given: Given) -> int:
     return 0
 
 
-def _in_trash(daemon: Daemon, name: str) -> dict[str, Any]:
+def _in_trash(daemon: BlockingDaemon, name: str) -> dict[str, Any]:
     """Return how to name a session of the trash to the daemon: by its path there, or by its whole id."""
     return {"trashed": _as_path(name)} if _is_path(name) else {"sessionId": whole_id_in_trash(daemon, name)}
 
@@ -96,7 +96,7 @@ def cleanup(given: Given) -> int:
     if tags := [word for _, word in given.many("tag")]:
         params["tags"] = tags
     if days is None and count is None:
-        raise Usage("cleanup needs --days, --keep or both", "sessiond cleanup --help")
+        raise UsageError("cleanup needs --days, --keep or both", "sessiond cleanup --help")
     with connect(given) as daemon:
         if given.flag("json"):
             print(daemon.call_text("session/cleanup", params))
@@ -139,7 +139,7 @@ def purge(given: Given) -> int:
     """Send `session/purge` for what is named, or for what is old; a dry run, unless --really is there."""
     days = given.number("days")
     if (days is None) is (not given.rest):
-        raise Usage("purge takes either IDs or --days N", "sessiond purge --help")
+        raise UsageError("purge takes either IDs or --days N", "sessiond purge --help")
     names = [] if days is not None else stdin.ids(given)
     really = given.flag("really")
     with connect(given) as daemon:

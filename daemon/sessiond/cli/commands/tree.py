@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id, session_id_to_write
 from sessiond.cli.render.style import style_for
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessiond.cli.parse.arguments import Given
-    from sessiond.client.blocking import Daemon
+    from sessiond.client.blocking import BlockingDaemon
 
 _PAGE = 5_000
 _TRIES = 3
@@ -27,7 +27,7 @@ def tree(given: Given) -> int:
     if given.flag("interactive"):
         return _interactive(given)
     if given.text("at") is not None:
-        raise Usage(
+        raise UsageError(
             "--at is for sessiond tree -i", "sessiond tree --root ENTRY draws what hangs below an entry."
         )
     params: dict[str, Any] = {}
@@ -62,11 +62,11 @@ def _interactive(given: Given) -> int:
 
     for other in ("json", "limit", "cursor", "root"):
         if given.text(other) is not None:
-            raise Usage(f"-i and --{other} cannot both be given")
+            raise UsageError(f"-i and --{other} cannot both be given")
     try:
         check_terminal()
     except NoTerminal as error:
-        raise Usage(str(error), "sessiond tree draws it as text.") from None
+        raise UsageError(str(error), "sessiond tree draws it as text.") from None
     style = style_for(sys.stdout, plain=given.flag("ascii"))
     with connect() as daemon:
         return browse(
@@ -97,7 +97,7 @@ def label(given: Given) -> int:
     return 0
 
 
-def _all_rows(daemon: Daemon, params: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _all_rows(daemon: BlockingDaemon, params: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Every row, and the first page; begins again when the session changed between two pages."""
     for attempt in range(_TRIES):
         try:

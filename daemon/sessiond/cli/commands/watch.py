@@ -8,12 +8,12 @@ import time
 from contextlib import suppress
 
 from sessiond import human
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.session_argument import session_id
 from sessiond.cli.render.content_text import in_short, is_for_models_only, speaker
 from sessiond.cli.render.style import Style, style_for
 from sessiond.client.backoff import pauses
-from sessiond.client.blocking import Daemon, connect
+from sessiond.client.blocking import BlockingDaemon, connect
 from sessiond.client.daemon_socket import CannotConnect, VersionMismatch
 from sessiond.client.wire import Disconnected
 from sessiond.text import fit, one_line, pad, width
@@ -33,14 +33,16 @@ def watch(given: Given) -> int:
     """Send `session/subscribe`, then its notifications for ever."""
     last, since = given.number("last"), given.number("since")
     if last is not None and since is not None:
-        raise Usage("--last and --since cannot both be given")
+        raise UsageError("--last and --since cannot both be given")
     show = _as_json if given.flag("json") else _as_lines(style_for(sys.stdout))
     daemon = connect()
     try:
         session = session_id(daemon, given)
         info = daemon.call("session/info", {"sessionId": session})["session"]
         known: int = info["seq"] if last is None else max(info["seq"] - last, 0)
-        follower = Follower(info["sessionId"], info["logId"], known if since is None else since, show)
+        follower = NotificationPrinter(
+            info["sessionId"], info["logId"], known if since is None else since, show
+        )
         print(f"Watching {one_line(info['sessionId'])}. Ctrl-C ends it.", file=sys.stderr)
         with suppress(*_AWAY):
             follower.subscribe(daemon)
@@ -55,7 +57,7 @@ def watch(given: Given) -> int:
         daemon.close()
 
 
-class Follower:
+class NotificationPrinter:
     """Shows one session's notifications; `known` is the last line of the log `log_id` that was shown."""
 
     def __init__(
@@ -67,7 +69,7 @@ class Follower:
         self._replayed_up_to = 0
         self._print = show
 
-    def subscribe(self, daemon: Daemon) -> None:
+    def subscribe(self, daemon: BlockingDaemon) -> None:
         """Ask for what comes behind what is known. Raises `Disconnected`, `CannotConnect`."""
         gap = daemon.call("session/subscribe", {"sessionId": self.session, "after": self._position()})
         if gap["logId"] != self.log_id:
@@ -77,7 +79,7 @@ class Follower:
         if gap["mode"] == "snapshot":
             self._read_up_to(daemon, gap["toSeq"])
 
-    def show(self, daemon: Daemon) -> None:
+    def show(self, daemon: BlockingDaemon) -> None:
         """Show what comes after `subscribe`. Returns when the connection ends, or raises `Disconnected`."""
         for method, params in daemon.notifications():
             about = params.get("sessionId") or params.get("session", {}).get("sessionId")
@@ -90,7 +92,7 @@ class Follower:
             else:
                 self._shown(method, params)
 
-    def _read_up_to(self, daemon: Daemon, seq: int) -> None:
+    def _read_up_to(self, daemon: BlockingDaemon, seq: int) -> None:
         """Read what is too much to be replayed; what arrives live meanwhile waits in `daemon`."""
         while self.known < seq:
             params = {"sessionId": self.session, "after": self._position(), "limit": 500}
@@ -122,7 +124,7 @@ class Follower:
         sys.stdout.flush()
 
 
-def _once_back(follower: Follower) -> Daemon:
+def _once_back(follower: NotificationPrinter) -> BlockingDaemon:
     """The next daemon, subscribed to. It is not started here: whoever stopped it may have had a reason."""
     for pause in pauses():
         try:

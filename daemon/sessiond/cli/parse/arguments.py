@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Usage(Exception):
+class UsageError(Exception):
     """The command line cannot be understood: {what}. `then` says what to do about it."""
 
     def __init__(self, what: str, then: str = "") -> None:
@@ -108,19 +108,19 @@ class Given:
         return [(option, value) for option, value in self.options if option in names]
 
     def number(self, name: str, *, at_least: int = 0) -> int | None:
-        """Return the value of an option that counts something, or None. Raises `Usage`."""
+        """Return the value of an option that counts something, or None. Raises `UsageError`."""
         value = self.text(name)
         if value is None:
             return None
         if not value.isdecimal():
-            raise Usage(f"--{name} takes a whole number, not {value!r}")
+            raise UsageError(f"--{name} takes a whole number, not {value!r}")
         if int(value) < at_least:
-            raise Usage(f"--{name} must be at least {at_least}, not {value}")
+            raise UsageError(f"--{name} must be at least {at_least}, not {value}")
         return int(value)
 
 
 def parse(name: str, verb: Verb, words: Sequence[str]) -> Given:
-    """Sort the words behind the verb into options and places. Raises `Usage` and `HelpAsked`."""
+    """Sort the words behind the verb into options and places. Raises `UsageError` and `HelpAsked`."""
     given = Given(name, verb.writes)
     known = {f"--{option.name}": option for option in verb.options}
     known.update({f"-{option.short}": option for option in verb.options if option.short})
@@ -142,14 +142,14 @@ def parse(name: str, verb: Verb, words: Sequence[str]) -> Given:
         elif word.startswith("--") and (split := word.partition("="))[0] in known and split[1]:
             option, value = known[split[0]], split[2]
             if not option.value:
-                raise Usage(f"{split[0]} takes no value")
+                raise UsageError(f"{split[0]} takes no value")
         elif word.startswith("-") and word != "-":
-            raise Usage(f"{name} has no option {word}", _did_you_mean(word, known, name))
+            raise UsageError(f"{name} has no option {word}", _did_you_mean(word, known, name))
         else:
             loose.append(word)
             continue
         if value is None:
-            raise Usage(f"{word} needs a value: {word} {option.value}")
+            raise UsageError(f"{word} needs a value: {word} {option.value}")
         given.options.append((option.name, value))
     _fill(given, verb, loose)
     return given
@@ -159,7 +159,7 @@ def _fill(given: Given, verb: Verb, loose: list[str]) -> None:
     needed = sum(not place.startswith("[") for place in verb.places)
     spare = len(loose) - needed
     if spare < 0:
-        raise Usage(f"{given.verb} needs {_listed(verb)}", f"sessiond {given.verb} --help")
+        raise UsageError(f"{given.verb} needs {_listed(verb)}", f"sessiond {given.verb} --help")
     rest = iter(loose)
     for place in verb.places:
         if place.strip("[]").endswith("…"):
@@ -170,7 +170,7 @@ def _fill(given: Given, verb: Verb, loose: list[str]) -> None:
             given.places[place.strip("[]")] = next(rest)
             spare -= 1
     if extra := list(rest):
-        raise Usage(
+        raise UsageError(
             f"{given.verb} does not know what to do with {extra[0]!r}",
             "Put quotes round a text of several words." if verb.places else f"sessiond {given.verb} --help",
         )

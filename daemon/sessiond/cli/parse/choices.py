@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 
 def check(given: Given) -> None:
-    """Raise `Usage` for a value of an option that is none of its words."""
+    """Raise `UsageError` for a value of an option that is none of its words."""
     for option, value in given.options:
         known = CHOICES.get(f"{given.verb} --{option}")
         if known and value not in known:
-            raise Usage(
+            raise UsageError(
                 f"--{option} does not know {value!r}", f"It takes {', '.join(known[:-1])} or {known[-1]}."
             )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 
-from sessiond.cli.parse.arguments import Usage
-from sessiond.client.blocking import Daemon
+from sessiond.cli.parse.arguments import UsageError
+from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.wire import RpcError
 
 TYPE_CHECKING = False
@@ -34,7 +34,7 @@ _PAGE = 5_000
 _MOST = 8
 
 
-class Ambiguous(Usage):
+class Ambiguous(UsageError):
     """{name!r} may be one of several entries: `then` has lines that tell them apart."""
 
     def __init__(self, name: str, candidates: list[str]) -> None:
@@ -54,7 +54,7 @@ def _commands(given: Given) -> _Commands | None:
     return None if chosen is None else _Commands(given.writes, chosen)
 
 
-class ByName(Daemon):
+class ByName(BlockingDaemon):
     """A daemon that may be told names of entries wherever a method takes their ids. Calls raise `Ambiguous`, too."""
 
     def __init__(self, dial: Callable[[], socket.socket], given: Given | None = None) -> None:

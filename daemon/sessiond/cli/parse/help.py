@@ -6,7 +6,7 @@ import sys
 
 from sessiond.cli.exit_codes import MEANINGS
 from sessiond.cli.parse import manual
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.suggestions import did_you_mean
 from sessiond.cli.parse.verbs import ALIASES, VERBS
 from sessiond.cli.render.columns import aligned
@@ -72,7 +72,9 @@ def everything(words: Sequence[str]) -> int:
 def explain(name: str) -> int:
     """Print what one command does and takes."""
     if name not in VERBS:
-        raise Usage(f"there is no command {name!r}", did_you_mean(name, [*VERBS, *manual.TOPICS], "help "))
+        raise UsageError(
+            f"there is no command {name!r}", did_you_mean(name, [*VERBS, *manual.TOPICS], "help ")
+        )
     verb = VERBS[name]
     style = style_for(sys.stdout)
     print(f"usage: {usage(name, verb)}\n\n{verb.about}.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.client import terminal
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sessiond.cli.parse.arguments import Given
-    from sessiond.client.blocking import Daemon
+    from sessiond.client.blocking import BlockingDaemon
 
 
 _UUID = 36
@@ -25,12 +25,12 @@ _SHORTEST = 4
 _MOST = 8
 
 
-def session_id(daemon: Daemon, given: Given) -> str:
+def session_id(daemon: BlockingDaemon, given: Given) -> str:
     """Return the id to send: as given, of the given file, or of this terminal's session. Binds nothing."""
     return _named(daemon, given) or _of_this_terminal(daemon)
 
 
-def session_id_to_write(daemon: Daemon, given: Given) -> str:
+def session_id_to_write(daemon: BlockingDaemon, given: Given) -> str:
     """Return the id as `session_id` does, for a command that writes.
 
     A session that is found for this terminal becomes the terminal's own, so that the next command writes there, too.
@@ -38,7 +38,7 @@ def session_id_to_write(daemon: Daemon, given: Given) -> str:
     return _named(daemon, given) or _of_this_terminal(daemon, bind=True)
 
 
-def _named(daemon: Daemon, given: Given) -> str | None:
+def _named(daemon: BlockingDaemon, given: Given) -> str | None:
     named = given.text("ID")
     if named is None:
         return None
@@ -48,10 +48,10 @@ def _named(daemon: Daemon, given: Given) -> str | None:
     return whole_id(daemon, named)
 
 
-def whole_id(daemon: Daemon, name: str) -> str:
+def whole_id(daemon: BlockingDaemon, name: str) -> str:
     """Return the id of the only session whose id is `name` or begins so; `name` itself where there is none.
 
-    Raises `Usage` when several begin so.
+    Raises `UsageError` when several begin so.
     """
     if len(name) >= _UUID:
         return name
@@ -60,8 +60,8 @@ def whole_id(daemon: Daemon, name: str) -> str:
     return name if found["exact"] else _only(name, ids, others=found["more"])
 
 
-def whole_id_in_trash(daemon: Daemon, name: str) -> str:
-    """Return the id as `whole_id` does, of a session that is in the trash. Raises `Usage`."""
+def whole_id_in_trash(daemon: BlockingDaemon, name: str) -> str:
+    """Return the id as `whole_id` does, of a session that is in the trash. Raises `UsageError`."""
     if len(name) >= _UUID or len(name) < _SHORTEST:
         return name
     ids: dict[str, None] = {}
@@ -78,12 +78,12 @@ def whole_id_in_trash(daemon: Daemon, name: str) -> str:
 
 
 def _only(name: str, ids: list[str], *, others: bool) -> str:
-    """Return the only one of the ids that begin with `name`; `name` when there is none. Raises `Usage`."""
+    """Return the only one of the ids that begin with `name`; `name` when there is none. Raises `UsageError`."""
     if len(ids) > 1:
         from sessiond.text import one_line
 
         listed = ", ".join(map(one_line, ids)) + (" and others" if others else "")
-        raise Usage(f"session id {one_line(name)!r} is ambiguous: {listed}")
+        raise UsageError(f"session id {one_line(name)!r} is ambiguous: {listed}")
     return ids[0] if ids else name
 
 
@@ -96,7 +96,7 @@ def home_of_session(given: Given) -> str:
     """Return the folder of `--cwd` or of this process, for a session to belong to.
 
     A folder that does not exist is a mistake more often than a plan. On a terminal the person is asked; elsewhere
-    standard error has a warning. Raises `Usage` when the person says no.
+    standard error has a warning. Raises `UsageError` when the person says no.
     """
     folder = where(given)
     if given.text("cwd") is None or os.path.isdir(folder):  # noqa: PTH112
@@ -109,7 +109,7 @@ def home_of_session(given: Given) -> str:
         return folder
     print(f"sessiond: {missing}. Use it for the session anyway? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Usage(missing, "Nothing was changed.")
+        raise UsageError(missing, "Nothing was changed.")
     return folder
 
 
@@ -119,7 +119,7 @@ def with_terminal(params: dict[str, Any]) -> dict[str, Any]:
     return params | {"terminal": here} if here else params
 
 
-def _of_this_terminal(daemon: Daemon, **more: bool) -> str:
+def _of_this_terminal(daemon: BlockingDaemon, **more: bool) -> str:
     params = {"cwd": os.getcwd(), "create": False, **more}
     found = daemon.call("session/continue", with_terminal(params))
     session = found["session"]

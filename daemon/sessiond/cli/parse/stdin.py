@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sessiond.cli.parse.arguments import Usage
+from sessiond.cli.parse.arguments import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def whole() -> str:
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
-        raise Usage(f"standard input is not UTF-8 (byte {error.start})") from error
+        raise UsageError(f"standard input is not UTF-8 (byte {error.start})") from error
 
 
 def text(given: Given, option: str) -> str | None:
@@ -31,7 +31,7 @@ def meant(value: str) -> str:
         return value
     said = whole().strip()
     if not said:
-        raise Usage("there is nothing on standard input for the -", "It is read once, for one -.")
+        raise UsageError("there is nothing on standard input for the -", "It is read once, for one -.")
     return said
 
 

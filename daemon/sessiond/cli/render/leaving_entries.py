@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from sessiond.client.blocking import Daemon
+    from sessiond.client.blocking import BlockingDaemon
 
 _AT_EACH_END = 6
 _FILES = 8
@@ -23,7 +23,7 @@ _LONGEST = 200  # characters of a text, where no terminal sets a limit
 
 
 def entries(
-    daemon: Daemon, session_id: str, leaving: Sequence[str], staying: Sequence[str] = ()
+    daemon: BlockingDaemon, session_id: str, leaving: Sequence[str], staying: Sequence[str] = ()
 ) -> Iterator[str]:
     """A line for each entry that leaves and, filled in, each that stays; the middle of many is only counted."""
     style = style_for(sys.stdout)

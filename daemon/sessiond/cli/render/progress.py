@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from sessiond.client.blocking import Daemon
+    from sessiond.client.blocking import BlockingDaemon
 
 _BAR = 30
 _TERMINAL = 80  # columns, where nobody says how many there are
@@ -20,7 +20,7 @@ _TOKEN = "cli"  # one request at a time, so that they need not be told apart
 _ERASED = "\r\x1b[K"
 
 
-def call(daemon: Daemon, method: str, params: dict[str, Any]) -> Any:
+def call(daemon: BlockingDaemon, method: str, params: dict[str, Any]) -> Any:
     """The result of a method that takes a `workDoneToken`. Leaves nothing of the progress on the screen.
 
     Ctrl-C leaves the step at which it was; the daemon stops when the connection ends.

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.client.commands import new_command_id
-from sessiond.client.link import Link
+from sessiond.client.link import DaemonLink
 from sessiond.protocol import methods as m, types as t
 
 P = TypeVar("P", bound=t.Wire)
@@ -40,7 +40,7 @@ def with_command_id(params: P) -> P:
 class Methods:
     """What the topics have in common: the way to the daemon."""
 
-    _link: Link
+    _link: DaemonLink
 
     async def call(
         self, method: m.Method[P, R], params: P, *, timeout: float | None = None, attempts: int | None = None

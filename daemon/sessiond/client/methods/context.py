@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from sessiond.client.methods.base import Methods
 from sessiond.client.receiver import OnProgress
-from sessiond.client.results import Context
+from sessiond.client.results import SessionContext
 from sessiond.client.summarizer import encoded
 from sessiond.protocol import methods as m, types as t
 
@@ -26,7 +26,7 @@ class ContextMethods(Methods):
         format: t.Format = "agent",
         explain: bool = False,
         resolve_blobs: bool = True,
-    ) -> Context:
+    ) -> SessionContext:
         params = t.ContextParams(
             session_id=session_id,
             leaf_id=leaf_id,
@@ -34,7 +34,7 @@ class ContextMethods(Methods):
             explain=explain,
             resolve_blobs=resolve_blobs,
         )
-        return await self._decoded(m.CONTEXT, params, Context)
+        return await self._decoded(m.CONTEXT, params, SessionContext)
 
     async def prepare_compaction(
         self,

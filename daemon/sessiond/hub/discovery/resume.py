@@ -12,7 +12,7 @@ from sessiond.hub.errors import Damaged, ForeignDialect, NothingToContinue, Sess
 from sessiond.hub.index.index import Index
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, StorageFailed
 from sessiond.store.records import Breadcrumb
@@ -20,7 +20,7 @@ from sessiond.store.records import Breadcrumb
 log = logging.getLogger(__name__)
 
 
-class Sessions(Protocol):
+class ResumeHost(Protocol):
     """What continuing needs of the hub."""
 
     async def session(self, session_id: str) -> LiveSession:
@@ -29,7 +29,7 @@ class Sessions(Protocol):
     async def at_path(self, path: str) -> LiveSession:
         """The session in a file, open."""
 
-    async def create(self, params: t.CreateParams, command: Command | None = None) -> LiveSession:
+    async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
         """A new session."""
 
 
@@ -48,7 +48,7 @@ class Continued:
 class Continuing:
     """Which session each terminal goes on with."""
 
-    def __init__(self, sessions: Sessions, files: Store, index: Index, terminals: Terminals) -> None:
+    def __init__(self, sessions: ResumeHost, files: Store, index: Index, terminals: Terminals) -> None:
         self._sessions = sessions
         self._files = files
         self._index = index
@@ -56,7 +56,7 @@ class Continuing:
         self._without_terminal = asyncio.Lock()
 
     async def go_on(
-        self, params: t.ContinueParams, terminal: t.Terminal | None, command: Command | None = None
+        self, params: t.ContinueParams, terminal: t.Terminal | None, command: CommandRecord | None = None
     ) -> Continued:
         """Continue-recent: see `recent`. Raises `NothingToContinue` when there is none and none may be made.
 
@@ -70,7 +70,7 @@ class Continuing:
             return await self._go_on(params, None, command)
 
     async def _go_on(
-        self, params: t.ContinueParams, terminal: t.Terminal | None, command: Command | None
+        self, params: t.ContinueParams, terminal: t.Terminal | None, command: CommandRecord | None
     ) -> Continued:
         crumbs = [] if terminal is None else await self._files.read_breadcrumbs(terminal.id)
         here = next((it for it in crumbs if it.cwd == params.cwd), None)

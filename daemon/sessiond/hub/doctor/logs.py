@@ -13,7 +13,7 @@ from sessiond.hub.doctor.scope import Scope
 from sessiond.session.content import blobs
 from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
 from sessiond.session.tree.flaws import whole_log
-from sessiond.session.tree.problems import Problem
+from sessiond.session.tree.problems import LineProblem
 from sessiond.session.tree.tree import Tree
 from sessiond.store.files import paths
 
@@ -191,7 +191,7 @@ def _note(scope: Scope, log: _Log, tree: Tree) -> None:
         scope.add("moreProblems", more, log.path, session_id=session_id)
 
 
-def _note_problem(scope: Scope, log: _Log, problem: Problem, session_id: str | None) -> None:
+def _note_problem(scope: Scope, log: _Log, problem: LineProblem, session_id: str | None) -> None:
     scope.add(
         problem.kind,
         problem.reason,

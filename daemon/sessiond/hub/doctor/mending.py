@@ -17,14 +17,14 @@ from sessiond.hub.doctor.blobs import digest_of, sound_copy
 from sessiond.hub.doctor.databases import INDEX_FILES, damage_of
 from sessiond.hub.doctor.examination import examine, examined, sound
 from sessiond.hub.doctor.rights import close_to_others
-from sessiond.hub.doctor.scope import Found, Scope
-from sessiond.hub.errors import HubError, InvalidRequest
+from sessiond.hub.doctor.scope import LocatedFinding, Scope
+from sessiond.hub.errors import HubError, IncompatibleParams
 from sessiond.hub.execution.threads import step_through
 from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import Tell
 from sessiond.hub.session.live import LiveSession
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
 from sessiond.session.tree.lines import sound as as_text
@@ -58,14 +58,14 @@ class _NotMended(Exception):
 
 
 async def look_through(
-    hub: RepairableHub, places: Places, chosen: Config, params: t.DoctorParams, tell: Tell
+    hub: RepairableHub, places: Locations, chosen: Config, params: t.DoctorParams, tell: Tell
 ) -> t.DoctorResult:
-    """Examine what lies on disk and in this hub, and with `fix` mend it. Raises `InvalidRequest`, `Draining`."""
+    """Examine what lies on disk and in this hub, and with `fix` mend it. Raises `IncompatibleParams`, `Draining`."""
     for path in params.paths:
         if not path.startswith("/") or "\0" in path:
-            raise InvalidRequest("a path is not an absolute path")
+            raise IncompatibleParams("a path is not an absolute path")
         if not os.path.lexists(path):
-            raise InvalidRequest(f"there is nothing at {path}")
+            raise IncompatibleParams(f"there is nothing at {path}")
     scope = Scope(places, chosen, only=[os.path.realpath(it) for it in params.paths])
     await step_through(examine(scope), lambda: tell(*scope.doing))
     findings = [it.finding for it in scope.found]
@@ -100,9 +100,9 @@ class _Mending:
         self._calls = Syscalls()
         self._stamp = paths.timestamp_in_names(clock.timestamp())
 
-    async def mended(self, found: Found) -> t.Finding:
+    async def mended(self, found: LocatedFinding) -> t.Finding:
         """The finding, with what became of it."""
-        mend: Callable[[_Mending, Found], Awaitable[str | None]] = _MENDS[found.finding.kind]
+        mend: Callable[[_Mending, LocatedFinding], Awaitable[str | None]] = _MENDS[found.finding.kind]
         try:
             kept = await mend(self, found)
         except _NotMended as reason:
@@ -113,29 +113,29 @@ class _Mending:
             found.finding, mended=True, kept=None if kept is None else as_text(kept)
         )
 
-    async def put_tail_aside(self, found: Found) -> str | None:
+    async def put_tail_aside(self, found: LocatedFinding) -> str | None:
         return _unless_gone(await self._hub.repairs.mend_tail(found.path))
 
-    async def trash_draft(self, found: Found) -> str | None:
+    async def trash_draft(self, found: LocatedFinding) -> str | None:
         return _unless_gone(await self._hub.repairs.trash_draft(found.path), "it is open, or was answered")
 
-    async def trash_empty(self, found: Found) -> str | None:
+    async def trash_empty(self, found: LocatedFinding) -> str | None:
         return _unless_gone(
             await self._hub.repairs.trash_empty(found.path), "it is open, or something is in it by now"
         )
 
-    async def close_to_others(self, found: Found) -> str | None:
+    async def close_to_others(self, found: LocatedFinding) -> str | None:
         await asyncio.to_thread(close_to_others, found.path)
         return None
 
-    async def put_leftover_aside(self, found: Found) -> str | None:
+    async def put_leftover_aside(self, found: LocatedFinding) -> str | None:
         folder = self._scope.trash / f"leftovers-{self._stamp}"
         reason = "a daemon that was killed had left it behind"
         return str(
             await asyncio.to_thread(put_aside, Path(found.path), folder, reason=reason, calls=self._calls)
         )
 
-    async def bring_blob_back(self, found: Found) -> str | None:
+    async def bring_blob_back(self, found: LocatedFinding) -> str | None:
         name = found.finding.where.blob or ""
         if await asyncio.to_thread(self._is_sound, name):
             raise _NotMended(_GONE)
@@ -150,7 +150,7 @@ class _Mending:
     def _is_sound(self, name: str) -> bool:
         return digest_of(self._scope.blobs_folder / name) == name
 
-    async def put_index_aside(self, found: Found) -> str | None:
+    async def put_index_aside(self, found: LocatedFinding) -> str | None:
         path = found.path
         if await asyncio.to_thread(damage_of, path) is None:
             raise _NotMended(_GONE)
@@ -159,7 +159,7 @@ class _Mending:
                 os.rename(path + suffix, f"{path}{suffix}.damaged-{self._stamp}")  # noqa: PTH104 - a text
         return f"{path}.damaged-{self._stamp}"
 
-    async def put_commands_aside(self, found: Found) -> str | None:
+    async def put_commands_aside(self, found: LocatedFinding) -> str | None:
         if await asyncio.to_thread(damage_of, found.path) is None:
             raise _NotMended(_GONE)
         return await self._hub.commands.put_journal_aside()
@@ -171,7 +171,7 @@ def _unless_gone(kept: str | None, reason: str = _GONE) -> str:
     return kept
 
 
-_MENDS: Final[Mapping[str, Callable[[_Mending, Found], Awaitable[str | None]]]] = {
+_MENDS: Final[Mapping[str, Callable[[_Mending, LocatedFinding], Awaitable[str | None]]]] = {
     "tornTail": _Mending.put_tail_aside,
     "cutOffBatch": _Mending.put_tail_aside,
     "emptyLog": _Mending.trash_empty,

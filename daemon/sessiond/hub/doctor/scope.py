@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from sessiond.config import Config
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
 
@@ -16,7 +16,7 @@ MOST_OF_A_KIND: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedFinding:
     """A finding, and the very path that it is about: the one of the finding may have lost what is no text."""
 
     finding: t.Finding
@@ -30,11 +30,11 @@ class Scope:
     `doing` says what is being done, and how many of a hundred parts are.
     """
 
-    places: Places
+    places: Locations
     chosen: Config
     only: Sequence[str] = ()
     doing: tuple[str, int] = ("Looking at folders", 0)
-    found: list[Found] = field(default_factory=list)
+    found: list[LocatedFinding] = field(default_factory=list)
     sessions: int = 0
     session_bytes: int = 0
     blobs: int = 0
@@ -82,4 +82,4 @@ class Scope:
                 kind, what, path, severity=severity, session_id=session_id, line=line,
                 byte_offset=byte_offset, blob=blob, mendable=mendable,
             )  # fmt: skip
-            self.found.append(Found(told, path))
+            self.found.append(LocatedFinding(told, path))

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from sessiond.hub.errors import CommandReused, InvalidRequest
+from sessiond.hub.errors import CommandReused, IncompatibleParams
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import command_ids
-from sessiond.session.tree.command_ids import Command, digest_of
+from sessiond.session.tree.command_ids import CommandRecord, digest_of
 from sessiond.store.errors import StorageFailed
 
 if TYPE_CHECKING:
@@ -66,11 +66,13 @@ class Commands:
         """Let somebody say after a crash whether a command of this method was carried out."""
         self._settlers[method.name] = settle
 
-    def of(self, method: m.Method[Any, Any], params: t.Wire, session_id: str | None = None) -> Command | None:
+    def of(
+        self, method: m.Method[Any, Any], params: t.Wire, session_id: str | None = None
+    ) -> CommandRecord | None:
         """The command that a request is; None when it brought no `commandId`.
 
         `session_id` is the session whose lines record the command, however the request names it. Raises
-        `InvalidRequest` when the request also brings an id for its entry, which makes it repeatable by itself, and
+        `IncompatibleParams` when the request also brings an id for its entry, which makes it repeatable by itself, and
         `CommandReused` when the journal knows the id from another method.
         """
         command_id = getattr(params, "command_id", None)
@@ -79,17 +81,17 @@ class Commands:
         changes: dict[str, str | None] = {name: it for name, it in _DELIVERY.items() if hasattr(params, name)}
         if session_id is not None:
             if getattr(params, "id", None) is not None:
-                raise InvalidRequest("say either id or commandId: each makes the request repeatable")
+                raise IncompatibleParams("say either id or commandId: each makes the request repeatable")
             if command_id in self._known:
                 raise CommandReused(command_id, self._known[command_id][0])
             changes["session_id"] = session_id
         same: Any = msgspec.structs.replace(params, **changes)
         digest = digest_of(method.name, msgspec.json.encode(same))
-        return Command(id=command_id, method=method.name, digest=digest, session_id=session_id or "")
+        return CommandRecord(id=command_id, method=method.name, digest=digest, session_id=session_id or "")
 
     async def once(
         self,
-        command: Command | None,
+        command: CommandRecord | None,
         result: type[R],
         run: Callable[[], Awaitable[R]],
         intent: Callable[[], Awaitable[Intent]] = no_intent,
@@ -163,7 +165,7 @@ class Commands:
         else:
             await self._keep(entry.id, msgspec.json.encode(answer), durable=True)
 
-    async def _answer(self, command: Command) -> bytes | None:
+    async def _answer(self, command: CommandRecord) -> bytes | None:
         """What a command was answered, None when it is new. Raises `CommandReused`."""
         known = self._known.get(command.id)
         if known is None:
@@ -175,7 +177,7 @@ class Commands:
         entry = await self._do(lambda it: it.get(command.id))
         return None if entry is None else entry.answer
 
-    def _note(self, command: Command) -> None:
+    def _note(self, command: CommandRecord) -> None:
         self._known[command.id] = command.method, command.digest
         if len(self._known) > _MOST_KNOWN:
             del self._known[next(iter(self._known))]
@@ -222,7 +224,7 @@ class Commands:
         return work(self._journal)
 
 
-def refuse_reused(session: LiveSession, command: Command | None) -> None:
+def refuse_reused(session: LiveSession, command: CommandRecord | None) -> None:
     """Raise `CommandReused` when lines of a session belong to a command of this name."""
     if command is not None:
         named = msgspec.structs.replace(command, session_id=session.session_id)

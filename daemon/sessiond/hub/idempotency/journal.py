@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sessiond.hub.database_file import DatabaseFile, in_transaction
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 
 KEPT_SECONDS: Final = 30 * 86_400
 """How long a command is recorded."""
@@ -84,7 +84,7 @@ class Journal:
             name, method, digest, msgspec.json.decode(intent), None if answer is None else answer.encode()
         )
 
-    def begin(self, command: Command, intent: dict[str, Any], now: int) -> None:
+    def begin(self, command: CommandRecord, intent: dict[str, Any], now: int) -> None:
         """Record what a command intends, before it is carried out."""
         values = [command.id, command.method, command.digest, now, msgspec.json.encode(intent).decode()]
 

@@ -20,7 +20,7 @@ _SMALL: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class LogFacts:
     """A log at one moment. `listed` is None when it holds no session."""
 
     stored: Stored
@@ -30,7 +30,7 @@ class Facts:
     off_path: bytes
 
 
-def read_facts(store: Store, stored: Stored, tree: Tree) -> Facts:
+def read_facts(store: Store, stored: Stored, tree: Tree) -> LogFacts:
     """The facts of a log. Reads into `tree`, which is new, or holds what the log began with.
 
     Raises `LogNotFound`, `StorageFailed`.
@@ -57,10 +57,10 @@ def read_facts(store: Store, stored: Stored, tree: Tree) -> Facts:
         lambda size: held[:size] if starts_new else bytes_of(store, stored.ref, 0, size)
     )
     if tree.damaged or program is not None:
-        return Facts(stored, head, None, (), b"[]")
+        return LogFacts(stored, head, None, (), b"[]")
     listed = session_info.listed(tree, read, path=stored.ref, draft=stored.draft, size=stored.size)
     labels = tuple((target, label.text) for target, label in tree.labels.items())
-    return Facts(stored, head, listed, labels, msgspec.json.encode(list(off_path(tree))))
+    return LogFacts(stored, head, listed, labels, msgspec.json.encode(list(off_path(tree))))
 
 
 def off_path(tree: Tree) -> Iterator[tuple[int, int]]:

@@ -13,7 +13,7 @@ import msgspec
 
 from sessiond.hub import session_info
 from sessiond.hub.index.database import Database, proof
-from sessiond.hub.index.facts import HEAD, Facts, bytes_of, hash_of, read_facts
+from sessiond.hub.index.facts import HEAD, LogFacts, bytes_of, hash_of, read_facts
 from sessiond.hub.index.handed import TAIL
 from sessiond.hub.index.tracker import OpenChanges, OpenFacts
 from sessiond.protocol import types as t
@@ -44,7 +44,7 @@ _SAVE: Final = f"""
 _RESTATE: Final = f"UPDATE files SET {', '.join(f'{name} = ?' for name in _COLUMNS)}, proof = ? WHERE id = ?"
 
 
-class Known(NamedTuple):
+class FileRow(NamedTuple):
     """A row of the table of files, the part that is held in memory."""
 
     id: int
@@ -58,20 +58,20 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    facts: Facts
+    facts: LogFacts
     columns: list[object]
     same: bool
     """Whether what was consumed of it still stands there."""
 
 
-class Files:
+class FileTable:
     """The table of files, brought up to what is on disk by `refresh`."""
 
     def __init__(self, store: Store, database: Database) -> None:
         self._store = store
         self._database = database
         self._census: Census = store.census()
-        self._known: dict[bytes, Known] = {}
+        self._known: dict[bytes, FileRow] = {}
         self._stored: dict[str, Stored] = {}
         self.open_facts: dict[str, OpenFacts] = {}
         """What the open sessions that speak for themselves say, by their refs."""
@@ -103,12 +103,12 @@ class Files:
                 damaged.append(number)
                 continue
             ref, identity, stamp, head = facts[:4]
-            self._known[ref] = Known(number, stamp, identity, head, consumed, count, tail)
+            self._known[ref] = FileRow(number, stamp, identity, head, consumed, count, tail)
         if damaged:
             log.warning("the index is damaged in %d places; these files are read again", len(damaged))
             self._forget_files(damaged)
 
-    def known(self, ref: str) -> Known | None:
+    def known(self, ref: str) -> FileRow | None:
         return self._known.get(as_key(ref))
 
     def tell(self, changes: OpenChanges, hints: Collection[str]) -> None:
@@ -147,7 +147,7 @@ class Files:
         self._in_parts([ref for ref in self._unwritten if self.known(ref) is not None], self._write_open)
         return bool(gone or unread)
 
-    def consumed(self, ref: str, known: Known) -> None:
+    def consumed(self, ref: str, known: FileRow) -> None:
         """The texts of a file are in the database up to here; within a transaction."""
         self._database.connection.execute(
             "UPDATE files SET consumed = ?, rows = ?, tail = ? WHERE id = ?",
@@ -191,7 +191,7 @@ class Files:
                 self._rename(ref, known, new)
         return left
 
-    def _rename(self, ref: str, known: Known, new: str) -> None:
+    def _rename(self, ref: str, known: FileRow, new: str) -> None:
         connection = self._database.connection
         facts = list(connection.execute(f"SELECT {_FACTS} FROM files WHERE id = ?", (known.id,)).fetchone())
         facts[0], facts[2] = as_key(new), ""  # the name is not the only fact that changes with the folder
@@ -266,12 +266,12 @@ class Files:
         """A file without facts. It has no stamp, so that the next daemon reads it again."""
         self.failures[it.ref] = reason
         self._trees.pop(it.ref, None)
-        facts = Facts(it, b"", None, (), b"[]")
+        facts = LogFacts(it, b"", None, (), b"[]")
         columns = _columns(facts)
         columns[_COLUMNS.index("stamp")] = ""
         return _Changed(facts, columns, same=False)
 
-    def _continues(self, it: Stored, known: Known) -> bool:
+    def _continues(self, it: Stored, known: FileRow) -> bool:
         """Whether a file still begins with what was consumed of it."""
         if known.identity != _identity(it) or it.size < known.consumed:
             return False
@@ -304,7 +304,7 @@ class Files:
         elif before is not None:
             self._forget_texts(number)
         stored = facts.stored
-        self._known[as_key(stored.ref)] = Known(
+        self._known[as_key(stored.ref)] = FileRow(
             number, str(values[_COLUMNS.index("stamp")]), _identity(stored), facts.head, consumed, rows, tail
         )
 
@@ -361,7 +361,7 @@ def _storable(columns: list[object], labels: Iterable[tuple[str, str]]) -> list[
     return columns
 
 
-def _columns(facts: Facts) -> list[object]:
+def _columns(facts: LogFacts) -> list[object]:
     stored, it = facts.stored, facts.listed
     place: list[object] = [as_key(stored.ref), _identity(stored), _stamp(stored), facts.head]
     if it is None:

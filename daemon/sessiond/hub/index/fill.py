@@ -9,10 +9,10 @@ from typing import Final
 
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.facts import bytes_of, hash_of
-from sessiond.hub.index.files import Files, Known, as_ref
+from sessiond.hub.index.files import FileRow, FileTable, as_ref
 from sessiond.hub.index.handed import TAIL, Fed, title_beside_entries
 from sessiond.session.content import search_words
-from sessiond.session.content.search_text import SAID, Text, milliseconds, text_of_entry
+from sessiond.session.content.search_text import SAID, SearchText, milliseconds, text_of_entry
 from sessiond.session.tree.tree import BAD, HEADER, Tree
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound, StorageFailed
@@ -29,7 +29,7 @@ HEADER_TYPE: Final = "session"
 class Filler:
     """Works through the files whose texts are not in the index yet, those that were written first at first."""
 
-    def __init__(self, store: Store, database: Database, files: Files) -> None:
+    def __init__(self, store: Store, database: Database, files: FileTable) -> None:
         self._store = store
         self._database = database
         self._files = files
@@ -119,14 +119,14 @@ class Filler:
         if known is not None:
             self._database.connection.execute("UPDATE files SET searched = 1 WHERE id = ?", (known.id,))
 
-    def _take_batch(self, ref: str, known: Known, tree: Tree) -> None:
+    def _take_batch(self, ref: str, known: FileRow, tree: Tree) -> None:
         first = row = known.rows
         begin = tree.span(row)[0]
         while row < tree.committed and row - first < _BATCH_ROWS and tree.span(row)[0] - begin < _BATCH_BYTES:
             row += 1
         end = tree.span(row - 1)[1]
         data = bytes_of(self._store, ref, begin, end)
-        texts: list[tuple[int, Text]] = []
+        texts: list[tuple[int, SearchText]] = []
         for each in range(first, row):
             start, after = tree.span(each)
             if tree.kind(each) == BAD:
@@ -141,7 +141,7 @@ class Filler:
         now = known._replace(consumed=end, rows=row, tail=hash_of(tail))
         self._save(ref, now, texts)
 
-    def _text(self, ref: str, entry: bytes) -> Text | None:
+    def _text(self, ref: str, entry: bytes) -> SearchText | None:
         """The searchable text of an entry; of one that cannot be had, none, and the file is noted."""
         try:
             text = text_of_entry(entry)
@@ -153,7 +153,7 @@ class Filler:
             return None
         return text
 
-    def _save(self, ref: str, now: Known, texts: Sequence[tuple[int, Text]]) -> None:
+    def _save(self, ref: str, now: FileRow, texts: Sequence[tuple[int, SearchText]]) -> None:
         connection = self._database.connection
         first = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM entries").fetchone()[0]
         rows = [
@@ -168,13 +168,13 @@ class Filler:
             self._files.consumed(ref, now)
 
 
-def _title_of(tree: Tree) -> Text | None:
+def _title_of(tree: Tree) -> SearchText | None:
     header = tree.header
     return None if header is None else _title(title_beside_entries(tree), header.timestamp)
 
 
-def _title(title: str | None, created_at: str) -> Text | None:
+def _title(title: str | None, created_at: str) -> SearchText | None:
     """The title that a session was made with, as a text."""
     if not title:
         return None
-    return Text("", HEADER_TYPE, None, milliseconds(created_at), search_words.searchable(title, SAID))
+    return SearchText("", HEADER_TYPE, None, milliseconds(created_at), search_words.searchable(title, SAID))

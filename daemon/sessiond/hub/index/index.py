@@ -97,7 +97,7 @@ class Index:
     async def search(self, params: t.SearchParams, ref: str | None) -> t.SearchResult:
         """A page of hits; `ref` is where the session lies that `sessionId` names.
 
-        Raises `InvalidRequest`, `CursorExpired`, `StorageFailed`.
+        Raises `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
         """
         while True:  # an index that turns out to be damaged is empty at first
             made = await self._catch_up(time.monotonic() + WAIT_SECONDS)

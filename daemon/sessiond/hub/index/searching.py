@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from sessiond.hub import clock, session_info
-from sessiond.hub.errors import CursorExpired, InvalidRequest
+from sessiond.hub.errors import CursorExpired, IncompatibleParams
 from sessiond.hub.index.files import as_key, as_ref
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
@@ -64,11 +64,11 @@ class Hits:
 def search(connection: sqlite3.Connection, params: t.SearchParams, file: str | None) -> Hits:
     """A page of hits; `file` is the ref of the session that `sessionId` names.
 
-    Raises `InvalidRequest`, `CursorExpired`.
+    Raises `IncompatibleParams`, `CursorExpired`.
     """
     asked = search_words.phrases(params.query)
     if not asked:
-        raise InvalidRequest("the query holds no letter and no digit, and nothing else is searched")
+        raise IncompatibleParams("the query holds no letter and no digit, and nothing else is searched")
     question = _name_of(params)
     at = _first(question) if params.cursor is None else _decode(params.cursor, question)
     following: _Cursor | None = at
@@ -238,7 +238,7 @@ def _is_in(row: int, ranges: Sequence[tuple[int, int]]) -> bool:
 def _moment(timestamp: str) -> int:
     moment = milliseconds(timestamp)
     if moment is None:
-        raise InvalidRequest("since and until are times such as 2026-02-16T10:20:30Z or 2026-02-16")
+        raise IncompatibleParams("since and until are times such as 2026-02-16T10:20:30Z or 2026-02-16")
     return moment
 
 

@@ -14,7 +14,7 @@ import msgspec
 from sessiond.hub.errors import HubError
 from sessiond.hub.index import listing, searching
 from sessiond.hub.index.database import Database
-from sessiond.hub.index.files import Files
+from sessiond.hub.index.files import FileTable
 from sessiond.hub.index.fill import Filler
 from sessiond.hub.index.handed import Fed
 from sessiond.hub.index.tracker import OpenChanges
@@ -37,7 +37,7 @@ class Worker:
         self.made = 0
         """How often the file was opened or made anew."""
         self._database = Database(path)
-        self._files = Files(store, self._database)
+        self._files = FileTable(store, self._database)
         self._filler = Filler(store, self._database, self._files)
 
     def tell(self, changes: OpenChanges, hints: Collection[str]) -> None:

@@ -41,7 +41,7 @@ class _Said(NamedTuple):
     at: str
 
 
-class History:
+class PromptHistory:
     """The prompts of a person. `path` None: they last as long as this object. `enabled` false: none is added."""
 
     def __init__(self, path: str | None, *, enabled: bool) -> None:

@@ -77,11 +77,11 @@ class Cleaning:
 
     def _known(
         self, sessions: Mapping[str, t.ListedSession], stored: Sequence[Stored]
-    ) -> Iterator[retention.Known]:
+    ) -> Iterator[retention.RetentionCandidate]:
         """What the policy is to judge by. An import of old sessions is as new as its files."""
         for it in stored:
             if not it.draft and self._files.keeps(it.ref) and it.ref in sessions:
-                yield retention.Known(it.ref, it.modified_ns / 1e9, sessions[it.ref].tags)
+                yield retention.RetentionCandidate(it.ref, it.modified_ns / 1e9, sessions[it.ref].tags)
 
     async def _holds(self, ref: str) -> Spared | None:
         """Why the session in a file is to be spared, or None."""

@@ -17,7 +17,7 @@ from sessiond.hub.errors import (
     CursorExpired,
     Damaged,
     ForeignDialect,
-    InvalidRequest,
+    IncompatibleParams,
     NotInTrash,
     SessionNotFound,
     SessionTrashed,
@@ -30,10 +30,10 @@ from sessiond.hub.session.registry import SHORTEST, OpenSessions
 from sessiond.hub.trash import InTrash, Trash
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import lines
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogNotFound
-from sessiond.store.records import About
+from sessiond.store.records import TrashNote
 
 if TYPE_CHECKING:
     from sessiond.hub.idempotency.journal import Entry
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 _BY_ITSELF: Final = t.Origin(kind="daemon")
 
 
-class Sessions(Protocol):
+class DeletionHost(Protocol):
     """What keeping needs of the hub."""
 
     index: Index
@@ -60,7 +60,7 @@ class Keeping:
     """Moves sessions to the trash of `files` or `memory`, and back."""
 
     def __init__(
-        self, sessions: Sessions, opened: OpenSessions, trash: Trash, files: Store, memory: Store,
+        self, sessions: DeletionHost, opened: OpenSessions, trash: Trash, files: Store, memory: Store,
         commands: Commands,
     ) -> None:  # fmt: skip
         self._sessions = sessions
@@ -80,18 +80,18 @@ class Keeping:
         return None if found is None else _deleted(found)
 
     async def delete(
-        self, live: LiveSession, *, by_path: bool, reason: str, by: str, command: Command | None = None
+        self, live: LiveSession, *, by_path: bool, reason: str, by: str, command: CommandRecord | None = None
     ) -> t.DeleteResult:
         """Move a session to the trash, whoever has it open. What was appended before goes with it.
 
-        Raises `InvalidRequest` for another program's file that is not named `by_path`, `LogReplaced`,
+        Raises `IncompatibleParams` for another program's file that is not named `by_path`, `LogReplaced`,
         `StorageFailed`.
         """
         self._sessions.refuse_when_draining()
         refuse_reused(live, command)
         if not live.ephemeral and not by_path and not self._files.keeps(live.log.ref):
             where = lines.sound(live.log.ref)
-            raise InvalidRequest(
+            raise IncompatibleParams(
                 f"the session lies in a folder of another program: name it by its path, {where}"
             )
         while True:
@@ -108,7 +108,7 @@ class Keeping:
         return await self._to_trash(live, reason or "deleted", by, command)
 
     async def _to_trash(
-        self, live: LiveSession, reason: str, by: str, command: Command | None
+        self, live: LiveSession, reason: str, by: str, command: CommandRecord | None
     ) -> t.DeleteResult:
         store = self._memory if live.ephemeral else self._files
         was, about = live.log.ref, self.about(live, by)
@@ -126,15 +126,15 @@ class Keeping:
         path = None if live.ephemeral else lines.sound(was)
         return t.DeleteResult(session_id=live.session_id, path=path, trashed=lines.sound(where))
 
-    def about(self, live: LiveSession, by: str) -> About:
+    def about(self, live: LiveSession, by: str) -> TrashNote:
         """What the note of a session in the trash says of it."""
         session = self._sessions.info(live)
-        return About(by, live.session_id, session.cwd, session.title or session.first_prompt)
+        return TrashNote(by, live.session_id, session.cwd, session.title or session.first_prompt)
 
     async def move(self, params: t.MoveParams, origin: t.Origin) -> t.SessionResult:
         """Let a session belong to another working directory; see `LiveSession.move`.
 
-        Raises `SessionNotFound`, `InvalidRequest` for another program's file, `LogExists`, `ReadOnly`,
+        Raises `SessionNotFound`, `IncompatibleParams` for another program's file, `LogExists`, `ReadOnly`,
         `StorageFailed`, `CommandReused`.
         """
         command = self._commands.of(m.MOVE, params)
@@ -156,7 +156,7 @@ class Keeping:
         self._sessions.refuse_when_draining()
         was = live.log.ref
         if not live.ephemeral and not self._files.keeps(was):
-            raise InvalidRequest(
+            raise IncompatibleParams(
                 "the session lies in a folder of another program, which has an order of its own; "
                 "session/fork with this cwd makes a copy here"
             )
@@ -194,7 +194,7 @@ class Keeping:
     async def purge(self, params: t.PurgeParams) -> t.PurgeResult:
         """Take sessions out of the trash for good.
 
-        Raises `NotInTrash`, `InvalidRequest`, `StorageFailed`, `CommandReused`.
+        Raises `NotInTrash`, `IncompatibleParams`, `StorageFailed`, `CommandReused`.
         """
         if params.dry_run:
             return await self._purge_chosen(params, await self._to_purge(params))
@@ -216,7 +216,7 @@ class Keeping:
             return [await self._named(params.session_id, params.trashed)]
         if params.session_id is None and params.trashed is None:
             return await self._older_than(params.older_than_seconds)
-        raise InvalidRequest("say either which session, or olderThanSeconds")
+        raise IncompatibleParams("say either which session, or olderThanSeconds")
 
     async def _purge_chosen(self, params: t.PurgeParams, chosen: list[InTrash]) -> t.PurgeResult:
         kept = len(await self._trash.list()) - len(chosen)
@@ -249,7 +249,7 @@ class Keeping:
     async def _named(self, session_id: str | None, trashed: str | None) -> InTrash:
         """What a request names in one of two ways."""
         if (session_id is None) is (trashed is None):
-            raise InvalidRequest("say either sessionId or trashed")
+            raise IncompatibleParams("say either sessionId or trashed")
         name = session_id or trashed or ""
         found = await self._trash.find(name)
         if found is None or name != (found.log.session_id if trashed is None else found.log.ref):

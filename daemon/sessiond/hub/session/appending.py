@@ -20,7 +20,7 @@ from sessiond.hub.session.batches import (
     Done,
     Outcome,
     PreparedAt,
-    Waiting,
+    QueuedAppend,
     look_at,
     makes_session,
 )
@@ -51,7 +51,7 @@ class AppendedSession(TendedSession):
         """Why it takes no writes, as it was last told."""
         self.just_promoted = False  # the draft has moved, and nobody has been told yet
         self._batches: deque[Batch] = deque()
-        self._waiting: deque[Waiting] = deque()
+        self._waiting: deque[QueuedAppend] = deque()
         self._serving: asyncio.Task[None] | None = None
         self._drifted = False
         self._undone = 0
@@ -69,11 +69,11 @@ class AppendedSession(TendedSession):
         """Something is about to be appended."""
 
     @abstractmethod
-    def _tell_of_ours(self, batch: Batch, first: int, before: changes.Facts | None) -> None:
+    def _tell_of_ours(self, batch: Batch, first: int, before: changes.SessionBefore | None) -> None:
         """Tell of a batch whose rows begin at `first`; if they may mean more than a turn, of what that is."""
 
     @abstractmethod
-    def _tell_of_read(self, before: changes.Facts, ours: Mapping[str, t.Origin]) -> None:
+    def _tell_of_read(self, before: changes.SessionBefore, ours: Mapping[str, t.Origin]) -> None:
         """Tell of lines that were read from the log; `ours` says by id which entries clients of ours have sent."""
 
     @property
@@ -104,7 +104,7 @@ class AppendedSession(TendedSession):
             done(Overloaded(f"{self.unwritten_bytes:,} bytes wait to be written to this session"))
             return
         if len(raw) > LARGE_BATCH or size > LARGE_BATCH_BYTES:
-            waiting = Waiting(
+            waiting = QueuedAppend(
                 raw, placement, durability, origin, done, size,
                 concerns_blobs=True, is_large=True, is_looked_at=False,
             )  # fmt: skip
@@ -113,7 +113,7 @@ class AppendedSession(TendedSession):
             concerned = self.blobs.concern(drafts)
             if not (concerned or self._waiting) and self._take(drafts, placement, durability, origin, done):
                 return
-            waiting = Waiting(
+            waiting = QueuedAppend(
                 drafts, placement, durability, origin, done, size,
                 concerns_blobs=concerned, is_large=False, is_looked_at=True,
             )  # fmt: skip
@@ -190,7 +190,7 @@ class AppendedSession(TendedSession):
                 break
             self.unwritten_bytes -= self._waiting.popleft().size
 
-    async def _see_to(self, waiting: Waiting) -> None:
+    async def _see_to(self, waiting: QueuedAppend) -> None:
         """Do what must be done before this batch can be queued."""
         if not self._ready_to_write():
             await self._make_writable()
@@ -205,7 +205,7 @@ class AppendedSession(TendedSession):
             await self.log.promote()
             self.just_promoted = True
 
-    async def _promotes_when_prepared(self, waiting: Waiting) -> bool:
+    async def _promotes_when_prepared(self, waiting: QueuedAppend) -> bool:
         """Prepare a large batch in slices; whether this batch makes a session of a draft.
 
         What is appended meanwhile waits behind it, so that rows are added or taken away by a failed write or by

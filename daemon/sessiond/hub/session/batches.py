@@ -45,7 +45,7 @@ class Batch:
 
 
 @dataclass(slots=True)
-class Waiting:
+class QueuedAppend:
     """An append that waits in line: what was sent, and how far it has been seen to."""
 
     raw: Sequence[bytes]
@@ -74,7 +74,7 @@ class PreparedAt:
     state: object
 
 
-def look_at(waiting: Waiting, blobs: SessionBlobs) -> Steps[None]:
+def look_at(waiting: QueuedAppend, blobs: SessionBlobs) -> Steps[None]:
     """Copy the drafts of a large batch out of the frame that they came in, and see whether they concern blobs."""
     drafts: list[bytes] = []
     concerned = False

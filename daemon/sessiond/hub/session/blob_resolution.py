@@ -20,7 +20,7 @@ from sessiond.session.tree import steps
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 
 
-class Page(NamedTuple):
+class ResolvedPage(NamedTuple):
     """The first of some entries, put together, and the hashes of blobs that were not to be had."""
 
     entries: list[bytes]
@@ -29,13 +29,13 @@ class Page(NamedTuple):
 
 async def put_back(
     entries: Sequence[bytes], blobs: SessionBlobs, *, page_bytes: int, most_bytes: int
-) -> Page:
+) -> ResolvedPage:
     """As many of the entries as a page may hold, at least one, with their blobs.
 
     Raises `EntryTooLarge` when the first alone has more than `most_bytes`.
     """
     if not any(map(restore_blobs.names_blobs, entries)):
-        return Page(list(entries), [])
+        return ResolvedPage(list(entries), [])
     return await asyncio.to_thread(_put_back, entries, blobs, page_bytes, most_bytes)
 
 
@@ -71,7 +71,7 @@ async def missing_of(session: LiveSession) -> list[str]:
     return await asyncio.to_thread(lambda: [it for it in named if not session.blobs.size(it)])
 
 
-class Finding:
+class BlobFinder:
     """Finds blobs, and remembers which it did not find."""
 
     def __init__(self, blobs: SessionBlobs) -> None:
@@ -96,8 +96,10 @@ class _Measuring:
         self.bytes += self._blobs.size(digest) * 4 // 3 + 4  # as base64; text mostly takes less
 
 
-def _put_back(entries: Sequence[bytes], blobs: SessionBlobs, page_bytes: int, most_bytes: int) -> Page:
-    finding = Finding(blobs)
+def _put_back(
+    entries: Sequence[bytes], blobs: SessionBlobs, page_bytes: int, most_bytes: int
+) -> ResolvedPage:
+    finding = BlobFinder(blobs)
     done: list[bytes] = []
     room = page_bytes
     for entry in entries:
@@ -112,11 +114,11 @@ def _put_back(entries: Sequence[bytes], blobs: SessionBlobs, page_bytes: int, mo
         if len(done[-1]) > most_bytes:
             raise EntryTooLarge(len(done[-1]), most_bytes)
         room -= len(done[-1])
-    return Page(done, list(finding.missing))
+    return ResolvedPage(done, list(finding.missing))
 
 
 def _put_back_messages(context: Context, blobs: SessionBlobs, most_bytes: int) -> tuple[list[Raw], list[str]]:
-    measuring, finding = _Measuring(blobs), Finding(blobs)
+    measuring, finding = _Measuring(blobs), BlobFinder(blobs)
     messages = list(context.messages)
     measuring.bytes = sum(memoryview(message).nbytes for message in messages)
     for place, cuts in context.blobs.items():

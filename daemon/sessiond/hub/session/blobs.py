@@ -9,7 +9,7 @@ from typing import Final
 from sessiond.hub.errors import BlobNotFound
 from sessiond.hub.session.drafts import refuse_too_large
 from sessiond.session.content import blobs, extract_blobs, restore_blobs
-from sessiond.store.blobs import BlobAbsent, BlobDamaged, Blobs, BlobSource
+from sessiond.store.blobs import BlobAbsent, BlobDamaged, BlobSource, BlobStore
 from sessiond.store.errors import StorageFailed
 
 log = logging.getLogger(__name__)
@@ -27,9 +27,9 @@ class SessionBlobs:
 
     def __init__(
         self,
-        own: Blobs | None,
+        own: BlobStore | None,
         *,
-        kept: Sequence[Blobs] = (),
+        kept: Sequence[BlobStore] = (),
         beside: BlobSource | None = None,
         takes_images: bool = False,
     ) -> None:
@@ -64,7 +64,7 @@ class SessionBlobs:
             old = _named(drafts) - new.keys()
             await asyncio.gather(*(place.touch(old) for place in self._kept))
 
-    async def carry(self, lines: Sequence[bytes], target: Blobs) -> None:
+    async def carry(self, lines: Sequence[bytes], target: BlobStore) -> None:
         """Have another place keep what lines name, as far as it is to be had here and not there."""
         if target is self._own:
             return

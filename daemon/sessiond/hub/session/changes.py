@@ -9,7 +9,7 @@ _LABEL: Final = KIND["label"]
 _BRANCH_SUMMARY: Final = KIND["branch_summary"]
 
 
-class Facts(NamedTuple):
+class SessionBefore(NamedTuple):
     """How a session stood before lines came."""
 
     rows: int
@@ -18,12 +18,12 @@ class Facts(NamedTuple):
     tags: tuple[str, ...]
 
 
-def facts(tree: Tree) -> Facts:
+def facts(tree: Tree) -> SessionBefore:
     """How a session stands, by its committed rows."""
-    return Facts(tree.committed, tree.leaf_id, tree.title, tree.tags)
+    return SessionBefore(tree.committed, tree.leaf_id, tree.title, tree.tags)
 
 
-def leaf_moved(before: Facts, tree: Tree) -> bool:
+def leaf_moved(before: SessionBefore, tree: Tree) -> bool:
     """Whether the leaf went elsewhere than to a new entry; a branch summary says by itself that it did."""
     if tree.leaf_id == before.leaf_id:
         return False
@@ -31,7 +31,7 @@ def leaf_moved(before: Facts, tree: Tree) -> bool:
     return leaf == NONE or leaf < before.rows or tree.kind(leaf) == _BRANCH_SUMMARY
 
 
-def aspects(before: Facts, tree: Tree) -> list[Aspect]:
+def aspects(before: SessionBefore, tree: Tree) -> list[Aspect]:
     """What of a session has changed since, in the words of `session/changed`."""
     changed: list[Aspect] = []
     if tree.title != before.title:

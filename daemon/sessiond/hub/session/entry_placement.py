@@ -23,7 +23,7 @@ from sessiond.hub.session.drafts import Draft, read_draft, read_in_steps
 from sessiond.session.compaction import safety
 from sessiond.session.tree import command_ids, entries
 from sessiond.session.tree.batches import MORE_FOLLOWS
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.session.tree.entries import CommandMark
 from sessiond.session.tree.steps import Steps, run
 from sessiond.session.tree.tree import NONE, NewRow, Tree
@@ -44,13 +44,13 @@ class Placement(msgspec.Struct, frozen=True, gc=False):
     branch_on_conflict: bool = False
     advance: bool = True
     as_found: bool = False  # entries of another program's session: what was done there is not judged
-    command: Command | None = None  # the request can be repeated: its lines name it
+    command: CommandRecord | None = None  # the request can be repeated: its lines name it
 
 
 AT_THE_LEAF: Final = Placement()
 
 
-def at_the_leaf(command: Command | None) -> Placement:
+def at_the_leaf(command: CommandRecord | None) -> Placement:
     """Where what a command writes goes when it says nothing else."""
     return AT_THE_LEAF if command is None else Placement(command=command)
 
@@ -147,7 +147,7 @@ def _checked(
     return checked, stored
 
 
-def _repeated(tree: Tree, command: Command, known: command_ids.Recorded) -> Prepared:
+def _repeated(tree: Tree, command: CommandRecord, known: command_ids.Recorded) -> Prepared:
     """Nothing new: a command that was carried out before. Raises `CommandReused` when it was another request."""
     if known.digest != command.digest:
         raise CommandReused(command.id, known.mark.method)
@@ -213,7 +213,7 @@ def free_id(tree: Tree, created: Container[str] = ()) -> str:
             return entry_id
 
 
-def _new_id(tree: Tree, draft: Draft, created: Container[str], command: Command | None) -> str:
+def _new_id(tree: Tree, draft: Draft, created: Container[str], command: CommandRecord | None) -> str:
     if draft.id is not None and draft.id in created:
         raise InvalidEntry(draft.index, f"the id {draft.id} stands twice in the batch - at `$.id`")
     if draft.id is None and command is not None:

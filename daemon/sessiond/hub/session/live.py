@@ -15,7 +15,7 @@ from sessiond.hub.session import changes
 from sessiond.hub.session.appending import AppendedSession
 from sessiond.hub.session.batches import Batch
 from sessiond.hub.session.blobs import NO_BLOBS, SessionBlobs
-from sessiond.hub.session.observers import NOBODY, Follower, Listener
+from sessiond.hub.session.observers import NOBODY, GrowthObserver, SessionObserver
 from sessiond.hub.session.subscribers import LARGE, REPLAY_SLICE, Watchers
 from sessiond.hub.session.write_block import refusal_of
 from sessiond.protocol import methods as m, types as t
@@ -43,8 +43,8 @@ class LiveSession(AppendedSession):
         *,
         ephemeral: bool,
         blobs: SessionBlobs = NO_BLOBS,
-        listener: "Listener[LiveSession]" = NOBODY,
-        follower: "Follower[LiveSession]" = NOBODY,
+        listener: "SessionObserver[LiveSession]" = NOBODY,
+        follower: "GrowthObserver[LiveSession]" = NOBODY,
         diverges: "Callable[[LiveSession], None] | None" = None,
     ) -> None:
         """`diverges` is called once, before other readers of the file may see the session differently."""
@@ -172,7 +172,7 @@ class LiveSession(AppendedSession):
         self.used_at = time.monotonic()
         self._diverge()
 
-    def _tell_of_ours(self, batch: Batch, first: int, before: changes.Facts | None) -> None:
+    def _tell_of_ours(self, batch: Batch, first: int, before: changes.SessionBefore | None) -> None:
         rows = batch.prepared.rows
         if batch.size > LARGE:
             self.watchers.catch_up()
@@ -183,18 +183,18 @@ class LiveSession(AppendedSession):
             self._tell_of_meaning(before, batch.origin)
         self.follower.grew(self, first)
 
-    def _tell_of_read(self, before: changes.Facts, ours: Mapping[str, t.Origin]) -> None:
+    def _tell_of_read(self, before: changes.SessionBefore, ours: Mapping[str, t.Origin]) -> None:
         try:
             self._tell_of_lines(before, ours)
         except (StorageFailed, LogReplaced) as error:
             log.warning("session %s cannot be told of: %s", self.session_id, error)
             self.watchers.cut_off()
 
-    def _tell_of_others(self, before: changes.Facts) -> None:
+    def _tell_of_others(self, before: changes.SessionBefore) -> None:
         self._diverge()
         self._tell_of_lines(before, {})
 
-    def _tell_of_lines(self, before: changes.Facts, ours: Mapping[str, t.Origin]) -> None:
+    def _tell_of_lines(self, before: changes.SessionBefore, ours: Mapping[str, t.Origin]) -> None:
         """Notify of what was read from the log since `before`, each run of one origin as one notification.
 
         Args:
@@ -215,7 +215,7 @@ class LiveSession(AppendedSession):
         self._tell_of_meaning(before, ours.get(tree.id(rows[-1]) or "", _FOREIGN))
         self.follower.grew(self, before.rows)
 
-    def _tell_of_meaning(self, before: changes.Facts, origin: t.Origin) -> None:
+    def _tell_of_meaning(self, before: changes.SessionBefore, origin: t.Origin) -> None:
         """Notify watchers of where the leaf went, and the listener of what lists show otherwise now."""
         tree = self.tree
         if changes.leaf_moved(before, tree) and len(self.watchers):

@@ -38,7 +38,7 @@ class TendedSession(LoadedSession, ABC):
         """Wait until nothing of ours is on its way to the log."""
 
     @abstractmethod
-    def _tell_of_others(self, before: changes.Facts) -> None:
+    def _tell_of_others(self, before: changes.SessionBefore) -> None:
         """Tell of the lines of other programs that came since `before`."""
 
     @property

@@ -15,7 +15,7 @@ Aspect: TypeAlias = Literal["title", "tags", "labels", "path", "cwd", "readOnly"
 """What of a session may change; the words of `session/changed`."""
 
 
-class Listener(Protocol[Observed]):
+class SessionObserver(Protocol[Observed]):
     """Who is told. The methods are called in the order of the log, and must neither block nor raise."""
 
     def created(self, live: Observed, origin: t.Origin) -> None:
@@ -25,14 +25,14 @@ class Listener(Protocol[Observed]):
         """Something that lists show of a session has changed."""
 
 
-class Follower(Protocol[Observed]):
+class GrowthObserver(Protocol[Observed]):
     """Who looks at a session when lines have come. Called for each batch, so it must cost next to nothing."""
 
     def grew(self, live: Observed, first: int) -> None:
         """The rows from `first` on are committed and have been told of."""
 
 
-class Onlooker(Follower[Observed], Protocol[Observed]):
+class Onlooker(GrowthObserver[Observed], Protocol[Observed]):
     """Who shows sessions, open or not, and wants to know when others have changed them."""
 
     def written(self, refs: Set[str]) -> None:
@@ -42,7 +42,7 @@ class Onlooker(Follower[Observed], Protocol[Observed]):
 class Followers(Generic[Session]):
     """All who look at sessions when lines have come, one after the other."""
 
-    def __init__(self, first: Follower[Session]) -> None:
+    def __init__(self, first: GrowthObserver[Session]) -> None:
         self._first = first
         self.onlookers: list[Onlooker[Session]] = []
 

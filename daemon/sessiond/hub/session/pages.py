@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from sessiond.export.head import head_of
-from sessiond.export.places import Place, place_of
+from sessiond.export.places import RowPlace, place_of
 from sessiond.hub.errors import CursorExpired, EntryTooLarge
 from sessiond.hub.session import blob_resolution, derived_cache
 from sessiond.hub.session.live import LiveSession
@@ -85,8 +85,8 @@ def _chosen(tree: Tree, after: int, limit: int) -> tuple[list[int], int]:
     return rows, row
 
 
-def _places(tree: Tree, outline: Outline, rows: Sequence[int]) -> Steps[list[Place]]:
-    found: list[Place] = []
+def _places(tree: Tree, outline: Outline, rows: Sequence[int]) -> Steps[list[RowPlace]]:
+    found: list[RowPlace] = []
     for start in range(0, len(rows), _ROWS_A_STEP):
         found += [place_of(tree, outline, row) for row in rows[start : start + _ROWS_A_STEP]]
         yield
@@ -104,7 +104,7 @@ async def _whole(live: LiveSession, lines: Sequence[bytes]) -> Sequence[bytes]:
     return found.entries
 
 
-def _drawn(places: Sequence[Place], lines: Sequence[bytes]) -> list[t.PageRow]:
+def _drawn(places: Sequence[RowPlace], lines: Sequence[bytes]) -> list[t.PageRow]:
     """As many rows as a part holds, at least one if there is any."""
     from sessiond.export.rows import row_of
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.observers import NOBODY, Follower, Listener
+from sessiond.hub.session.observers import NOBODY, GrowthObserver, SessionObserver
 from sessiond.hub.session.readable import LoadedSession
 from sessiond.hub.trash import Trash
 from sessiond.protocol import types as t
@@ -58,8 +58,8 @@ class OpenSessions:
 
     def __init__(self, files: Store, memory: Store, index: SessionLookup, trash: Trash) -> None:
         self.takes_images = False
-        self.listener: Listener[LiveSession] = NOBODY
-        self.follower: Follower[LiveSession] = NOBODY
+        self.listener: SessionObserver[LiveSession] = NOBODY
+        self.follower: GrowthObserver[LiveSession] = NOBODY
         self._files = files
         self._memory = memory
         self._index = index

@@ -21,7 +21,7 @@ from sessiond.hub.summaries import limits
 from sessiond.hub.summaries.compacting import Compactions, Request
 from sessiond.hub.summaries.requesting import Summarizers
 from sessiond.protocol import methods as m, types as t
-from sessiond.session.compaction.preparation import Limits, is_full
+from sessiond.session.compaction.preparation import CompactionLimits, is_full
 from sessiond.session.context import tokens
 from sessiond.session.tree import payloads
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
@@ -58,7 +58,7 @@ class AutoCompaction:
     """Follows all sessions, and looks after those that want it."""
 
     def __init__(
-        self, configured: config.Compaction, compactions: Compactions, summarizers: Summarizers
+        self, configured: config.CompactionConfig, compactions: Compactions, summarizers: Summarizers
     ) -> None:
         self.configured = configured
         self._compactions = compactions
@@ -113,7 +113,9 @@ class AutoCompaction:
     async def _look_once(self, live: LiveSession, watch: _Watch) -> None:
         tree, leaf = live.tree, live.tree.leaf
         settings = limits.in_force(self.configured, tree)
-        window = Limits(settings.context_window, settings.reserve_tokens, settings.keep_recent_tokens)
+        window = CompactionLimits(
+            settings.context_window, settings.reserve_tokens, settings.keep_recent_tokens
+        )
         used = _used(live, leaf)
         if used is None:
             return

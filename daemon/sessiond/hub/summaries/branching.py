@@ -18,25 +18,25 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.hub.summaries import limits
 from sessiond.hub.summaries.jobs import Job, Jobs, Leave, Waiter, until_stored
 from sessiond.hub.summaries.repeats import Repeats
-from sessiond.hub.summaries.requesting import Summarizers, Summary
+from sessiond.hub.summaries.requesting import AttributedSummary, Summarizers
 from sessiond.hub.summaries.summarizer import Assignment
 from sessiond.protocol import types as t
 from sessiond.session.compaction.branching import BranchPreparation, prepare_branch
-from sessiond.session.tree.command_ids import Command, Recorded
+from sessiond.session.tree.command_ids import CommandRecord, Recorded
 from sessiond.session.tree.tree import NONE
 
 
 class Branches:
     """All moves of a leaf that wait for a summary."""
 
-    def __init__(self, configured: config.Compaction, summarizers: Summarizers, jobs: Jobs) -> None:
+    def __init__(self, configured: config.CompactionConfig, summarizers: Summarizers, jobs: Jobs) -> None:
         self.configured = configured
         self._summarizers = summarizers
         self._jobs = jobs
         self._repeats = Repeats(jobs)
 
     def branch(
-        self, live: LiveSession, params: t.BranchParams, command: Command | None, origin: t.Origin, asker: str,
+        self, live: LiveSession, params: t.BranchParams, command: CommandRecord | None, origin: t.Origin, asker: str,
         waiter: Waiter,
     ) -> Leave:  # fmt: skip
         """Begin, or wait for what is under way. Raises `EntryNotFound`, `LeafConflict`, `CommandReused`."""
@@ -62,7 +62,7 @@ class Branches:
         prepared = await live.drive(
             prepare_branch(tree, leaf, target, live.read_rows, room, params.instructions)
         )
-        summary: Summary | None = None
+        summary: AttributedSummary | None = None
         if prepared.prompt is not None:
             assignment = Assignment(
                 session_id=live.session_id, purpose="branch", prompt=prepared.prompt,
@@ -124,7 +124,7 @@ def branch_summary(target_id: str | None, summary: str) -> dict[str, object]:
     return {"type": "branch_summary", "fromId": target_id or "root", "summary": summary}
 
 
-def _draft(params: t.BranchParams, prepared: BranchPreparation, summary: Summary | None) -> bytes:
+def _draft(params: t.BranchParams, prepared: BranchPreparation, summary: AttributedSummary | None) -> bytes:
     if summary is None:
         return msgspec.json.encode(leaf_move(params.target_id))
     draft = branch_summary(params.target_id, summary.said.summary)

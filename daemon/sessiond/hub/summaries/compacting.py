@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from sessiond import config
-from sessiond.hub.errors import InvalidRequest, LeafConflict, NothingToCompact, WouldBreakTree
+from sessiond.hub.errors import IncompatibleParams, LeafConflict, NothingToCompact, WouldBreakTree
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
@@ -24,10 +24,10 @@ from sessiond.hub.summaries.requesting import Summarizers
 from sessiond.hub.summaries.summarizer import Assignment
 from sessiond.protocol import types as t
 from sessiond.session.compaction import preparation, safety
-from sessiond.session.compaction.preparation import Limits, Preparation
+from sessiond.session.compaction.preparation import CompactionLimits, Preparation
 from sessiond.session.context import system_message, tokens
 from sessiond.session.context.context import Context
-from sessiond.session.tree.command_ids import Command, Recorded
+from sessiond.session.tree.command_ids import CommandRecord, Recorded
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import KIND, NONE, Tree
 
@@ -42,13 +42,13 @@ class Request:
     params: t.CompactParams
     origin: t.Origin
     asker: str | None = None
-    command: Command | None = None
+    command: CommandRecord | None = None
 
 
 class Compactions:
     """All compactions of this process."""
 
-    def __init__(self, configured: config.Compaction, summarizers: Summarizers, jobs: Jobs) -> None:
+    def __init__(self, configured: config.CompactionConfig, summarizers: Summarizers, jobs: Jobs) -> None:
         self.configured = configured
         self._summarizers = summarizers
         self._jobs = jobs
@@ -67,7 +67,7 @@ class Compactions:
     def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:
         """Begin, or wait for what is under way.
 
-        Raises `InvalidRequest`, `LeafConflict`, `EntryNotFound`, `CommandReused`.
+        Raises `IncompatibleParams`, `LeafConflict`, `EntryNotFound`, `CommandReused`.
         """
         command = request.command
         repeat = self._repeats.join(live, command, waiter, _recorded)
@@ -79,7 +79,9 @@ class Compactions:
             job = self._jobs.begin(live, lambda new: _with_given(new, live, request, settings))
             return self._repeats.carry(live, command, job).join(waiter)
         if request.params.first_kept_entry_id is not None:
-            raise InvalidRequest("firstKeptEntryId goes with summary: without one the daemon finds the cut")
+            raise IncompatibleParams(
+                "firstKeptEntryId goes with summary: without one the daemon finds the cut"
+            )
         known = self._asked.get(live)
         # A line that is being written cannot say any more that it carries out this command, too.
         if known is not None and known.open and not (command is not None and known.writing):
@@ -151,7 +153,7 @@ async def _prepared(
 def _preparing(
     live: LiveSession, row: int, settings: t.CompactionSettings, instructions: str | None
 ) -> Steps[Preparation]:
-    chosen = Limits(settings.context_window, settings.reserve_tokens, settings.keep_recent_tokens)
+    chosen = CompactionLimits(settings.context_window, settings.reserve_tokens, settings.keep_recent_tokens)
     return preparation.prepare(live.tree, row, live.read_rows, chosen, instructions)
 
 

@@ -26,7 +26,7 @@ _FAREWELL_SECONDS: Final = 5.0
 _decode = msgspec.json.Decoder(t.SummarizeResult).decode
 
 
-class Command:
+class SummarizerCommand:
     """A program with its arguments."""
 
     kind: Literal["command"] = "command"

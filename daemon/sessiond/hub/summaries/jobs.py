@@ -15,7 +15,7 @@ from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.session.tree.entries import JoinedCommand
 
 Result: TypeAlias = Callable[[Outcome], t.Wire]
@@ -45,7 +45,7 @@ class Job:
     def __init__(self, work: Work) -> None:
         self.open = True
         """Whether the outcome is still to come, so that one may join."""
-        self.commands: list[Command] = []
+        self.commands: list[CommandRecord] = []
         """The commands that the line which this job appends carries out."""
         self.answer: dict[str, Any] = {}
         """What that line notes for the answer to a repeat."""
@@ -118,7 +118,7 @@ class Job:
             self._task.cancel()
         await asyncio.wait([self._task])
 
-    def _command(self) -> Command | None:
+    def _command(self) -> CommandRecord | None:
         """The first command, which says of the others that its line has carried them out, too."""
         if not self.commands:
             return None

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from sessiond import config
-from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.errors import IncompatibleParams
 from sessiond.protocol import types as t
 from sessiond.session.tree.tree import Tree
 
@@ -13,15 +13,15 @@ _FIELDS: Final = t.CompactionChoice.__struct_fields__
 
 
 def in_force(
-    configured: config.Compaction, tree: Tree, choice: t.CompactionChoice | None = None
+    configured: config.CompactionConfig, tree: Tree, choice: t.CompactionChoice | None = None
 ) -> t.CompactionSettings:
-    """The settings for a session. Raises `InvalidRequest` when they leave no room to compact anything."""
+    """The settings for a session. Raises `IncompatibleParams` when they leave no room to compact anything."""
     chosen = {name: getattr(configured, name) for name in _FIELDS}
     for choosing in (chosen_by(tree), choice or t.CompactionChoice()):
         chosen |= {name: value for name in _FIELDS if (value := getattr(choosing, name)) is not None}
     settings = t.CompactionSettings(**chosen)
     if settings.reserve_tokens + settings.keep_recent_tokens >= settings.context_window:
-        raise InvalidRequest(
+        raise IncompatibleParams(
             f"reserveTokens ({settings.reserve_tokens:,}) and keepRecentTokens "
             f"({settings.keep_recent_tokens:,}) fill the whole contextWindow ({settings.context_window:,})"
         )
@@ -29,11 +29,11 @@ def in_force(
 
 
 def with_choice(
-    configured: config.Compaction, tree: Tree, choice: t.CompactionChoice | None
+    configured: config.CompactionConfig, tree: Tree, choice: t.CompactionChoice | None
 ) -> t.CompactionChoice | None:
     """What a session has chosen once it also chooses this; null chooses nothing any more.
 
-    Raises `InvalidRequest` as `in_force`.
+    Raises `IncompatibleParams` as `in_force`.
     """
     if choice is None:
         return None
@@ -58,7 +58,7 @@ def chosen_by(tree: Tree) -> t.CompactionChoice:
     return t.CompactionChoice(**found)
 
 
-def enabled(configured: config.Compaction, tree: Tree) -> bool:
+def enabled(configured: config.CompactionConfig, tree: Tree) -> bool:
     """Whether the daemon looks after a session by itself. Cheap enough to ask after every append."""
     chosen = tree.auto_compact
     if chosen is None:

@@ -16,7 +16,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.hub.summaries.jobs import Job, Jobs, Leave, Waiter, until_stored
 from sessiond.protocol import types as t
 from sessiond.session.tree import command_ids
-from sessiond.session.tree.command_ids import Command, Recorded
+from sessiond.session.tree.command_ids import CommandRecord, Recorded
 
 _MOST_BYTES: Final = 48 * 1024 * 1024
 _BY_ITSELF: Final = t.Origin(kind="daemon")
@@ -49,10 +49,10 @@ class Repeats:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._under_way: dict[tuple[LiveSession, str], tuple[Command, Job]] = {}
+        self._under_way: dict[tuple[LiveSession, str], tuple[CommandRecord, Job]] = {}
 
     def join(
-        self, live: LiveSession, command: Command | None, waiter: Waiter, answer: Answer
+        self, live: LiveSession, command: CommandRecord | None, waiter: Waiter, answer: Answer
     ) -> Leave | None:
         """Wait for the answer to a command that is under way or was carried out; None when it is new.
 
@@ -74,7 +74,7 @@ class Repeats:
             waiter
         )
 
-    def carry(self, live: LiveSession, command: Command | None, job: Job) -> Job:
+    def carry(self, live: LiveSession, command: CommandRecord | None, job: Job) -> Job:
         """Let the line of a job record this command, too. Answers the job."""
         if command is not None:
             key = live, command.id
@@ -88,7 +88,7 @@ class Repeats:
             del self._under_way[key]
 
 
-async def _recall(job: Job, *, live: LiveSession, command: Command, answer: Answer) -> None:
+async def _recall(job: Job, *, live: LiveSession, command: CommandRecord, answer: Answer) -> None:
     """Answer a repeat from the line, once that has its level."""
     known = command_ids.find(live.tree, command, live.read)
     if known is not None and live.tree.row(known.ids[0]) is None:

@@ -14,7 +14,7 @@ import msgspec
 
 from sessiond import config
 from sessiond.hub.errors import NoSummarizer, SummarizerFailed
-from sessiond.hub.summaries.external_command import Command
+from sessiond.hub.summaries.external_command import SummarizerCommand
 from sessiond.hub.summaries.summarizer import Assignment, Summarizer, Tell, Unwritten
 from sessiond.protocol import types as t
 
@@ -30,7 +30,7 @@ MOST_IN_A_PROMPT: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class AttributedSummary:
     """A summary and who wrote it."""
 
     said: t.SummarizeResult
@@ -54,13 +54,13 @@ class _Nobody:
 class Summarizers:
     """All who may be asked."""
 
-    def __init__(self, chosen: config.Summarizer) -> None:
+    def __init__(self, chosen: config.SummarizerConfig) -> None:
         self.directory: Directory = _Nobody()
         self.configure(chosen)
 
-    def configure(self, chosen: config.Summarizer) -> None:
+    def configure(self, chosen: config.SummarizerConfig) -> None:
         """Follow another configuration; what is being written goes on as it began."""
-        self._command = Command(chosen.command) if chosen.command else None
+        self._command = SummarizerCommand(chosen.command) if chosen.command else None
         self._timeout = chosen.timeout
 
     def first(self, live: "LiveSession", asker: str | None = None) -> Literal["client", "command"] | None:
@@ -69,7 +69,7 @@ class Summarizers:
 
     async def write(
         self, assignment: Assignment, live: "LiveSession", asker: str | None, tell: Tell
-    ) -> Summary:
+    ) -> AttributedSummary:
         """A summary. Raises `NoSummarizer`, or `SummarizerFailed` with the last one's reason."""
         size = len(assignment.prompt)
         if size > MOST_IN_A_PROMPT:
@@ -82,7 +82,7 @@ class Summarizers:
             tell(t.Progress(kind="report", message=f"{it.name} writes a summary"))
             try:
                 async with asyncio.timeout(self._timeout):
-                    return Summary(_checked(await it.write(assignment, tell)), it.kind)
+                    return AttributedSummary(_checked(await it.write(assignment, tell)), it.kind)
             except TimeoutError:
                 reason = f"{it.name} took longer than {self._timeout:.0f} seconds"
             except Unwritten as error:

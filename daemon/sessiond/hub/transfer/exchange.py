@@ -15,13 +15,13 @@ from sessiond.store.base import Store
 
 if TYPE_CHECKING:
     from sessiond.hub.transfer.exporting import Exports
-    from sessiond.hub.transfer.importing import Imports, Sessions
+    from sessiond.hub.transfer.importing import ImportHost, Imports
 
 
 class Exchange:
     """Imports into, and exports from, one store. See `Hub` for `secret_rules_folder`."""
 
-    def __init__(self, sessions: "Sessions", files: Store, secret_rules_folder: str | None) -> None:
+    def __init__(self, sessions: "ImportHost", files: Store, secret_rules_folder: str | None) -> None:
         self._sessions = sessions
         self._files = files
         self._secret_rules_folder = secret_rules_folder

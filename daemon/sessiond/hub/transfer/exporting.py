@@ -18,7 +18,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET
 
-from sessiond.hub.errors import InvalidRequest, TooLarge
+from sessiond.hub.errors import IncompatibleParams, TooLarge
 from sessiond.hub.execution.child_process import ChildNotStarted, run_in_child_process
 from sessiond.hub.redaction.provider_keys import ProviderKeys
 from sessiond.hub.session import entry_placement
@@ -67,7 +67,7 @@ class Exports:
     ) -> t.ExportResult:
         """Write a session as `params` say, as it was at a moment; `state` is its working state then, for NOVA.
 
-        Raises `EntryNotFound`, `InvalidRequest`, `TooLarge`, `OSError`.
+        Raises `EntryNotFound`, `IncompatibleParams`, `TooLarge`, `OSError`.
         """
         target = _target(params, self._files)
         about = _about(live, moment)
@@ -115,10 +115,10 @@ def _target(params: t.ExportParams, files: Store) -> Path | None:
     if params.path is None:
         return None
     if not params.path.startswith("/") or "\0" in params.path:
-        raise InvalidRequest("path is not an absolute path")
+        raise IncompatibleParams("path is not an absolute path")
     target = Path(os.path.realpath(params.path))
     if files.holds(str(target)):
-        raise InvalidRequest("path lies among the files of sessiond; choose another folder")
+        raise IncompatibleParams("path lies among the files of sessiond; choose another folder")
     return target
 
 
@@ -197,7 +197,7 @@ def _put_beside(target: Path, pictures: dict[str, bytes]) -> list[Path]:
         try:
             folder.mkdir(exist_ok=True)
         except FileExistsError:
-            raise InvalidRequest(f"{folder} is there already, and is no folder for pictures") from None
+            raise IncompatibleParams(f"{folder} is there already, and is no folder for pictures") from None
     paths = {folder / name: picture for name, picture in pictures.items()}
     for path, picture in paths.items():
         if not path.is_file() or path.stat().st_size != len(picture):
@@ -208,7 +208,7 @@ def _put_beside(target: Path, pictures: dict[str, bytes]) -> list[Path]:
 def _refuse_if_there(target: Path, *, overwrite: bool) -> None:
     """Before anything is written beside it; whoever puts something there meanwhile is seen by `_put`."""
     if not overwrite and os.path.lexists(target):
-        raise InvalidRequest(f"{target} is there already; say overwrite, or choose another path")
+        raise IncompatibleParams(f"{target} is there already; say overwrite, or choose another path")
 
 
 def _counted(counts: dict[str, int]) -> list[t.Loss]:
@@ -244,10 +244,12 @@ def _put(data: bytes, target: Path, *, overwrite: bool) -> None:
         else:
             os.link(made, target)  # fails when something is there, whoever put it there meanwhile
     except FileExistsError:
-        raise InvalidRequest(f"{target} is there already; say overwrite, or choose another path") from None
+        raise IncompatibleParams(
+            f"{target} is there already; say overwrite, or choose another path"
+        ) from None
     except OSError as error:
         if error.errno == errno.EISDIR:
-            raise InvalidRequest(f"{target} is a folder") from None
+            raise IncompatibleParams(f"{target} is a folder") from None
         raise
     finally:
         made.unlink(missing_ok=True)

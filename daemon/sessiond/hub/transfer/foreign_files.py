@@ -32,24 +32,24 @@ class NotImported(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ImportCandidate:
     """A file that may hold a session. `named`: somebody asked for this one, not for a folder."""
 
     path: str
     named: bool
 
 
-def find(paths: Iterable[str]) -> list[Found]:
+def find(paths: Iterable[str]) -> list[ImportCandidate]:
     """The files that were named, and those that may be sessions below the folders that were named, in order."""
-    found: dict[str, Found] = {}
+    found: dict[str, ImportCandidate] = {}
     for path in paths:
         if Path(path).is_dir():
             for below in _below(path):
-                found.setdefault(below, Found(below, named=False))
+                found.setdefault(below, ImportCandidate(below, named=False))
         else:
-            found[path] = Found(path, named=True)
+            found[path] = ImportCandidate(path, named=True)
             for below in _below(str(Path(path).with_suffix("") / "subagents")):
-                found.setdefault(below, Found(below, named=False))
+                found.setdefault(below, ImportCandidate(below, named=False))
     return list(found.values())
 
 

@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from sessiond.hub.errors import HubError, InvalidRequest
+from sessiond.hub.errors import HubError, IncompatibleParams
 from sessiond.hub.execution.child_process import ChildFailed
 from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.session import drafts
 from sessiond.hub.session.batches import Outcome
-from sessiond.hub.session.blob_resolution import Finding
+from sessiond.hub.session.blob_resolution import BlobFinder
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
@@ -45,7 +45,7 @@ _ADVANCING: Final = Placement(as_found=True)
 _STAYING: Final = Placement(as_found=True, advance=False)
 
 
-class Sessions(Protocol):
+class ImportHost(Protocol):
     """What an import needs of the hub."""
 
     @property
@@ -79,12 +79,12 @@ class _Run:
 class Imports:
     """Imports into one store."""
 
-    def __init__(self, sessions: Sessions, files: Store) -> None:
+    def __init__(self, sessions: ImportHost, files: Store) -> None:
         self._sessions = sessions
         self._files = files
 
     async def run(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
-        """Import all that was named. Raises `InvalidRequest`, `Draining`, `StorageFailed`."""
+        """Import all that was named. Raises `IncompatibleParams`, `Draining`, `StorageFailed`."""
         paths = _named(params)
         found = await asyncio.to_thread(foreign_files.find, paths)
         refs = {it.session_id: it.ref for it in await self._files.list()}
@@ -126,7 +126,7 @@ class Imports:
         for session_id in names:
             there = await self._there(session_id, run)
             if there is None:
-                finding = Finding(self._blobs_of(path))
+                finding = BlobFinder(self._blobs_of(path))
                 new = await asyncio.to_thread(new_session, imported, session_id, target, finding)
                 _tell_of_missing(imported, finding)
                 return await self._create(new, path, run)
@@ -186,7 +186,7 @@ class Imports:
             try:
                 new = landing.missing(imported, live.tree)
                 blobs = self._blobs_of(path)
-                finding = Finding(blobs)
+                finding = BlobFinder(blobs)
                 whole_lines = await asyncio.to_thread(_with_images, new, finding)
                 _tell_of_missing(imported, finding)
                 if not live.blobs.takes_images:
@@ -243,10 +243,10 @@ class _Scanned:
 def _named(params: t.ImportParams) -> list[str]:
     paths = [*([] if params.path is None else [params.path]), *(params.paths or [])]
     if not paths:
-        raise InvalidRequest("say what to import: path or paths")
+        raise IncompatibleParams("say what to import: path or paths")
     for path in [*paths, *([] if params.cwd is None else [params.cwd])]:
         if not path.startswith("/") or "\0" in path:
-            raise InvalidRequest(f"{path!r:.80} is not an absolute path")
+            raise IncompatibleParams(f"{path!r:.80} is not an absolute path")
     return paths
 
 
@@ -268,7 +268,7 @@ def _with_images(woven: Sequence[Woven], find: Find) -> list[Woven]:
     return [replace(it, line=put_back_images(it.line, find)) for it in woven]
 
 
-def _tell_of_missing(imported: Imported, finding: Finding) -> None:
+def _tell_of_missing(imported: Imported, finding: BlobFinder) -> None:
     for digest in finding.missing:
         imported.account.trouble(0, f"an image is not to be had, and its reference stays: {PREFIX}{digest}")
 

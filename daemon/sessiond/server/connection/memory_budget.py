@@ -13,7 +13,7 @@ MOST_REQUESTS: Final = 16_384
 """Requests of all clients in work, above which those that have many of them are not read (decision 0026)."""
 
 
-class Places:
+class ByteSemaphore:
     """So many bytes of room, given in the order of asking. What is larger than all of it is let in alone."""
 
     def __init__(self, size: int) -> None:
@@ -81,16 +81,16 @@ class Places:
             self._line.popleft()
 
 
-class Room:
+class MemoryBudget:
     """What all clients together have in memory; `held` bytes may come in, and as many be on their way out.
 
     Of these a quarter is for what is large, so that it alone never makes the outboxes too large.
     """
 
     def __init__(self, held: int) -> None:
-        self.incoming = Places(held)
+        self.incoming = ByteSemaphore(held)
         """Large frames that are not complete, and the bodies of requests in work."""
-        self.answers = Places(held // 4)
+        self.answers = ByteSemaphore(held // 4)
         """Large answers that are being made or read, and large lines that watchers are told of."""
         self.requests = 0
         """Requests in work."""

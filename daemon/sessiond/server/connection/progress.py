@@ -8,7 +8,7 @@ from sessiond.rpc.message import encode_notification
 from sessiond.server.connection.client import QUEUE_LITTLE, Client
 
 
-class Progress:
+class ProgressReporter:
     """What one client hears of one piece of work that it may cancel; without a token it hears nothing."""
 
     def __init__(self, client: Client, token: t.ProgressToken | None) -> None:
@@ -40,7 +40,7 @@ def progress(
     client: Client, token: t.ProgressToken | None, title: str
 ) -> Iterator[Callable[[t.Progress], None]]:
     """The steps of what is done within this block, in percent."""
-    steps = Progress(client, token)
+    steps = ProgressReporter(client, token)
     steps.begin(title, percentage=0)
     try:
         yield steps.report

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from sessiond.rpc.connection import Connection, ConnectionClosed
-from sessiond.server.connection.memory_budget import Room
+from sessiond.server.connection.memory_budget import MemoryBudget
 
 MAX_IN_FLIGHT: Final = 512
 """Requests of one client in work; above this its socket is not read (decision 0026)."""
@@ -28,7 +28,7 @@ class Intake:
     def __init__(
         self,
         connection: Connection,
-        room: Room,
+        room: MemoryBudget,
         spawn: Callable[[Coroutine[Any, Any, Any]], object],
         most: int,
     ) -> None:

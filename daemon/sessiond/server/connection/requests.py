@@ -16,7 +16,7 @@ from sessiond.server import errors
 from sessiond.server.connection.deferred import Pending
 from sessiond.server.connection.encoding import encode_in_steps, is_large
 from sessiond.server.connection.execution import Execution
-from sessiond.server.connection.memory_budget import Room
+from sessiond.server.connection.memory_budget import MemoryBudget
 from sessiond.server.connection.read_throttle import Intake
 from sessiond.server.connection.tickets import AnyTicket
 
@@ -36,7 +36,7 @@ class Requests:
         self,
         answer: Callable[[RequestId, object], None],
         intake: Intake,
-        room: Room,
+        room: MemoryBudget,
         spawn: Callable[[Coroutine[Any, Any, Any]], object],
         spawn_write: Callable[[Coroutine[Any, Any, Any]], object],
     ) -> None:

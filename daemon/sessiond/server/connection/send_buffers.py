@@ -19,7 +19,7 @@ _LOOK_AFTER: Final = 8 * 1024 * 1024
 log = logging.getLogger(__name__)
 
 
-class Reader(Protocol):
+class BufferedClient(Protocol):
     """A client, as far as it reads."""
 
     client_id: str
@@ -36,7 +36,7 @@ class Reader(Protocol):
 class Outboxes:
     """The outboxes of all `clients`; together they may hold `most` bytes."""
 
-    def __init__(self, clients: Callable[[], Iterable[Reader]], most: int) -> None:
+    def __init__(self, clients: Callable[[], Iterable[BufferedClient]], most: int) -> None:
         self.most = most
         self._clients = clients
         self._loop = asyncio.get_running_loop()
@@ -62,17 +62,17 @@ class Outboxes:
         """Bytes in all outboxes."""
         return sum(client.connection.queued_bytes for client in self._clients())
 
-    def _note_progress(self, client: Reader) -> None:
+    def _note_progress(self, client: BufferedClient) -> None:
         queued = client.connection.queued_bytes
         if not queued:
             client.least_queued, client.stalled_since = 0, None
         elif client.stalled_since is None or queued < client.least_queued:
             client.least_queued, client.stalled_since = queued, self._loop.time()
 
-    def _stalled_for(self, client: Reader) -> float:
+    def _stalled_for(self, client: BufferedClient) -> float:
         return 0.0 if client.stalled_since is None else self._loop.time() - client.stalled_since
 
-    def _look_after(self, client: Reader) -> None:
+    def _look_after(self, client: BufferedClient) -> None:
         connection = client.connection
         if connection.is_deserted:
             connection.abort()
@@ -89,7 +89,7 @@ class Outboxes:
         if total <= self.most // 2:
             return
 
-        def by_need(client: Reader) -> tuple[bool, int]:
+        def by_need(client: BufferedClient) -> tuple[bool, int]:
             return self._stalled_for(client) > STALLED_SECONDS, client.connection.queued_bytes
 
         for client in sorted(self._clients(), key=by_need, reverse=True):
@@ -102,7 +102,7 @@ class Outboxes:
             if total <= self.most // 2:
                 return
 
-    def _cut_off(self, client: Reader, reason: str) -> None:
+    def _cut_off(self, client: BufferedClient, reason: str) -> None:
         log.warning(
             "client %s is cut off with %d bytes unread: %s",
             client.client_id, client.connection.queued_bytes, reason,

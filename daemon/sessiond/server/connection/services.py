@@ -7,11 +7,11 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from sessiond.config import Config
 from sessiond.hub.hub import Hub
 from sessiond.hub.session.live import LiveSession
-from sessiond.paths import Places
+from sessiond.paths import Locations
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.message import RequestId
 from sessiond.server.connection.deferred import Pending
-from sessiond.server.connection.memory_budget import Room
+from sessiond.server.connection.memory_budget import MemoryBudget
 from sessiond.server.connection.route import Route
 from sessiond.server.connection.send_buffers import Outboxes
 
@@ -38,7 +38,7 @@ class Bridge(Protocol):
 class Identity(Protocol):
     """The process of the daemon, as `server/status` reports it."""
 
-    where: Places
+    where: Locations
     home: str
     socket: str | None
     tcp: str | None
@@ -94,7 +94,7 @@ class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
     clients: dict[str, C]
     """The attached clients by their ids."""
     most_clients: int
-    room: Room
+    room: MemoryBudget
     outboxes: Outboxes
     routes: dict[str, Route[C]]
     arriving: dict[str, list[Arrival[C]]]

@@ -6,16 +6,16 @@ from sessiond.hub.summaries.jobs import Leave
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Pending
-from sessiond.server.connection.progress import Progress
+from sessiond.server.connection.progress import ProgressReporter
 from sessiond.server.errors import Cancelled
 
 
-class Waiting:
+class SummaryWaiter:
     """One request that waits; `pending` is its answer. It hears of progress if it brought a token."""
 
     def __init__(self, client: Client, token: t.ProgressToken | None, title: str) -> None:
         self.pending = Pending()
-        self._progress = Progress(client, token)
+        self._progress = ProgressReporter(client, token)
         self._progress.begin(title)
 
     def for_what(self, begin: Callable[[], Leave]) -> Pending:

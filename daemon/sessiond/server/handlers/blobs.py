@@ -3,7 +3,7 @@
 import asyncio
 import binascii
 
-from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.errors import IncompatibleParams
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.progress import progress_in_percent
@@ -15,7 +15,7 @@ async def put(client: Client, params: t.BlobPutParams) -> t.BlobPutResult:
     try:
         data = await asyncio.to_thread(binascii.a2b_base64, params.data, strict_mode=True)
     except (binascii.Error, ValueError) as error:
-        raise InvalidRequest(f"data is not base64: {error}") from None
+        raise IncompatibleParams(f"data is not base64: {error}") from None
     kept = await client.hub.put_blob(data)
     return t.BlobPutResult(hash=kept.hash, ref=blobs.PREFIX + kept.hash, size=kept.size, created=kept.created)
 

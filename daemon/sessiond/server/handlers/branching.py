@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.errors import IncompatibleParams
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
@@ -13,7 +13,7 @@ from sessiond.hub.summaries.branching import branch_summary, leaf_move, moved, r
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Pending
-from sessiond.server.connection.summary_waiters import Waiting
+from sessiond.server.connection.summary_waiters import SummaryWaiter
 from sessiond.server.connection.tickets import Effect
 from sessiond.server.handlers.compacting import files, refuse_too_large
 from sessiond.server.handlers.writing import write
@@ -52,11 +52,11 @@ def effect(params: t.BranchParams) -> Effect:
 def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending:
     client.hub.refuse_when_draining()
     if params.summarize and params.summary is not None:
-        raise InvalidRequest("say either summary or summarize")
+        raise IncompatibleParams("say either summary or summarize")
     command = client.hub.commands.of(m.BRANCH, params, live.session_id)
     if params.summarize:
         client.requests.refuse_more_waiting()
-        waiting = Waiting(client, params.work_done_token, "Summarising the branch that is left")
+        waiting = SummaryWaiter(client, params.work_done_token, "Summarising the branch that is left")
         return waiting.for_what(
             lambda: client.hub.branches.branch(
                 live, params, command, client.origin, client.client_id, waiting

@@ -15,10 +15,10 @@ from sessiond.hub.summaries.requesting import MOST_IN_A_PROMPT
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Pending
-from sessiond.server.connection.summary_waiters import Waiting
+from sessiond.server.connection.summary_waiters import SummaryWaiter
 from sessiond.server.handlers.writing import write
 from sessiond.session.compaction.preparation import Preparation
-from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.content.pi_touched_files import TouchedPaths
 from sessiond.session.tree import entries
 from sessiond.session.tree.steps import Steps
 
@@ -48,7 +48,7 @@ async def _prepared(
 def compact(client: Client, live: LiveSession, params: t.CompactParams) -> Pending:
     client.hub.refuse_when_draining()
     client.requests.refuse_more_waiting()
-    waiting = Waiting(client, params.work_done_token, "Compacting the session")
+    waiting = SummaryWaiter(client, params.work_done_token, "Compacting the session")
     command = client.hub.commands.of(m.COMPACT, params, live.session_id)
     request = Request(params, client.origin, client.client_id, command)
     return waiting.for_what(lambda: client.hub.compactions.compact(live, request, waiting))
@@ -93,6 +93,6 @@ def refuse_too_large(prompt: str | None) -> None:
         raise TooLarge("the prompt", len(prompt), MOST_IN_A_PROMPT)
 
 
-def files(operations: FileOperations) -> t.FileOperations:
+def files(operations: TouchedPaths) -> t.FileOperations:
     """Files as the wire has them."""
     return t.FileOperations(read=list(operations.read), modified=list(operations.modified))

@@ -6,7 +6,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.readable import LoadedSession
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import MOST_IN_A_REPLY, Client
-from sessiond.session.content.entry_document import LANGUAGE, Surroundings, entry_document, entry_uri
+from sessiond.session.content.entry_document import LANGUAGE, EntrySurroundings, entry_document, entry_uri
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
 
@@ -30,7 +30,7 @@ async def entry(_client: Client, live: LiveSession, params: t.EntryDocumentParam
     )  # fmt: skip
 
 
-async def surroundings(live: LoadedSession, session_id: str, row: int) -> Surroundings:
+async def surroundings(live: LoadedSession, session_id: str, row: int) -> EntrySurroundings:
     """What the document of a row says beside the entry."""
     tree = live.tree
     path = await live.drive(steps.path(tree, tree.leaf))
@@ -42,7 +42,7 @@ async def surroundings(live: LoadedSession, session_id: str, row: int) -> Surrou
     while child != NONE and len(children) < MOST_CHILDREN:
         children.append(tree.id(child) or "")
         child = live.outline.children.next(child)
-    return Surroundings(
+    return EntrySurroundings(
         session=tree.title or session_id,
         label=None if label is None else label.text,
         parent_id=None if parent == NONE else tree.id(parent),

@@ -1,6 +1,6 @@
 """The end of sessions: delete, restore, cleanup, purge, and what lies in the trash."""
 
-from sessiond.hub.errors import InvalidRequest, SessionTrashed
+from sessiond.hub.errors import IncompatibleParams, SessionTrashed
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.tickets import Effect
@@ -42,7 +42,7 @@ async def restore(client: Client, params: t.RestoreParams) -> t.SessionResult:
 async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
     policy = Policy(params.max_age_seconds, params.max_sessions, frozenset(params.tags or ()))
     if policy.asks_for_nothing:
-        raise InvalidRequest("say maxAgeSeconds, maxSessions or both")
+        raise IncompatibleParams("say maxAgeSeconds, maxSessions or both")
 
     def tell(gone: t.DeleteResult, reason: str) -> None:
         client.server.tell_deleted_soon(gone, reason, client.origin)

@@ -1,7 +1,7 @@
 """Which session a request means, and what is said of its file."""
 
 from sessiond.hub import session_info
-from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.errors import IncompatibleParams
 from sessiond.hub.new_sessions import refuse_unless_absolute
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
@@ -13,7 +13,7 @@ async def named(client: Client, session_id: str | None, path: str | None) -> Liv
     if session_id is not None and path is None:
         return await client.hub.session(session_id)
     if path is None or session_id is not None:
-        raise InvalidRequest("say either sessionId or path")
+        raise IncompatibleParams("say either sessionId or path")
     refuse_unless_absolute(path, "path is not an absolute path")
     return await client.hub.at_path(path)
 

@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from sessiond import config
 from sessiond.hub import working_state
-from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.errors import IncompatibleParams
 from sessiond.hub.session import derived_cache
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import at_the_leaf
@@ -21,10 +21,10 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.tickets import Effect
-from sessiond.session.state.updates import Above, Decided, Made, Update
-from sessiond.session.state.working_state import Limits, context_lines
+from sessiond.session.state.updates import Above, Decided, RecordedArtifact, Update
+from sessiond.session.state.working_state import PruningLimits, context_lines
 from sessiond.session.tree import entries, marks
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 
 
 def state(client: Client, live: LiveSession, params: t.StateParams) -> Coroutine[Any, Any, t.StateResult]:
@@ -53,7 +53,7 @@ def update(
     limits = _limits(client.server.chosen.state, params.limits)
     change = Update(
         decision=_decided(params.decision),
-        artifact=None if params.artifact is None else Made(name=params.artifact.name, path=params.artifact.path),
+        artifact=None if (made := params.artifact) is None else RecordedArtifact(name=made.name, path=made.path),
         tokens=params.tokens, turns=params.turns, plan=params.plan, model=params.model,
         agent_name=params.agent_name, compress=_above(limits) if params.compress else None,
     )  # fmt: skip
@@ -62,7 +62,7 @@ def update(
         tagged = _tagged(client, live, params.tags, change, params.id, command)
         return _updated(client, live, tagged, limits)
     if change == Update():
-        raise InvalidRequest("say what has changed")
+        raise IncompatibleParams("say what has changed")
     return _updated(client, live, _recorded(client, live, [_draft(change, params.id)], command), limits)
 
 
@@ -76,7 +76,7 @@ def begin_task(
 
 
 async def _updated(
-    client: Client, live: LiveSession, recorded: Awaitable[Outcome], limits: Limits
+    client: Client, live: LiveSession, recorded: Awaitable[Outcome], limits: PruningLimits
 ) -> t.UpdateStateResult:
     outcome = await recorded
     entry_id, row = _last(outcome)
@@ -104,7 +104,7 @@ async def _begun(client: Client, live: LiveSession, recorded: Awaitable[Outcome]
 
 async def _tagged(
     client: Client, live: LiveSession, tags: Sequence[str], change: Update, entry_id: str | None,
-    command: Command | None,
+    command: CommandRecord | None,
 ) -> Outcome:  # fmt: skip
     """Record tags, and what else has changed, in one batch; not while `session/tag` goes out from what is there."""
     alone = change == Update()
@@ -117,7 +117,7 @@ async def _tagged(
 
 
 def _recorded(
-    client: Client, live: LiveSession, drafts: Sequence[bytes], command: Command | None
+    client: Client, live: LiveSession, drafts: Sequence[bytes], command: CommandRecord | None
 ) -> asyncio.Future[Outcome]:
     """Queue entries at the leaf, synced."""
     client.hub.refuse_when_draining()
@@ -155,13 +155,13 @@ def _decided(decision: t.NewDecision | None) -> Decided | None:
     return Decided(decision=decision.decision, rationale=decision.rationale, timestamp=decision.timestamp)
 
 
-def _limits(configured: config.State, wanted: t.PruneLimits | None) -> Limits:
+def _limits(configured: config.StateConfig, wanted: t.PruneLimits | None) -> PruningLimits:
     wanted = wanted or t.PruneLimits()
-    return Limits(
+    return PruningLimits(
         configured.max_decisions if wanted.max_decisions is None else wanted.max_decisions,
         configured.max_tokens if wanted.max_tokens is None else wanted.max_tokens,
     )
 
 
-def _above(limits: Limits) -> Above:
+def _above(limits: PruningLimits) -> Above:
     return Above(max_decisions=limits.max_decisions, max_tokens=limits.max_tokens)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import UNSET
 
-from sessiond.hub.errors import EntryNotFound, InvalidRequest
+from sessiond.hub.errors import EntryNotFound, IncompatibleParams
 from sessiond.hub.session.appending import MUCH_UNWRITTEN
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, at_the_leaf
@@ -15,7 +15,7 @@ from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Pending
 from sessiond.server.handlers.formatted import in_agents_format
 from sessiond.session.tree import entries, marks
-from sessiond.session.tree.command_ids import Command
+from sessiond.session.tree.command_ids import CommandRecord
 
 
 def append(client: Client, params: t.AppendParams) -> Pending:
@@ -95,7 +95,7 @@ def rename(client: Client, live: LiveSession, params: t.RenameParams) -> Pending
 
 async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending:
     if params.add is None and params.remove is None and params.tags is None:
-        raise InvalidRequest("say what to add, what to remove, or all tags")
+        raise IncompatibleParams("say what to add, what to remove, or all tags")
     # One after the other: each goes out from what the one before it has left.
     await live.changing.acquire()
     try:
@@ -114,7 +114,9 @@ async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending
     return pending
 
 
-def _change(client: Client, live: LiveSession, draft: dict[str, object], command: Command | None) -> Pending:
+def _change(
+    client: Client, live: LiveSession, draft: dict[str, object], command: CommandRecord | None
+) -> Pending:
     def result(outcome: Outcome) -> t.ChangeResult:
         return t.ChangeResult(
             entry_id=outcome.prepared.ids[0], log_id=outcome.log_id, seq=outcome.seqs[0],

@@ -31,7 +31,7 @@ class CannotListen(Exception):
         self.path = path
 
 
-class Listener:
+class UnixListener:
     """A listening unix socket at `path`, open from the start; each client goes to `let_in`, non-blocking.
 
     Needs the daemon's lock, since it replaces what is left at `path`. Raises `CannotListen`. With `inherited`, that

@@ -12,7 +12,7 @@ import msgspec
 from lsprotocol import types
 from msgspec import UNSET
 
-from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.errors import IncompatibleParams
 from sessiond.hub.session.live import LiveSession
 from sessiond.paths import make_private
 from sessiond.protocol import methods as m, types as t
@@ -29,7 +29,7 @@ PATIENCE_SECONDS: Final = 300.0
 _EXTENSIONS: Final = {"markdown": "md", "html": "html", "nova": "json"}
 
 
-class About(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+class CommandArguments(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """What a command is told. `uri` is for `sessiond.open` only, and then enough."""
 
     path: str | None = None
@@ -49,7 +49,7 @@ def register(editor: Editor) -> None:
         _offer(editor, name, run)
 
 
-def _offer(editor: Editor, name: str, run: Callable[[About], Awaitable[Any]]) -> None:
+def _offer(editor: Editor, name: str, run: Callable[[CommandArguments], Awaitable[Any]]) -> None:
     async def command(*arguments: Any) -> Any:
         # What has begun is finished, whoever cancels: a log is written.
         work = asyncio.get_running_loop().create_task(editor.refusing(_run(editor, arguments, run)))
@@ -59,11 +59,13 @@ def _offer(editor: Editor, name: str, run: Callable[[About], Awaitable[Any]]) ->
     editor.server.command(name)(command)
 
 
-async def _run(editor: Editor, arguments: tuple[Any, ...], run: Callable[[About], Awaitable[Any]]) -> Any:
+async def _run(
+    editor: Editor, arguments: tuple[Any, ...], run: Callable[[CommandArguments], Awaitable[Any]]
+) -> Any:
     try:
-        about = msgspec.convert(arguments[0] if arguments else {}, About)
+        about = msgspec.convert(arguments[0] if arguments else {}, CommandArguments)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"the argument is an object: {error}") from None
+        raise IncompatibleParams(f"the argument is an object: {error}") from None
     await editor.client.dispatcher.order.until_written()  # a person means what was sent before the command
     return await run(about)
 
@@ -72,24 +74,24 @@ class _Commands:
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
 
-    def all(self) -> list[tuple[str, Callable[[About], Awaitable[Any]]]]:
+    def all(self) -> list[tuple[str, Callable[[CommandArguments], Awaitable[Any]]]]:
         """Every command by its name."""
         return [
             (names.BRANCH, self._branch), (names.FORK, self._fork), (names.LABEL, self._label),
             (names.OPEN, self._open), (names.EXPORT, self._export), (names.COMPACT, self._compact),
         ]  # fmt: skip
 
-    async def _session(self, about: About) -> LiveSession:
+    async def _session(self, about: CommandArguments) -> LiveSession:
         return await named(self._editor.client, about.session_id, about.path)
 
-    async def _branch(self, about: About) -> Any:
+    async def _branch(self, about: CommandArguments) -> Any:
         live = await self._session(about)
         params = t.BranchParams(session_id=live.session_id, target_id=about.entry_id)
         branched = await self._editor.ask(m.BRANCH, params)
         self._say(f"The next entry attaches to {about.entry_id or 'the beginning'}.")
         return msgspec.to_builtins(branched)
 
-    async def _fork(self, about: About) -> Any:
+    async def _fork(self, about: CommandArguments) -> Any:
         editor, source = self._editor, await self._session(about)
         header = source.tree.header
         cwd = None if header is not None and header.cwd.startswith("/") else str(Path(source.log.ref).parent)
@@ -103,10 +105,10 @@ class _Commands:
         self._show(live.log.path, "The new session is")
         return msgspec.to_builtins(editor.hub.info(live))
 
-    async def _label(self, about: About) -> Any:
+    async def _label(self, about: CommandArguments) -> Any:
         live = await self._session(about)
         if about.entry_id is None:
-            raise InvalidRequest("say which entry: entryId")
+            raise IncompatibleParams("say which entry: entryId")
         text = about.label
         if text is None:
             row = live.row(about.entry_id)
@@ -131,7 +133,7 @@ class _Commands:
             return None
         return None if chosen is None else chosen.title
 
-    async def _open(self, about: About) -> Any:
+    async def _open(self, about: CommandArguments) -> Any:
         if about.uri is not None:
             self._show_uri(about.uri, about.uri, "The document is", 0)
             return {"uri": about.uri}
@@ -140,7 +142,7 @@ class _Commands:
         self._show(live.log.path, "The session is", line)
         return msgspec.to_builtins(self._editor.hub.info(live))
 
-    async def _export(self, about: About) -> Any:
+    async def _export(self, about: CommandArguments) -> Any:
         live = await self._session(about)
         params = t.ExportParams(
             session_id=live.session_id, format=about.format,
@@ -157,7 +159,7 @@ class _Commands:
         make_private(str(folder))
         return str(folder / f"{live.session_id}.{_EXTENSIONS.get(format, 'jsonl')}")
 
-    async def _compact(self, about: About) -> Any:
+    async def _compact(self, about: CommandArguments) -> Any:
         live = await self._session(about)
         compacted = await self._editor.ask(m.COMPACT, t.CompactParams(session_id=live.session_id))
         self._say("The session is compacted.")

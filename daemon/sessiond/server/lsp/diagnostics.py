@@ -9,7 +9,7 @@ from sessiond.server.lsp.documents import Document, path_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.naming import id_range
 from sessiond.session.dialects.recognition import ForeignProgram
-from sessiond.session.tree.problems import PROBLEMS, Problem
+from sessiond.session.tree.problems import PROBLEMS, LineProblem
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 
 SOURCE: Final = "sessiond"
@@ -67,7 +67,7 @@ def _diagnostics(document: Document) -> Steps[list[types.Diagnostic]]:
 
 
 def _diagnostic(
-    document: Document, problem: Problem, row: int, twins: dict[str, list[int]]
+    document: Document, problem: LineProblem, row: int, twins: dict[str, list[int]]
 ) -> types.Diagnostic | None:
     tree = document.tree
     whole = 0 <= row < tree.committed and (row > 0 or tree.line(0) == problem.line - 1)

@@ -22,7 +22,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.readable import LoadedSession
 from sessiond.server.lsp import position
 from sessiond.server.lsp.position import Encoding
-from sessiond.server.lsp.texts import Text
+from sessiond.server.lsp.texts import OpenText
 from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
 from sessiond.session.tree.recognition import is_session
 from sessiond.session.tree.tree import Tree
@@ -47,7 +47,7 @@ class Document:
     """One session file, for the time of one question."""
 
     def __init__(
-        self, uri: str, session: LoadedSession, encoding: Encoding, *, text: Text | None, path: str | None
+        self, uri: str, session: LoadedSession, encoding: Encoding, *, text: OpenText | None, path: str | None
     ) -> None:
         self.uri = uri
         self.session = session
@@ -140,7 +140,7 @@ class Documents:
     """What one editor has open, and what is kept of the files it asks about."""
 
     def __init__(self, hub: Hub) -> None:
-        self.texts: dict[str, Text] = {}
+        self.texts: dict[str, OpenText] = {}
         self.encoding: Encoding = "utf-16"
         self._hub = hub
         self._kept: dict[str, _Kept] = {}
@@ -179,7 +179,7 @@ class Documents:
         return None
 
     async def _on_disk(
-        self, stack: contextlib.AsyncExitStack, uri: str, path: str | None, text: Text | None
+        self, stack: contextlib.AsyncExitStack, uri: str, path: str | None, text: OpenText | None
     ) -> Document | None:
         if path is None or not os.path.isfile(path):  # noqa: PTH113 - bytes that are no text are a path, too
             return None
@@ -190,7 +190,7 @@ class Documents:
         document = Document(uri, session, self.encoding, text=text, path=path)
         return document if text is None or text.data is None or self._shows(uri, text, session) else None
 
-    def _shows(self, uri: str, text: Text, session: LoadedSession) -> bool:
+    def _shows(self, uri: str, text: OpenText, session: LoadedSession) -> bool:
         """Whether a text is how the file begins, but for a last newline that an editor may add."""
         tree, data = session.tree, text.data or b""
         matched = self._matched.get(uri)
@@ -217,7 +217,7 @@ class Documents:
                 del self._kept[next(iter(self._kept))]
         session.tree, session.outline = kept.tree, kept.outline
 
-    async def _as_edited(self, uri: str, text: Text) -> LoadedSession:
+    async def _as_edited(self, uri: str, text: OpenText) -> LoadedSession:
         version, data = text.version, text.data or b""
         known = self._buffers.get(uri)
         if known is None or known[0] is not version:

@@ -8,7 +8,7 @@ from lsprotocol import types
 from sessiond.server.lsp import names
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
-from sessiond.server.lsp.shapes import Command, Encoded, Lens, at, encoded
+from sessiond.server.lsp.shapes import Encoded, Lens, LensCommand, at, encoded
 from sessiond.session.tree.tree import USER
 
 MOST: Final = 5_000
@@ -36,5 +36,5 @@ def _lenses(document: Document) -> Iterator[Lens]:
         found += 1
         place = at(document.line_of(row), 0, 0)
         about = names.arguments(document, row)
-        yield Lens(place, Command("branch here", names.BRANCH, [about]))
-        yield Lens(place, Command("fork here", names.FORK, [about]))
+        yield Lens(place, LensCommand("branch here", names.BRANCH, [about]))
+        yield Lens(place, LensCommand("fork here", names.FORK, [about]))

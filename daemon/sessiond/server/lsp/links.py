@@ -11,7 +11,7 @@ from sessiond.server.lsp.definition import parent_session_uri
 from sessiond.server.lsp.documents import Document, uri_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.fields import own_fields
-from sessiond.server.lsp.shapes import Encoded, Link, at, encoded
+from sessiond.server.lsp.shapes import DocumentLink, Encoded, at, encoded
 from sessiond.session.content import blobs
 from sessiond.session.tree import steps
 from sessiond.session.tree.steps import Steps
@@ -28,7 +28,7 @@ def register(editor: Editor) -> None:
         async with editor.documents.at(params.text_document.uri) as document:
             if document is None:
                 return None
-            found: list[Link] = []
+            found: list[DocumentLink] = []
             target = await parent_session_uri(editor, document)
             if target is not None:
                 found += _header_link(document, target)
@@ -36,13 +36,13 @@ def register(editor: Editor) -> None:
                 place = editor.hub.blobs_of(document.session)
                 found += await document.session.drive(_blob_links(document, place))
             if not editor.can("text_document.document_link.tooltip_support"):
-                found = [Link(it.range, it.target) for it in found]
+                found = [DocumentLink(it.range, it.target) for it in found]
             return await encoded(found)
 
     editor.offer(types.TEXT_DOCUMENT_DOCUMENT_LINK, links)
 
 
-def _header_link(document: Document, target: str) -> list[Link]:
+def _header_link(document: Document, target: str) -> list[DocumentLink]:
     if document.tree.kind(0) != HEADER or not document.rows:
         return []
     raw, line = document.raw(0), document.line_of(0)
@@ -54,8 +54,8 @@ def _header_link(document: Document, target: str) -> list[Link]:
     )
 
 
-def _blob_links(document: Document, place: SessionBlobs) -> Steps[list[Link]]:
-    found: list[Link] = []
+def _blob_links(document: Document, place: SessionBlobs) -> Steps[list[DocumentLink]]:
+    found: list[DocumentLink] = []
     tree, log = document.tree, document.session.log
     for batch in steps.batches(tree, range(1, document.rows)):
         begin = tree.span(batch[0])[0]
@@ -70,7 +70,7 @@ def _blob_links(document: Document, place: SessionBlobs) -> Steps[list[Link]]:
     return found
 
 
-def _blob_link(document: Document, row: int, start: int, place: SessionBlobs) -> list[Link]:
+def _blob_link(document: Document, row: int, start: int, place: SessionBlobs) -> list[DocumentLink]:
     raw = document.raw(row)
     end = start + blobs.REFERENCE_BYTES
     digest = blobs.referred(raw[start:end].decode("ascii", "replace"))
@@ -80,6 +80,8 @@ def _blob_link(document: Document, row: int, start: int, place: SessionBlobs) ->
     return [_link(document, document.line_of(row), raw, start, end, uri_of(path), "the bytes of this blob")]
 
 
-def _link(document: Document, line: int, raw: bytes, start: int, end: int, target: str, tooltip: str) -> Link:
+def _link(
+    document: Document, line: int, raw: bytes, start: int, end: int, target: str, tooltip: str
+) -> DocumentLink:
     first, last = (position.character(raw, it, document.encoding) for it in (start, end))
-    return Link(at(line, first, last), target, tooltip)
+    return DocumentLink(at(line, first, last), target, tooltip)

@@ -68,7 +68,7 @@ class Fold(Shape, frozen=True, omit_defaults=False):
     kind: str = "region"
 
 
-class Link(Shape, frozen=True):
+class DocumentLink(Shape, frozen=True):
     """`DocumentLink`."""
 
     range: Range
@@ -76,7 +76,7 @@ class Link(Shape, frozen=True):
     tooltip: str = ""
 
 
-class Command(Shape, frozen=True):
+class LensCommand(Shape, frozen=True):
     """What a lens does when it is chosen."""
 
     title: str
@@ -88,7 +88,7 @@ class Lens(Shape, frozen=True):
     """`CodeLens`."""
 
     range: Range
-    command: Command
+    command: LensCommand
 
 
 class Hint(Shape, frozen=True):

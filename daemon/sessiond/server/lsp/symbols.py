@@ -12,7 +12,7 @@ from sessiond.server.lsp.shapes import Encoded, FlatSymbol, Location, Symbol, at
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import NONE
 from sessiond.session.views import tree_view
-from sessiond.session.views.tree_view import Filter, Node, Page
+from sessiond.session.views.tree_view import Filter, Node, TreePage
 
 MOST: Final = 5_000
 """More rows than this help nobody in an outline, and cost every editor seconds."""
@@ -60,11 +60,11 @@ async def _answer(editor: Editor, document: Document) -> Encoded:
     return await encoded(_flat(roots, document.uri))
 
 
-async def _page(document: Document) -> Page:
+async def _page(document: Document) -> TreePage:
     """The rows of the first filter that lets few enough through, else the first of the last one."""
     session, chosen = document.session, _FILTERS[-1]
 
-    def look(filter: Filter, limit: int) -> Steps[Page]:
+    def look(filter: Filter, limit: int) -> Steps[TreePage]:
         return tree_view.tree_rows(
             session.tree, session.outline, session.read_rows, filter=filter, limit=limit
         )
@@ -76,7 +76,7 @@ async def _page(document: Document) -> Page:
     return await session.drive(look(chosen, MOST))
 
 
-def _outline(document: Document, page: Page) -> Steps[list[Symbol]]:
+def _outline(document: Document, page: TreePage) -> Steps[list[Symbol]]:
     """Nest where the tree forks; an entry that only continues its parent stands beside it."""
     roots: list[Symbol] = []
     lists: dict[str, list[Symbol]] = {}

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.server.lsp.editor import Editor
-from sessiond.server.lsp.texts import LARGEST, Change, Text, encoded
+from sessiond.server.lsp.texts import LARGEST, Change, OpenText, encoded
 from sessiond.session.tree import lines
 
 _S = TypeVar("_S")
@@ -79,13 +79,13 @@ class Syncing:
             if memoryview(item.text).nbytes <= LARGEST
             else None
         )
-        self._texts[item.uri] = Text(data)
+        self._texts[item.uri] = OpenText(data)
         self._changed(item.uri)
 
     def _change(self, body: bytes) -> None:
         said = _params(body, _changes)
         # One that was never opened was too large for a message (`rpc.large_texts`).
-        text = self._texts.setdefault(said.text_document.uri, Text(None))
+        text = self._texts.setdefault(said.text_document.uri, OpenText(None))
         text.change(said.content_changes, self._editor.documents.encoding)
         self._changed(said.text_document.uri)
 

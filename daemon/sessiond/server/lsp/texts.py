@@ -16,28 +16,28 @@ MOST_AT_ONCE: Final = 64 * 1024 * 1024
 """Bytes that the changes of one message may go through, each the whole text: 0.2 s, while all others wait."""
 
 
-class Place(msgspec.Struct):
+class TextPosition(msgspec.Struct):
     """A line and a character of it, as the editor counts."""
 
     line: int
     character: int
 
 
-class Range(msgspec.Struct):
+class TextRange(msgspec.Struct):
     """From a place to before another."""
 
-    start: Place
-    end: Place
+    start: TextPosition
+    end: TextPosition
 
 
 class Change(msgspec.Struct):
     """One change of a text; without a range, all of it."""
 
     text: str
-    range: Range | None = None
+    range: TextRange | None = None
 
 
-class Text:
+class OpenText:
     """A text that an editor has open; `data` is None when it is too large to be kept."""
 
     def __init__(self, data: bytes | None) -> None:
@@ -94,7 +94,7 @@ class Text:
             return b""
         return data[starts[number] : starts[number + 1] if number + 1 < len(starts) else len(data)]
 
-    def _offset(self, at: Place, encoding: Encoding) -> int:
+    def _offset(self, at: TextPosition, encoding: Encoding) -> int:
         if at.line >= len(self.starts):
             return len(self.data or b"")
         return self.starts[at.line] + position.byte(self.line(at.line), at.character, encoding)

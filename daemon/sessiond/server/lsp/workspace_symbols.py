@@ -8,7 +8,7 @@ import msgspec
 from lsprotocol import types
 
 from sessiond.hub import session_info
-from sessiond.hub.errors import InvalidRequest
+from sessiond.hub.errors import IncompatibleParams
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.lsp.documents import uri_of
 from sessiond.server.lsp.editor import Editor
@@ -32,7 +32,7 @@ def register(editor: Editor) -> None:
             return await _newest(editor)
         try:
             found = await editor.ask(m.SEARCH, t.SearchParams(query=params.query[:1_000], limit=MOST))
-        except InvalidRequest:
+        except IncompatibleParams:
             return []  # nothing in it can be searched for, so far
         slots = await asyncio.to_thread(_slots, {hit.path for hit in found.hits})
         return [_of_hit(hit, slots[hit.path]) for hit in found.hits]

@@ -25,7 +25,7 @@ _CONTROLS_IN_STACKS: Final = {code: text for code, text in _CONTROLS.items() if 
 log = logging.getLogger(__name__)
 
 
-class LogFile(RotatingFileHandler):
+class DaemonLogFile(RotatingFileHandler):
     """The rotating file. Where standard error is that file already, it moves along to each new one."""
 
     def __init__(self, path: str) -> None:
@@ -93,15 +93,15 @@ class RateLimit(logging.Filter):
 
 
 @contextmanager
-def logging_to(path: str) -> Iterator[LogFile | None]:
+def logging_to(path: str) -> Iterator[DaemonLogFile | None]:
     """Send this process's records to the file, and to standard error where that goes elsewhere.
 
     Where there can be no such file, standard error has to do: sessions are served all the same.
     """
     refused: OSError | None = None
-    file: LogFile | None = None
+    file: DaemonLogFile | None = None
     try:
-        file = LogFile(path)
+        file = DaemonLogFile(path)
     except OSError as error:
         refused = error
     handlers: list[logging.Handler] = [] if file is None else [file]

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sessiond.config import Config
-from sessiond.paths import Places, UnsafeFolder, make_private
-from sessiond.server.listeners.unix_socket import CannotListen, Listener
+from sessiond.paths import Locations, UnsafeFolder, make_private
+from sessiond.server.listeners.unix_socket import CannotListen, UnixListener
 from sessiond.server.process import endpoint
 from sessiond.server.process.lock import DaemonLock
-from sessiond.server.process.systemd_notify import Notifier, silent
+from sessiond.server.process.systemd_notify import SystemdNotifier, silent
 
 if TYPE_CHECKING:
     from sessiond.server.listeners.tcp import TcpDoor
@@ -78,7 +78,7 @@ class Ending:
 
 async def live(
     server: Served,
-    where: Places,
+    where: Locations,
     lock: DaemonLock,
     pace: Pace,
     ready: Callable[[Callable[[], None]], None],
@@ -86,7 +86,7 @@ async def live(
     *,
     inherited: socket.socket | None = None,
     tcp: str | None = None,
-    tell: Notifier | None = None,
+    tell: SystemdNotifier | None = None,
 ) -> int:
     """Listen, serve until something ends it, put everything on disk, and return the exit status.
 
@@ -116,7 +116,7 @@ async def live(
     with contextlib.ExitStack() as undo:
         if door is not None:
             undo.callback(door.close)
-        listener = Listener(where.socket, server.attach, inherited)
+        listener = UnixListener(where.socket, server.attach, inherited)
         undo.pop_all()
     server.listens_at(listener.path, door.address if door else None)
     told = endpoint.describe(listener.path, server.epoch, door.address if door else None)
@@ -164,7 +164,7 @@ async def live(
     return ending.status
 
 
-def _tcp_door(address: str, where: Places, server: Served) -> "TcpDoor":
+def _tcp_door(address: str, where: Locations, server: Served) -> "TcpDoor":
     # Imported here, since hardly anybody has such a door, and every start would pay for it.
     from sessiond.server.listeners.tcp import TcpDoor
     from sessiond.server.listeners.token import token_of
@@ -181,7 +181,7 @@ async def _asked(server: Served) -> Ending:
     return Ending("a client asked for it", ENDED)
 
 
-async def _idle(server: Served, listener: Listener, pace: Pace) -> Ending:
+async def _idle(server: Served, listener: UnixListener, pace: Pace) -> Ending:
     quiet_for, accepted = 0.0, 0
     while True:
         after = pace.idle_exit
@@ -196,9 +196,9 @@ async def _idle(server: Served, listener: Listener, pace: Pace) -> Ending:
 
 
 async def _displaced(
-    listener: Listener,
+    listener: UnixListener,
     lock: DaemonLock,
-    where: Places,
+    where: Locations,
     told: endpoint.Endpoint,
     every: float,
     now: asyncio.Event,

@@ -18,9 +18,9 @@ from sessiond import config, paths
 from sessiond.server.listeners import activation
 from sessiond.server.listeners.unix_socket import CannotListen
 from sessiond.server.process import endpoint, lifecycle
-from sessiond.server.process.daemon_log import LogFile, logging_to
+from sessiond.server.process.daemon_log import DaemonLogFile, logging_to
 from sessiond.server.process.lock import AnotherRuns, DaemonLock, LockRefused
-from sessiond.server.process.systemd_notify import Notifier
+from sessiond.server.process.systemd_notify import SystemdNotifier
 
 ANOTHER_RUNS: Final = 75
 _STATUS: Final = {
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 Stop = Callable[[], None]
 Ready = Callable[[Stop], None]
-Build = Callable[[paths.Places, config.Config], Awaitable[lifecycle.Served]]
+Build = Callable[[paths.Locations, config.Config], Awaitable[lifecycle.Served]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class _Manager:
     """The service manager that started this process, if one did: its socket, and how it is kept informed."""
 
     inherited: socket.socket | None
-    tell: Notifier
+    tell: SystemdNotifier
 
 
 class CannotServe(Exception):
@@ -60,7 +60,7 @@ class CannotServe(Exception):
         """The exit status: 71, 73, 75 or 78 of sysexits.h."""
 
 
-async def build(where: paths.Places, chosen: config.Config) -> lifecycle.Served:
+async def build(where: paths.Locations, chosen: config.Config) -> lifecycle.Served:
     """Put the store, the hub and the server together."""
     # Imported here, so that a second daemon finds the lock taken before it pays for them.
     from sessiond.hub.hub import Hub
@@ -90,7 +90,7 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
     os.umask(0o077)
     where = paths.places()
     try:
-        inherited, tell = activation.inherited(), Notifier()
+        inherited, tell = activation.inherited(), SystemdNotifier()
         for folder in (where.state, where.runtime):
             paths.require_text(folder)
         for folder in (where.state, where.data, where.runtime):
@@ -118,10 +118,10 @@ def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build
 
 
 async def _live(
-    where: paths.Places,
+    where: paths.Locations,
     chosen: config.Config,
     lock: DaemonLock,
-    logfile: LogFile | None,
+    logfile: DaemonLogFile | None,
     ready: Ready,
     first_client: socket.socket | None,
     build: Build,
@@ -173,7 +173,7 @@ def _read_again(config_file: str, pace: lifecycle.Pace, server: lifecycle.Served
         log.warning("What changed in %s takes effect with: sessiond restart", ", ".join(later))
 
 
-def _lock_in_time(where: paths.Places) -> DaemonLock:
+def _lock_in_time(where: paths.Locations) -> DaemonLock:
     """The lock, waited for: the service manager took the socket over, and who has it sees that and goes."""
     deadline = time.monotonic() + _TAKEOVER
     while True:
@@ -187,7 +187,7 @@ def _lock_in_time(where: paths.Places) -> DaemonLock:
             time.sleep(0.25)
 
 
-def _who_runs(where: paths.Places) -> str:
+def _who_runs(where: paths.Locations) -> str:
     """Say who holds the lock, and have that process look after its socket, in case it was not to be found."""
     told = endpoint.read(where.endpoint)
     if told is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _MICRO: Final = 1_000_000
 
 
-class Notifier:
+class SystemdNotifier:
     """Sends to the socket that NOTIFY_SOCKET names; says nothing when there is none.
 
     The variables are taken out of the environment: a program that the daemon starts is not the daemon.
@@ -51,6 +51,6 @@ class Notifier:
             telling.sendto(words.encode(), address)
 
 
-def silent() -> Notifier:
+def silent() -> SystemdNotifier:
     """One that tells nobody."""
-    return Notifier({})
+    return SystemdNotifier({})

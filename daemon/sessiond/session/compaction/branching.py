@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw
 from sessiond.session.compaction import prompts
 from sessiond.session.compaction.rendering import render
 from sessiond.session.content.agent_message import read_message, texts
-from sessiond.session.content.pi_touched_files import FileOperations, Files
+from sessiond.session.content.pi_touched_files import TouchedFiles, TouchedPaths
 from sessiond.session.context import messages, summaries, tokens
 from sessiond.session.context.messages import Edit, Said
 from sessiond.session.tree import steps
@@ -45,7 +45,7 @@ class BranchPreparation:
     resume_at: str | None
     editor_text: str | None = None
     entries_to_summarize: tuple[str, ...] = ()
-    file_operations: FileOperations = field(default_factory=FileOperations)
+    file_operations: TouchedPaths = field(default_factory=TouchedPaths)
     tokens: int = 0
     prompt: str | None = None
 
@@ -107,14 +107,14 @@ def left_behind(tree: Tree, old_row: int, target_row: int) -> Steps[tuple[int, l
     return ancestor, [row for row in below if row not in staying] if tree.irregular else below
 
 
-def said_by(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[Left], FileOperations]]:
+def said_by(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[Left], TouchedPaths]]:
     """What rows say, with the edits among them, and the files that they touched."""
     edits: dict[str, Raw | None] = {}
     for batch in steps.batches(tree, [row for row in rows if tree.kind(row) == _EDIT]):
         edits.update(edit for edit in map(messages.edit_of, read(batch)) if edit is not None)
         yield
     said: list[Left] = []
-    files = Files()
+    files = TouchedFiles()
     for batch in steps.batches(tree, [row for row in rows if tree.kind(row) in _SAYS]):
         for row, entry in zip(batch, read(batch), strict=True):
             if tree.kind(row) == _BRANCH_SUMMARY:

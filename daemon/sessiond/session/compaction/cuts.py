@@ -1,6 +1,6 @@
 """Where a path may be cut, so that its older part can be summarised: no call is parted from its result.
 
-Works on one `Piece` for each entry of a context that can speak (decision 0018).
+Works on one `CutPiece` for each entry of a context that can speak (decision 0018).
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _AT_MOST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class CutPiece:
     """An entry as far as a cut goes: what it says in the context, and what its line says of calls.
 
     `role` is that of a message's line, "" of other entries. `calls` are those in the line, `said_calls` those in
@@ -46,7 +46,7 @@ class Cut:
     turn: int | None = None
 
 
-def find_cut(pieces: Sequence[Piece], keep_tokens: int) -> Steps[Cut | None]:
+def find_cut(pieces: Sequence[CutPiece], keep_tokens: int) -> Steps[Cut | None]:
     """The cut that keeps about the newest `keep_tokens`; None when there is none that leaves anything behind.
 
     From the newest piece back, until they hold that many tokens: the cut is before the first piece from there on
@@ -86,7 +86,7 @@ def find_cut(pieces: Sequence[Piece], keep_tokens: int) -> Steps[Cut | None]:
     return Cut(at, _turn(pieces, at))
 
 
-def places(pieces: Sequence[Piece]) -> Steps[list[int]]:
+def places(pieces: Sequence[CutPiece]) -> Steps[list[int]]:
     """The places before which a cut parts no call from its result.
 
     A result belongs to the nearest call of its id above it. Calls of an assistant's newest words that have no
@@ -106,7 +106,7 @@ def places(pieces: Sequence[Piece]) -> Steps[list[int]]:
     return [at for at, count in enumerate(accumulate(crossed[: len(pieces)])) if not count]
 
 
-def _bonds(pieces: Sequence[Piece], calls: Sequence[Calls]) -> Steps[list[tuple[int, int]]]:
+def _bonds(pieces: Sequence[CutPiece], calls: Sequence[Calls]) -> Steps[list[tuple[int, int]]]:
     """Calls with their results, and the newest words with the end when they wait for one."""
     bonds: list[tuple[int, int]] = []
     made_at: dict[str | None, int] = {}
@@ -123,7 +123,7 @@ def _bonds(pieces: Sequence[Piece], calls: Sequence[Calls]) -> Steps[list[tuple[
     return [*bonds, (newest, len(pieces))] if unanswered else bonds
 
 
-def awaits_results(pieces: Sequence[Piece]) -> bool:
+def awaits_results(pieces: Sequence[CutPiece]) -> bool:
     """Whether a path ends between a call and its result, where no compaction may stand."""
     answered: set[str | None] = set()
     for piece in reversed(pieces):
@@ -134,7 +134,7 @@ def awaits_results(pieces: Sequence[Piece]) -> bool:
     return False
 
 
-def _turn(pieces: Sequence[Piece], at: int) -> int | None:
+def _turn(pieces: Sequence[CutPiece], at: int) -> int | None:
     """Where the turn begins that a cut goes through; None when the cut is at its beginning."""
     if pieces[at].voice == "asks":
         return None

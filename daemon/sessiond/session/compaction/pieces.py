@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Raw
 
-from sessiond.session.compaction.cuts import Piece, Voice
+from sessiond.session.compaction.cuts import CutPiece, Voice
 from sessiond.session.compaction.tool_calls import calls_of
 from sessiond.session.content.agent_message import AgentMessage, message_of, read_message
 from sessiond.session.context import messages, tokens
@@ -43,7 +43,7 @@ class Stretch:
     path: Sequence[int]
     rows: Sequence[int]
     said: list[Raw | None]
-    pieces: list[Piece]
+    pieces: list[CutPiece]
     compaction: int
     kept: int
 
@@ -61,7 +61,7 @@ def stretch_of(tree: Tree, leaf_row: int, context: Context, read: Read) -> Steps
         spoken.update(zip(context.entry_ids[some], context.messages[some], strict=True))
         yield
     said: list[Raw | None] = []
-    pieces: list[Piece] = []
+    pieces: list[CutPiece] = []
     for batch in steps.batches(tree, rows):
         lines = read(batch) if context.edited else [b""] * len(batch)
         for row, line in zip(batch, lines, strict=True):
@@ -87,12 +87,12 @@ def first_kept(tree: Tree, stretch: Stretch, at: int) -> str:
     return tree.id(named) or ""
 
 
-def _piece(tree: Tree, row: int, said: Raw | None, line: bytes) -> Piece:
+def _piece(tree: Tree, row: int, said: Raw | None, line: bytes) -> CutPiece:
     message = AgentMessage() if said is None else read_message(said)
     said_calls = calls_of(message)
     calls = calls_of(message_of(line)) if line and tree.kind(row) == MESSAGE else said_calls
     voice = "silent" if said is None else _voice(message.role)
-    return Piece(voice, ROLES[tree.role(row)], tokens.estimate_of(message), calls, said_calls)
+    return CutPiece(voice, ROLES[tree.role(row)], tokens.estimate_of(message), calls, said_calls)
 
 
 def _voice(role: object) -> Voice:
@@ -104,7 +104,7 @@ def _bind_to_edits(
     path: Sequence[int],
     rows: Sequence[int],
     edits: Sequence[int],
-    pieces: list[Piece],
+    pieces: list[CutPiece],
     read: Read,
 ) -> Steps[None]:
     """An edit that stands before what it edits stays with it: without it, the words would be others."""

@@ -13,7 +13,7 @@ from sessiond.session.compaction import cuts, prompts
 from sessiond.session.compaction.pieces import Stretch, first_kept, stretch_of
 from sessiond.session.compaction.rendering import render
 from sessiond.session.content.agent_message import read_message
-from sessiond.session.content.pi_touched_files import FileOperations, Files
+from sessiond.session.content.pi_touched_files import TouchedFiles, TouchedPaths
 from sessiond.session.context import system_message, tokens
 from sessiond.session.context.context import Context, build_context
 from sessiond.session.tree import payloads
@@ -26,7 +26,7 @@ _MESSAGES_A_STEP: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CompactionLimits:
     """When a context counts as full, and how much of it a compaction keeps; all in tokens (pi's defaults)."""
 
     context_window: int
@@ -34,7 +34,7 @@ class Limits:
     keep_recent_tokens: int = 20_000
 
 
-def is_full(count: int, limits: Limits) -> bool:
+def is_full(count: int, limits: CompactionLimits) -> bool:
     """Whether so many tokens leave less of the window than is reserved for the answer."""
     return count > limits.context_window - limits.reserve_tokens
 
@@ -62,13 +62,13 @@ class Preparation:
     turn_prefix: tuple[str, ...] = ()
     split_turn: bool = False
     previous_summary: str | None = None
-    file_operations: FileOperations = field(default_factory=FileOperations)
+    file_operations: TouchedPaths = field(default_factory=TouchedPaths)
     system_message: Raw | None = None
     prompt: str | None = None
 
 
 def prepare(
-    tree: Tree, leaf_row: int, read: Read, limits: Limits, instructions: str | None = None
+    tree: Tree, leaf_row: int, read: Read, limits: CompactionLimits, instructions: str | None = None
 ) -> Steps[Preparation]:
     """Prepare the compaction of a row's context; with `NONE` there is nothing to do. Never raises on content.
 
@@ -91,7 +91,7 @@ def prepare(
         return Preparation(context.leaf_id, needed, counted.tokens, counted.tokens, reason)
     left, turn = range(cut.at), range(cut.at if cut.turn is None else cut.turn, cut.at)
     said_first = _of_compaction(tree, stretch, context)
-    previous, files = _summary_in(said_first), Files()
+    previous, files = _summary_in(said_first), TouchedFiles()
     if said_first:
         files.add_summary(read([stretch.compaction])[0])
     history = yield from _rendered(stretch, range(turn.start), files)
@@ -150,7 +150,7 @@ def _summary_in(said: list[Raw]) -> str | None:
     return summary.summary if summary is not None and isinstance(summary.summary, str) else None
 
 
-def _rendered(stretch: Stretch, places: range, files: Files) -> Steps[list[str]]:
+def _rendered(stretch: Stretch, places: range, files: TouchedFiles) -> Steps[list[str]]:
     """The parts that pieces say to a summariser; their files are taken note of."""
     parts: list[str] = []
     for looked_at, place in enumerate(places):

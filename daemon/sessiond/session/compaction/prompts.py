@@ -11,7 +11,7 @@ from itertools import chain, count
 from typing import Final
 
 from sessiond.session.compaction.rendering import SEPARATOR
-from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.content.pi_touched_files import TouchedPaths
 from sessiond.session.tree.steps import Steps, let_go
 
 _ROLE: Final = """\
@@ -79,7 +79,7 @@ class Material:
     """
 
     conversation: Sequence[str]
-    files: FileOperations
+    files: TouchedPaths
     turn: Sequence[str] = ()
     previous_summary: str | None = None
 
@@ -126,7 +126,7 @@ def _prompt(material: Material, first: str, instructions: str | None) -> Steps[s
     return prompt
 
 
-def _listed(files: FileOperations) -> Iterator[str]:
+def _listed(files: TouchedPaths) -> Iterator[str]:
     """One file a line; a path that is no single line says so by its escapes."""
     for deed, paths in (("read", files.read), ("modified", files.modified)):
         for path in paths:

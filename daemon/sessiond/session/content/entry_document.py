@@ -11,7 +11,7 @@ LANGUAGE: Final = "markdown"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class EntrySurroundings:
     """What is to be said of an entry beside what it says itself."""
 
     session: str
@@ -22,7 +22,7 @@ class Surroundings:
     on_path: bool
 
 
-def entry_document(entry: bytes, around: Surroundings, *, most: int | None = None) -> str:
+def entry_document(entry: bytes, around: EntrySurroundings, *, most: int | None = None) -> str:
     """The document of an entry, as everybody sees it (`Tree.entry`): heading, facts, and all that it says.
 
     `most` is how many characters of what it says are enough.

@@ -14,14 +14,14 @@ from sessiond.session.tree import payloads
 
 
 @dataclass(frozen=True, slots=True)
-class FileOperations:
+class TouchedPaths:
     """Paths, each once, sorted; a modified file is not in `read`."""
 
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
 
 
-class Files:
+class TouchedFiles:
     """Collects what messages and earlier summaries say of files."""
 
     def __init__(self) -> None:
@@ -45,13 +45,13 @@ class Files:
         self._read.update(_paths(details.get("readFiles")))
         self._modified.update(_paths(details.get("modifiedFiles")))
 
-    def operations(self) -> FileOperations:
-        return FileOperations(tuple(sorted(self._read - self._modified)), tuple(sorted(self._modified)))
+    def operations(self) -> TouchedPaths:
+        return TouchedPaths(tuple(sorted(self._read - self._modified)), tuple(sorted(self._modified)))
 
 
-def file_operations(messages: Iterable[AgentMessage]) -> FileOperations:
+def file_operations(messages: Iterable[AgentMessage]) -> TouchedPaths:
     """The files that the calls in some messages touched."""
-    files = Files()
+    files = TouchedFiles()
     for message in messages:
         files.add_message(message)
     return files.operations()

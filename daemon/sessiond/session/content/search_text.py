@@ -19,7 +19,7 @@ TOLD: Final = 16_000
 _LAST_MOMENT: Final = 253_402_300_800_000  # the year 10,000
 
 
-class Text(msgspec.Struct, frozen=True):
+class SearchText(msgspec.Struct, frozen=True):
     """The searchable text of an entry. `at` is in milliseconds since 1970; `target_id` is what a label is on."""
 
     entry_id: str
@@ -30,12 +30,12 @@ class Text(msgspec.Struct, frozen=True):
     target_id: str | None = None
 
 
-def text_of_entry(entry: bytes) -> Text | None:
+def text_of_entry(entry: bytes) -> SearchText | None:
     """The text of an entry as everybody sees it (`Tree.entry`), or None when there is nothing to be found."""
     return text_of(preview.decoded(entry))
 
 
-def text_of(entry: dict[str, Any]) -> Text | None:
+def text_of(entry: dict[str, Any]) -> SearchText | None:
     """The same of a decoded entry."""
     kind = str(entry.get("type"))
     if kind == "custom_message" and entry.get("display") is False:
@@ -51,7 +51,7 @@ def text_of(entry: dict[str, Any]) -> Text | None:
     if not text:
         return None
     target = entry.get("targetId") if kind == "label" else None
-    return Text(
+    return SearchText(
         _string(entry.get("id")), kind, role, _moment(entry, message), text,
         target if isinstance(target, str) else None,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from sessiond.session.content.agent_message import AgentMessage
-from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.content.pi_touched_files import TouchedPaths
 
 _READS: Final = frozenset(("read", "readfile", "notebookread", "view", "viewimage", "openfile"))
 _WRITES: Final = frozenset((
@@ -23,7 +23,7 @@ _PATCHED: Final = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move 
 _PATCH: Final = "*** Begin Patch"
 
 
-def touched(messages: Iterable[AgentMessage]) -> FileOperations:
+def touched(messages: Iterable[AgentMessage]) -> TouchedPaths:
     """The files that calls in some messages name."""
     read: set[str] = set()
     modified: set[str] = set()
@@ -39,7 +39,7 @@ def touched(messages: Iterable[AgentMessage]) -> FileOperations:
                 read.add(path)
             elif name in _WRITES | _EITHER:
                 modified.add(path)
-    return FileOperations(tuple(sorted(read - modified)), tuple(sorted(modified)))
+    return TouchedPaths(tuple(sorted(read - modified)), tuple(sorted(modified)))
 
 
 def _patched(arguments: dict[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from sessiond.session.dialects.weaving import IMPORT_TYPE, Imported, Woven, orig
 from sessiond.session.tree import entries, lines
 from sessiond.session.tree.codes import KIND, KIND_OF, ROLE_OF, USER
 from sessiond.session.tree.header_title import with_room
-from sessiond.session.tree.rows import Rows
+from sessiond.session.tree.rows import LogRows
 from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import Tree
 
@@ -122,7 +122,7 @@ def parent_session(imported: Imported) -> str | None:
     return session_ids(imported.dialect, parent)[0]
 
 
-def missing(imported: Imported, rows: Rows) -> list[Woven]:
+def missing(imported: Imported, rows: LogRows) -> list[Woven]:
     """The entries that a session does not have yet, parents first."""
     return [it for it in imported.woven if rows.any_row(it.id) is None]
 

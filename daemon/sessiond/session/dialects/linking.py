@@ -25,7 +25,7 @@ class Linked:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedEntry:
     """An entry in its place. `parent` is the linked entry above; `trouble` says what is wrong with its place."""
 
     linked: Linked
@@ -33,7 +33,7 @@ class Placed:
     trouble: str | None = None
 
 
-def in_order(linked: Iterable[Linked]) -> Iterator[Placed]:
+def in_order(linked: Iterable[Linked]) -> Iterator[PlacedEntry]:
     """Parents before children, else as in the file. A parent that is not there makes a root, a cycle is cut."""
     rest = list(linked)
     shelf = _Shelf(Counter(it.id for it in rest))
@@ -76,14 +76,14 @@ class _Shelf:
         self.held[it.id] -= 1
         return it
 
-    def take(self, it: Linked, trouble: str | None = None) -> Iterator[Placed]:
+    def take(self, it: Linked, trouble: str | None = None) -> Iterator[PlacedEntry]:
         """Place an entry, then those that waited for it."""
         ready: list[tuple[Linked, str | None]] = [(it, trouble)]
         while ready:
             it, trouble = ready.pop()
             above = None if it.parent is None or trouble is not None else self.known.get(it.parent)
             self.known[it.id] = it
-            yield Placed(it, above, trouble)
+            yield PlacedEntry(it, above, trouble)
             released = self._waiting.pop(it.id, deque())
             for child in released:
                 self.held[child.id] -= 1

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.session.formats.conversation import Call, Image, Part, Result, Role, Text, Thinking, Turn
+from sessiond.session.formats.conversation import Call, Image, Part, Result, Role, TextPart, Thinking, Turn
 from sessiond.session.tree import payloads
 
 IMAGE_LEFT_OUT: Final = "[An image was here that cannot be shown.]"
@@ -119,9 +119,9 @@ def _turn(role: Role, message: _Message, source: int) -> Turn:
 def _of_system(message: _Message, source: int) -> Turn:
     """As pi has it: its system messages have named sections beside their content."""
     sections = message.sections if isinstance(message.sections, dict) else {}
-    texts = [part.text for part in _spoken(message.content) if isinstance(part, Text)]
+    texts = [part.text for part in _spoken(message.content) if isinstance(part, TextPart)]
     texts += [text for text in sections.values() if isinstance(text, str) and not _is_blank(text)]
-    parts: list[Part] = [Text("\n\n".join(texts))] if texts else []
+    parts: list[Part] = [TextPart("\n\n".join(texts))] if texts else []
     return Turn("system", source, parts, plain=True)
 
 
@@ -146,7 +146,7 @@ def _of_result(message: _Message, source: int) -> Result:
         is_error=message.is_error is True,
     )  # fmt: skip
     words = result.parts[0] if len(result.parts) == 1 else None
-    if details is not UNSET and isinstance(words, Text) and words.text.encode() == bytes(details):
+    if details is not UNSET and isinstance(words, TextPart) and words.text.encode() == bytes(details):
         result.response = details if words.text.startswith("{") else None
     return result
 
@@ -154,13 +154,13 @@ def _of_result(message: _Message, source: int) -> Result:
 def _of_command(message: _Message, source: int) -> Turn | str:
     if message.exclude_from_context is True:
         return "excluded"
-    return _as_user(source, [Text(_ran(f"Ran `{_text(message.command) or ''}`", message))])
+    return _as_user(source, [TextPart(_ran(f"Ran `{_text(message.command) or ''}`", message))])
 
 
 def _of_python(message: _Message, source: int) -> Turn | str:
     if message.exclude_from_context is True:
         return "excluded"
-    return _as_user(source, [Text(_ran(f"Ran Python:\n{_fenced(_text(message.code) or '')}", message))])
+    return _as_user(source, [TextPart(_ran(f"Ran Python:\n{_fenced(_text(message.code) or '')}", message))])
 
 
 def _ran(what: str, message: _Message) -> str:
@@ -190,18 +190,18 @@ def _of_files(message: _Message, source: int) -> Turn:
             continue
         path, content, image = _text(file.get("path")) or "", _text(file.get("content")), file.get("image")
         if content is not None:
-            parts.append(Text(f'<file path="{path}">\n{content}\n</file>'))
+            parts.append(TextPart(f'<file path="{path}">\n{content}\n</file>'))
         if isinstance(image, dict):
-            parts.append(_image(image.get("data"), image.get("mimeType")) or Text(IMAGE_LEFT_OUT))
+            parts.append(_image(image.get("data"), image.get("mimeType")) or TextPart(IMAGE_LEFT_OUT))
     return _as_user(source, parts)
 
 
 def _of_compaction(message: _Message, source: int) -> Turn:
-    return _as_user(source, [Text(_summary(_COMPACTED, message))])
+    return _as_user(source, [TextPart(_summary(_COMPACTED, message))])
 
 
 def _of_branch(message: _Message, source: int) -> Turn:
-    return _as_user(source, [Text(_summary(_BRANCHED, message))])
+    return _as_user(source, [TextPart(_summary(_BRANCHED, message))])
 
 
 def _summary(introduced: str, message: _Message) -> str:
@@ -209,7 +209,7 @@ def _summary(introduced: str, message: _Message) -> str:
 
 
 def _as_user(source: int, parts: Sequence[Part]) -> Turn:
-    plain = len(parts) == 1 and isinstance(parts[0], Text)
+    plain = len(parts) == 1 and isinstance(parts[0], TextPart)
     return Turn("user", source, list(parts), plain=plain, told=True)
 
 
@@ -229,11 +229,11 @@ _ROLES: Final[dict[str, Callable[[_Message, int], Turn | Result | str]]] = {
 }
 
 
-def _spoken(content: list[_Block] | str | None) -> list[Text | Image]:
+def _spoken(content: list[_Block] | str | None) -> list[TextPart | Image]:
     """The text and the images of a content, without blank text, which providers refuse."""
     if isinstance(content, str):
         return _words(content)
-    parts: list[Text | Image] = []
+    parts: list[TextPart | Image] = []
     for block in content or ():
         if block.type == "text":
             parts += _words(block.text)
@@ -267,7 +267,9 @@ def _of_block(block: _Block) -> list[Part]:
 def _signed_words(block: _Block) -> list[Part]:
     words = block.text
     return (
-        [] if not isinstance(words, str) or _is_blank(words) else [Text(words, _text(block.text_signature))]
+        []
+        if not isinstance(words, str) or _is_blank(words)
+        else [TextPart(words, _text(block.text_signature))]
     )
 
 
@@ -292,8 +294,8 @@ def _object_in(text: bytes) -> Raw | None:
     return Raw(inner) if inner.startswith(b"{") and payloads.part(_fields, inner) is not None else None
 
 
-def _image_of(block: _Block) -> Text | Image:
-    return _image(block.data, block.mime_type, block.url, block.detail) or Text(IMAGE_LEFT_OUT)
+def _image_of(block: _Block) -> TextPart | Image:
+    return _image(block.data, block.mime_type, block.url, block.detail) or TextPart(IMAGE_LEFT_OUT)
 
 
 def _image(data: object, media_type: object, url: object = None, detail: object = None) -> Image | None:
@@ -308,8 +310,8 @@ def _image(data: object, media_type: object, url: object = None, detail: object 
     return None
 
 
-def _words(text: object) -> list[Text | Image]:
-    return [Text(text)] if isinstance(text, str) and not _is_blank(text) else []
+def _words(text: object) -> list[TextPart | Image]:
+    return [TextPart(text)] if isinstance(text, str) and not _is_blank(text) else []
 
 
 def _is_blank(text: str) -> bool:

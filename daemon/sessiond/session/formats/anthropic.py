@@ -19,7 +19,7 @@ from sessiond.session.formats.conversation import (
     Reasons,
     Result,
     Role,
-    Text,
+    TextPart,
     Thinking,
     Turn,
 )
@@ -89,7 +89,7 @@ def _blocks(turn: Turn) -> list[dict[str, Any]]:
 
 def _block(part: Part) -> dict[str, Any]:
     match part:
-        case Text():
+        case TextPart():
             return {"type": "text", "text": part.text}
         case Image(data=None):
             return {"type": "image", "source": {"type": "url", "url": part.url}}
@@ -107,8 +107,8 @@ def _block(part: Part) -> dict[str, Any]:
 
 def _result(result: Result) -> dict[str, Any]:
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
-    parts = [part for part in result.parts if isinstance(part, Text) or not result.is_error]
-    if len(parts) == 1 and isinstance(parts[0], Text):
+    parts = [part for part in result.parts if isinstance(part, TextPart) or not result.is_error]
+    if len(parts) == 1 and isinstance(parts[0], TextPart):
         block["content"] = parts[0].text
     elif parts:
         block["content"] = [_block(part) for part in parts]

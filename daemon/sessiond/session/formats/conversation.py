@@ -12,7 +12,7 @@ MADE_ID: Final = "noid_"
 """How the id of a call begins to which its provider gave none (Google need not)."""
 
 
-class Text(msgspec.Struct, gc=False):
+class TextPart(msgspec.Struct, gc=False):
     """Words. `signature` is Google's, of the thoughts before them."""
 
     text: str
@@ -46,7 +46,7 @@ class Call(msgspec.Struct, gc=False):
     unparsed: str | None = None
 
 
-Part: TypeAlias = Text | Image | Thinking | Call
+Part: TypeAlias = TextPart | Image | Thinking | Call
 
 
 class Result(msgspec.Struct):
@@ -55,7 +55,7 @@ class Result(msgspec.Struct):
     source: int
     call_id: str
     name: str
-    parts: list[Text | Image]
+    parts: list[TextPart | Image]
     is_error: bool = False
     response: Raw | None = None
 

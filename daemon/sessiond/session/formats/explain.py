@@ -25,7 +25,7 @@ _SETTINGS: Final = frozenset(
 )  # fmt: skip
 
 
-class Row(msgspec.Struct, frozen=True):
+class ExplainedEntry(msgspec.Struct, frozen=True):
     """What became of one entry. `reason` is one of `REASONS`; `message` the place of its words in the messages."""
 
     entry_id: str
@@ -48,7 +48,7 @@ _head = msgspec.json.Decoder(_Head)
 
 def explain(
     tree: Tree, leaf_row: int, context: Context, read: Read, written: Written | None, prompt_id: str | None
-) -> Steps[list[Row]]:
+) -> Steps[list[ExplainedEntry]]:
     """A row for every entry of the path to `leaf_row`, whose context is given.
 
     `written` is that context in a provider's format, or None for the agents' own; `prompt_id` the entry whose
@@ -63,7 +63,7 @@ def explain(
     for batch in steps.batches(tree, selection.edits):
         story.edits.update(edit[0] for edit in map(messages.edit_of, read(batch)) if edit is not None)
         yield
-    rows: list[Row] = []
+    rows: list[ExplainedEntry] = []
     for batch in steps.batches(tree, path):
         rows += [story.row(row, entry) for row, entry in zip(batch, read(batch), strict=True)]
         yield
@@ -104,7 +104,7 @@ class _Story:
                 self._said[entry_id].append(number)
             yield
 
-    def row(self, row: int, entry: bytes) -> Row:
+    def row(self, row: int, entry: bytes) -> ExplainedEntry:
         """The row of one entry of the path."""
         entry_id = self._tree.id(row) or ""
         head = payloads.part(_head, entry) or _Head()
@@ -118,7 +118,7 @@ class _Story:
                 message = self._written.places.get(BESIDE)
         fate, because = REASONS[reason]
         counted = sum(tokens.estimate(self._messages[number]) for number in numbers) if fate != "out" else 0
-        return Row(
+        return ExplainedEntry(
             entry_id, head.type if isinstance(head.type, str) else "", role if isinstance(role, str) else None,
             fate, reason, because, counted, message,
         )  # fmt: skip

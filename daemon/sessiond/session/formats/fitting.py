@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Final
 
 from sessiond.session.formats.agent import IMAGE_LEFT_OUT
-from sessiond.session.formats.conversation import Call, Image, Part, Reasons, Result, Role, Text, Turn
+from sessiond.session.formats.conversation import Call, Image, Part, Reasons, Result, Role, TextPart, Turn
 from sessiond.session.tree.steps import Steps
 
 _TURNS_A_STEP: Final = 200
@@ -71,8 +71,8 @@ def without(turns: Sequence[Turn], unwanted: Callable[[Part], bool], reasons: Re
 def _fit_images(said: Turn | Result, role: Role, taken: Taken, reasons: Reasons) -> None:
     for at, part in enumerate(said.parts):
         if isinstance(part, Image) and not taken.shows(part, role):
-            said.parts[at] = Text(IMAGE_LEFT_OUT)
-    if any(isinstance(part, Text) and part.text is IMAGE_LEFT_OUT for part in said.parts):
+            said.parts[at] = TextPart(IMAGE_LEFT_OUT)
+    if any(isinstance(part, TextPart) and part.text is IMAGE_LEFT_OUT for part in said.parts):
         reasons.setdefault(said.source, "imageLeftOut")
 
 

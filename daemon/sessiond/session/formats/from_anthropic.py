@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.session.formats import made
-from sessiond.session.formats.made import Json, Made, NotReadable, Usage
+from sessiond.session.formats.made import AnswerDetails, Json, NotReadable, TokenUsage
 
 _STOP_REASONS: Final = {
     "end_turn": "stop",
@@ -163,22 +163,22 @@ def _words(content: str | list[_Block]) -> str:
     return "\n\n".join(texts)
 
 
-def _made(said: _Message) -> Made:
+def _made(said: _Message) -> AnswerDetails:
     calls = not isinstance(said.content, str) and any(isinstance(block, _ToolUse) for block in said.content)
     reason = "toolUse" if calls else "stop"
     if said.stop_reason is not None:
         reason = _STOP_REASONS.get(said.stop_reason, reason)
-    return Made(
+    return AnswerDetails(
         api="anthropic-messages",
         provider="anthropic",
         model=said.model,
-        usage=Usage() if said.usage is None else _usage(said.usage),
+        usage=TokenUsage() if said.usage is None else _usage(said.usage),
         stop_reason=reason,
         error="The model refused." if reason == "error" else None,
         response_id=said.id,
     )
 
 
-def _usage(usage: _Usage) -> Usage:
+def _usage(usage: _Usage) -> TokenUsage:
     read, wrote = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
-    return Usage(usage.input_tokens, usage.output_tokens, read, wrote)
+    return TokenUsage(usage.input_tokens, usage.output_tokens, read, wrote)

@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.session.formats import made
 from sessiond.session.formats.conversation import MADE_ID
-from sessiond.session.formats.made import Json, Made, NotReadable, Usage
+from sessiond.session.formats.made import AnswerDetails, Json, NotReadable, TokenUsage
 
 _FINISH_REASONS: Final = {"STOP": "stop", "MAX_TOKENS": "length", "FINISH_REASON_UNSPECIFIED": "stop"}
 
@@ -140,11 +140,11 @@ def _of_candidate(candidate: _Candidate, answer: _Answer, place: str) -> Json:
     usage = answer.usageMetadata or answer.usage_metadata
     return made.assistant(
         content,
-        Made(
+        AnswerDetails(
             api="google-generative-ai",
             provider="google",
             model=answer.modelVersion or answer.model_version,
-            usage=Usage() if usage is None else _usage(usage),
+            usage=TokenUsage() if usage is None else _usage(usage),
             stop_reason="toolUse" if calls and reason == "stop" else reason,
             error=f"The model stopped: {finished}." if reason == "error" else None,
             response_id=answer.responseId or answer.response_id,
@@ -237,10 +237,10 @@ def _words(said: _Content) -> str:
     return "\n\n".join(texts)
 
 
-def _usage(usage: _Usage) -> Usage:
+def _usage(usage: _Usage) -> TokenUsage:
     prompt = usage.promptTokenCount or usage.prompt_token_count or 0
     prompt += usage.toolUsePromptTokenCount or usage.tool_use_prompt_token_count or 0
     cached = usage.cachedContentTokenCount or usage.cached_content_token_count or 0
     output = usage.candidatesTokenCount or usage.candidates_token_count or 0
     output += usage.thoughtsTokenCount or usage.thoughts_token_count or 0
-    return Usage(max(0, prompt - cached), output, cached)
+    return TokenUsage(max(0, prompt - cached), output, cached)

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from sessiond.session.formats import made
 from sessiond.session.formats.conversation import MADE_ID
-from sessiond.session.formats.made import Json, Made, NotReadable, Usage
+from sessiond.session.formats.made import AnswerDetails, Json, NotReadable, TokenUsage
 
 _FINISH_REASONS: Final = {
     "stop": "stop",
@@ -153,11 +153,11 @@ def _assistant(said: _Message, finish_reason: str | None, completion: _Completio
     beside = completion or _Completion([])
     return made.assistant(
         content + calls,
-        Made(
+        AnswerDetails(
             api="openai-completions",
             provider="openai",
             model=beside.model,
-            usage=Usage() if beside.usage is None else _usage(beside.usage),
+            usage=TokenUsage() if beside.usage is None else _usage(beside.usage),
             stop_reason=reason,
             error="The content was filtered." if reason == "error" else None,
             response_id=beside.id,
@@ -219,7 +219,7 @@ def _words(said: _Message) -> str:
     return "\n\n".join(block["text"] for block in _blocks(said.content))
 
 
-def _usage(usage: _Usage) -> Usage:
+def _usage(usage: _Usage) -> TokenUsage:
     details = usage.prompt_tokens_details or _PromptDetails()
     read, wrote = details.cached_tokens or 0, details.cache_write_tokens or 0
-    return Usage(max(0, usage.prompt_tokens - read - wrote), usage.completion_tokens, read, wrote)
+    return TokenUsage(max(0, usage.prompt_tokens - read - wrote), usage.completion_tokens, read, wrote)

@@ -19,7 +19,7 @@ from sessiond.session.formats.conversation import (
     Reasons,
     Result,
     Role,
-    Text,
+    TextPart,
     Thinking,
     Turn,
 )
@@ -79,7 +79,7 @@ def _parts(turn: Turn) -> list[dict[str, Any]]:
 
 def _part(part: Part) -> dict[str, Any]:
     match part:
-        case Text():
+        case TextPart():
             return _signed({"text": part.text}, part.signature)
         case Image():
             return _image(part)
@@ -99,7 +99,7 @@ def _image(image: Image) -> dict[str, Any]:
 
 
 def _response(result: Result) -> dict[str, Any]:
-    text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
+    text = "\n".join(part.text for part in result.parts if isinstance(part, TextPart))
     said: object = result.response
     if said is None:
         said = {"error" if result.is_error else "output": text}

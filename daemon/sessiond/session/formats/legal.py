@@ -9,7 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from sessiond.session.formats.conversation import MADE_ID, Call, Part, Reasons, Result, Text, Thinking, Turn
+from sessiond.session.formats.conversation import (
+    MADE_ID,
+    Call,
+    Part,
+    Reasons,
+    Result,
+    TextPart,
+    Thinking,
+    Turn,
+)
 from sessiond.session.tree.steps import Steps
 
 NO_RESULT: Final = "No result was recorded for this call."
@@ -112,7 +121,7 @@ def _take_result(result: Result, calls: _Calls, seen_turns: int, reasons: Reason
         return []
     reasons[result.source] = "resultWithoutCall" if result.parts else "empty"
     of_tool = f" {result.name}" if result.name else ""
-    opening = Text(f"The tool{of_tool} answered, to a call that is not in this conversation:")
+    opening = TextPart(f"The tool{of_tool} answered, to a call that is not in this conversation:")
     parts: list[Part] = [opening, *result.parts]
     return [Turn("user", result.source, parts)] if result.parts else []
 
@@ -123,7 +132,7 @@ def _results(turn: Turn, waiting: Sequence[_Waiting], reasons: Reasons) -> Turn:
         result = each.result
         if result is None:
             reasons[turn.source] = "callClosed"
-            result = Result(turn.source, each.call.id, each.call.name, [Text(NO_RESULT)], is_error=True)
+            result = Result(turn.source, each.call.id, each.call.name, [TextPart(NO_RESULT)], is_error=True)
         result.call_id, result.name = each.call.id, each.call.name
         results.append(result)
     return Turn("results", turn.source, results=results)
@@ -144,7 +153,7 @@ def _clean(turn: Turn, reasons: Reasons, keeps: KeepsThinking) -> None:
             if not own:
                 reasons.setdefault(turn.source, "thinkingLeftOut")
                 continue
-        elif isinstance(part, Text) and not own:
+        elif isinstance(part, TextPart) and not own:
             part.signature = None
         kept.append(part)
     turn.parts = kept

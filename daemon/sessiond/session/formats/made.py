@@ -22,7 +22,7 @@ class NotReadable(Exception):
         super().__init__(f"{reason} - at `${place}`" if place else reason)
 
 
-class Usage(msgspec.Struct, frozen=True):
+class TokenUsage(msgspec.Struct, frozen=True):
     """Tokens as agents count them: `input` is what was neither read from a cache nor written to one."""
 
     input: int = 0
@@ -31,13 +31,13 @@ class Usage(msgspec.Struct, frozen=True):
     cache_write: int = 0
 
 
-class Made(msgspec.Struct, frozen=True):
+class AnswerDetails(msgspec.Struct, frozen=True):
     """What a provider says of an answer beside its content, in the agents' words."""
 
     api: str
     provider: str
     model: str | None = None
-    usage: Usage = Usage()
+    usage: TokenUsage = TokenUsage()
     stop_reason: str = "stop"
     error: str | None = None
     response_id: str | None = None
@@ -55,7 +55,7 @@ def developer(content: str | list[Json]) -> Json:
     return {"role": "developer", "content": content}
 
 
-def assistant(content: list[Json], made: Made) -> Json:
+def assistant(content: list[Json], made: AnswerDetails) -> Json:
     usage = made.usage
     total = usage.input + usage.output + usage.cache_read + usage.cache_write
     message = {

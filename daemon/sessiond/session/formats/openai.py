@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sessiond.session.formats.conversation import Call, Image, Part, Reasons, Result, Role, Text, Turn
+from sessiond.session.formats.conversation import Call, Image, Part, Reasons, Result, Role, TextPart, Turn
 from sessiond.session.formats.fitting import Taken, fit
 from sessiond.session.formats.written import Written
 from sessiond.session.tree.steps import Steps
@@ -62,7 +62,7 @@ def _message(turn: Turn) -> dict[str, Any]:
 
 
 def _content(turn: Turn) -> object:
-    if turn.plain and len(turn.parts) == 1 and isinstance(turn.parts[0], Text):
+    if turn.plain and len(turn.parts) == 1 and isinstance(turn.parts[0], TextPart):
         return turn.parts[0].text
     return [_part(part) for part in turn.parts]
 
@@ -72,7 +72,7 @@ def _part(part: Part) -> dict[str, Any]:
         url = part.url if part.data is None else f"data:{part.media_type};base64,{part.data}"
         shown = {"url": url} if part.detail is None else {"url": url, "detail": part.detail}
         return {"type": "image_url", "image_url": shown}
-    assert isinstance(part, Text), "only an assistant thinks and calls"
+    assert isinstance(part, TextPart), "only an assistant thinks and calls"
     return {"type": "text", "text": part.text}
 
 
@@ -105,4 +105,4 @@ def _result(result: Result) -> dict[str, Any]:
 
 
 def _texts(parts: Sequence[Part]) -> list[str]:
-    return [part.text for part in parts if isinstance(part, Text)]
+    return [part.text for part in parts if isinstance(part, TextPart)]

@@ -9,7 +9,7 @@ from msgspec import Raw
 from sessiond.session.context import system_message
 from sessiond.session.formats import anthropic, google, openai
 from sessiond.session.formats.agent import said
-from sessiond.session.formats.conversation import Reasons, Result, Text, Turn
+from sessiond.session.formats.conversation import Reasons, Result, TextPart, Turn
 from sessiond.session.formats.families import keeps_thinking
 from sessiond.session.formats.legal import legal
 from sessiond.session.formats.written import Written
@@ -52,7 +52,7 @@ def write(format: Provider, messages: Sequence[Raw], beside: Beside) -> Steps[Wr
     prompt = _system_prompt([messages[source] for source in systems])
     if prompt is None and beside.system_prompt is not None:
         prompt = beside.system_prompt
-        heard.insert(0, Turn("system", BESIDE, [Text(prompt)], plain=True))
+        heard.insert(0, Turn("system", BESIDE, [TextPart(prompt)], plain=True))
     unchanged_from = max([beside.unchanged_from, *systems])  # the system prompt stands before everything
     keeps = keeps_thinking(format, turns, beside.provider, unchanged_from)
     yield
@@ -68,7 +68,7 @@ def _system_prompt(messages: Sequence[Raw]) -> str | None:
     message = system_message.in_force(messages)
     turn = None if message is None else said(message, BESIDE)
     words = turn.parts[0] if isinstance(turn, Turn) and turn.parts else None
-    return words.text if isinstance(words, Text) else None
+    return words.text if isinstance(words, TextPart) else None
 
 
 def _heard(messages: Sequence[Raw], reasons: Reasons) -> Steps[list[Turn | Result | None]]:

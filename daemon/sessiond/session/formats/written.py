@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from sessiond.session.formats.conversation import Reasons, Text, Turn
+from sessiond.session.formats.conversation import Reasons, TextPart, Turn
 from sessiond.session.tree.steps import Steps, let_go
 
 OPENING: Final = "(The conversation began earlier; what was said first is not shown.)"
@@ -101,9 +101,9 @@ def without_system(written: Written, turns: Sequence[Turn]) -> list[Turn]:
 
 
 def _opening(turn: Turn) -> Turn:
-    return Turn("user", turn.source, [Text(OPENING)], plain=True)
+    return Turn("user", turn.source, [TextPart(OPENING)], plain=True)
 
 
 def _plain(turn: Turn) -> str | None:
     text = turn.parts[0] if turn.plain and turn.role != "assistant" and len(turn.parts) == 1 else None
-    return text.text if isinstance(text, Text) else None
+    return text.text if isinstance(text, TextPart) else None

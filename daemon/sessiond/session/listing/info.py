@@ -20,7 +20,7 @@ _LATEST: Final = 253_402_300_800_000
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SessionFacts:
     """Times are ISO 8601; the first prompt is one line of at most 200 characters."""
 
     title: str | None
@@ -34,7 +34,7 @@ class Facts:
     parent_session: str | None
 
 
-def summarize(tree: Tree, read: Read) -> Facts:
+def summarize(tree: Tree, read: Read) -> SessionFacts:
     """The facts of a session. Reads at most four lines: the first prompt, the last message, the last two lines.
 
     `updated_at` is the latest time that the session names: of its last lines, whatever their type, of its last
@@ -42,7 +42,7 @@ def summarize(tree: Tree, read: Read) -> Facts:
     """
     header = tree.header
     created_at = header.timestamp if header is not None else ""
-    return Facts(
+    return SessionFacts(
         title=tree.title,
         tags=tree.tags,
         first_prompt=_first_prompt(tree, read),

@@ -28,7 +28,7 @@ class Policy:
         return self.max_age is None and self.max_sessions is None
 
 
-class Known(NamedTuple):
+class RetentionCandidate(NamedTuple):
     """What is known of a session: a name for it, when it was last written to (seconds since 1970), its tags."""
 
     name: str
@@ -43,12 +43,12 @@ class Due(NamedTuple):
     ground: Ground
 
 
-def concerned(sessions: Iterable[Known], policy: Policy) -> list[Known]:
+def concerned(sessions: Iterable[RetentionCandidate], policy: Policy) -> list[RetentionCandidate]:
     """The sessions that a policy is about."""
     return [it for it in sessions if not policy.tags or policy.tags.intersection(it.tags)]
 
 
-def due(sessions: Iterable[Known], policy: Policy, now: float) -> list[Due]:
+def due(sessions: Iterable[RetentionCandidate], policy: Policy, now: float) -> list[Due]:
     """The sessions that should go, the one written to longest ago first."""
     newest_first = sorted(concerned(sessions, policy), key=lambda it: (it.written_at, it.name), reverse=True)
     found: list[Due] = []

@@ -12,14 +12,14 @@ import msgspec
 from msgspec import Meta, Raw
 
 from sessiond.session.context.settings import Settings, take_settings
-from sessiond.session.state.working_state import KEPT_DECISIONS, Decision, Limits, State
+from sessiond.session.state.working_state import KEPT_DECISIONS, BranchState, PruningLimits, RecordedDecision
 from sessiond.session.tree import entries, payloads, steps
 from sessiond.session.tree.steps import Read, Steps
 from sessiond.session.tree.tree import NONE, Tree
 
 _Text = Annotated[str, Meta(min_length=1)]
 _Number = Annotated[int, Meta(ge=-1_000_000_000, le=1_000_000_000)]
-_USUAL: Final = Limits()
+_USUAL: Final = PruningLimits()
 
 
 class _Part(msgspec.Struct, kw_only=True, frozen=True, rename="camel", omit_defaults=True):
@@ -34,7 +34,7 @@ class Decided(_Part, frozen=True):
     timestamp: _Text | None = None
 
 
-class Made(_Part, frozen=True):
+class RecordedArtifact(_Part, frozen=True):
     """An artifact, and where it lies."""
 
     name: _Text
@@ -55,7 +55,7 @@ class Update(_Part, frozen=True):
     """
 
     decision: Decided | None = None
-    artifact: Made | None = None
+    artifact: RecordedArtifact | None = None
     tokens: _Number | None = None
     turns: _Number | None = None
     plan: str | None = None  # an empty one takes it away
@@ -70,7 +70,7 @@ class Point:
     """The state at a row, and the settings there, to go on from. Neither may be changed."""
 
     row: int
-    state: State
+    state: BranchState
     settings: Settings
 
     @property
@@ -94,7 +94,7 @@ def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> St
         state, settings = known.state.copy(), _copied(known.settings)
     else:
         tags = tree.header.tags if tree.header is not None else None
-        state, settings = State(tags=tuple(tags or ())), Settings()
+        state, settings = BranchState(tags=tuple(tags or ())), Settings()
     ours = tree.state_rows
     for batch in steps.batches(tree, [row for row in rows if row in ours]):
         for entry in read(batch):
@@ -104,7 +104,7 @@ def state_at(tree: Tree, row: int, read: Read, known: Point | None = None) -> St
     return Point(row, state, settings)
 
 
-def take(state: State, entry: bytes) -> None:
+def take(state: BranchState, entry: bytes) -> None:
     """Do to a state what the entry of an update, or of tags, says."""
     line = payloads.part(_line, entry)
     if line is None:
@@ -121,9 +121,9 @@ def take(state: State, entry: bytes) -> None:
             state.updated_at = line.at or state.updated_at
 
 
-def _apply(state: State, update: Update, at: str) -> None:
+def _apply(state: BranchState, update: Update, at: str) -> None:
     if (decided := update.decision) is not None:
-        state.add_decision(Decision(decided.decision, decided.rationale, decided.timestamp or at))
+        state.add_decision(RecordedDecision(decided.decision, decided.rationale, decided.timestamp or at))
     if update.artifact is not None:
         state.add_artifact(update.artifact.name, update.artifact.path)
     if update.tokens is not None:
@@ -135,9 +135,9 @@ def _apply(state: State, update: Update, at: str) -> None:
     state.model = update.model or state.model
     state.agent_name = update.agent_name or state.agent_name
     if (above := update.compress) is not None:
-        state.compress(Limits(above.max_decisions, above.max_tokens), at)
+        state.compress(PruningLimits(above.max_decisions, above.max_tokens), at)
     if (above := update.prune_above) is not None:
-        limits = Limits(above.max_decisions, above.max_tokens)
+        limits = PruningLimits(above.max_decisions, above.max_tokens)
         if state.should_prune(limits):
             state.compress(limits, at)
 

@@ -19,7 +19,7 @@ KEPT_DECISIONS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PruningLimits:
     """Above which a state is pruned."""
 
     max_decisions: int = KEPT_DECISIONS
@@ -27,7 +27,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RecordedDecision:
     """What was decided and why; `timestamp` as ISO 8601."""
 
     decision: str
@@ -36,11 +36,11 @@ class Decision:
 
 
 @dataclass(slots=True)
-class State:
+class BranchState:
     """The essentials at one point of a tree. `artifacts` is name -> path; never what lies there."""
 
     plan: str | None = None
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[RecordedDecision] = field(default_factory=list)
     artifacts: dict[str, str] = field(default_factory=dict)
     tokens_used: int = 0
     turn_count: int = 0
@@ -54,11 +54,11 @@ class State:
     last_pruned_at: str | None = None
     updated_at: str | None = None
 
-    def copy(self) -> "State":
+    def copy(self) -> "BranchState":
         """A state of its own that begins as this one is."""
         return replace(self, decisions=list(self.decisions), artifacts=dict(self.artifacts))
 
-    def add_decision(self, decision: Decision) -> None:
+    def add_decision(self, decision: RecordedDecision) -> None:
         """Remember a decision, and forget the oldest of more than ten."""
         self.decisions.append(decision)
         self.decision_count += 1
@@ -78,13 +78,13 @@ class State:
         self.turn_count += max(0, count)
         self.task_count += 1
 
-    def should_prune(self, limits: Limits) -> bool:
+    def should_prune(self, limits: PruningLimits) -> bool:
         """Whether a limit is passed; never once it was pruned."""
         if self.pruned:
             return False
         return len(self.decisions) > limits.max_decisions or self.tokens_used > limits.max_tokens
 
-    def compress(self, limits: Limits, at: str) -> None:
+    def compress(self, limits: PruningLimits, at: str) -> None:
         """Prune: keep the newest decisions, and above the limit of tokens no artifact."""
         del self.decisions[: -limits.max_decisions]
         if self.tokens_used > limits.max_tokens:
@@ -94,7 +94,7 @@ class State:
         self.last_pruned_at = at
 
 
-def context_lines(session_id: str, state: State, model: str | None) -> list[str]:
+def context_lines(session_id: str, state: BranchState, model: str | None) -> list[str]:
     """The few lines of a system prompt that NOVA's `run_task` makes of a state."""
     lines = [f"Session ID: {session_id}"]
     if model is not None:

@@ -22,7 +22,7 @@ _MOST_COMPACTIONS: Final = 100
 _DIGITS: Final = 16
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
+class CommandRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A request that brought a `commandId`.
 
     `digest` tells its method and params from others. `session_id` is the session that it is addressed to. `answer`
@@ -72,12 +72,12 @@ def session_id_of(command_id: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
 
 
-def new_id(tree: Tree, command: Command, place: int, taken: Container[str]) -> str:
+def new_id(tree: Tree, command: CommandRecord, place: int, taken: Container[str]) -> str:
     """The id of the line that is `place`-th of a command and not in the tree yet; 8 hexadecimal digits."""
     return next(it for it in _ids(command, place) if it not in taken and tree.any_row(it) is None)
 
 
-def find(tree: Tree, command: Command, read: Callable[[int], bytes]) -> Recorded | None:
+def find(tree: Tree, command: CommandRecord, read: Callable[[int], bytes]) -> Recorded | None:
     """What a command has written to this session, pending rows included; None when it has written nothing."""
     ids: list[str] = []
     first: CommandMark | None = None
@@ -98,7 +98,7 @@ def mark_of(line: bytes) -> CommandMark | None:
 
 
 def _line(
-    tree: Tree, command: Command, place: int, read: Callable[[int], bytes]
+    tree: Tree, command: CommandRecord, place: int, read: Callable[[int], bytes]
 ) -> tuple[str, CommandMark] | None:
     for entry_id in _ids(command, place):
         row = tree.any_row(entry_id)
@@ -110,7 +110,7 @@ def _line(
     return None
 
 
-def _joined(tree: Tree, command: Command, read: Callable[[int], bytes]) -> Recorded | None:
+def _joined(tree: Tree, command: CommandRecord, read: Callable[[int], bytes]) -> Recorded | None:
     """The compaction of another command that answered this one, too."""
     for row in tree.newest_of_kind(_COMPACTION, _MOST_COMPACTIONS):
         mark = mark_of(read(row))
@@ -122,12 +122,12 @@ def _joined(tree: Tree, command: Command, read: Callable[[int], bytes]) -> Recor
 
 def _wrote(tree: Tree, row: int, mark: CommandMark, session_id: str) -> bool:
     """Whether the command that a line names wrote it in this session: the line may be a copy of another one's."""
-    command = Command(id=mark.id, method=mark.method, digest=mark.digest, session_id=session_id)
+    command = CommandRecord(id=mark.id, method=mark.method, digest=mark.digest, session_id=session_id)
     ids = takewhile(lambda it: tree.any_row(it) is not None, _ids(command, 0))
     return any(it == tree.id(row) for it in ids)
 
 
-def _ids(command: Command, place: int) -> Iterator[str]:
+def _ids(command: CommandRecord, place: int) -> Iterator[str]:
     """The ids that the line which is `place`-th of a command may have, the first that is free before the others."""
     attempt = 0
     while True:

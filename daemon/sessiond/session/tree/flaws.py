@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from sessiond.session.tree.batches import first_cut_off, told_of_cut_off
-from sessiond.session.tree.problems import Problem
+from sessiond.session.tree.problems import LineProblem
 from sessiond.session.tree.tree import Tree
 
 _SLICE: Final = 64 * 1024
 
 
-def flaws(size: int, read: Callable[[int, int], bytes]) -> list[Problem]:
+def flaws(size: int, read: Callable[[int, int], bytes]) -> list[LineProblem]:
     """The problems of a log of `size` bytes, in the order of the log.
 
     `read` gives the bytes from one offset to another, fewer where the log has become shorter.

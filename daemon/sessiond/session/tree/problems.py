@@ -65,7 +65,7 @@ PROBLEMS: Final[dict[ProblemKind, tuple[Severity, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LineProblem:
     """What could not be taken as it is: `line` is the 1-based physical line, `offset` its first byte.
 
     `reason` says it of this line; `PROBLEMS` says what the kind means everywhere.

@@ -11,8 +11,8 @@ from sessiond.session.tree.codes import BAD, HEADER, KIND_OF, LEAF, MESSAGE, NON
 from sessiond.session.tree.header import header_of
 from sessiond.session.tree.lines import Skim
 from sessiond.session.tree.marks import SAYING, Label, Marks
-from sessiond.session.tree.problems import Problem, ProblemKind
-from sessiond.session.tree.rows import Rows
+from sessiond.session.tree.problems import LineProblem, ProblemKind
+from sessiond.session.tree.rows import LogRows
 
 MAX_PROBLEMS: Final = 1_000
 """A file that is no session has one in every line; more than this many help nobody."""
@@ -21,7 +21,7 @@ _SPOKEN = bytes(sorted(SAYING | {LEAF}))
 _SILENT = bytes(code for code in range(256) if code not in _SPOKEN)
 
 
-class ReadRows(Rows):
+class ReadRows(LogRows):
     """The rows of a log, and what its entries say of the session. Feed it with `read`, then `finish`."""
 
     def __init__(self) -> None:
@@ -39,8 +39,8 @@ class ReadRows(Rows):
         self._waiting: dict[str, list[int]] = {}
         self._reported: set[str] = set()
         self._suspects: list[int] = []  # rows that may be among their own ancestors
-        self._problems: list[Problem] = []
-        self._torn: Problem | None = None
+        self._problems: list[LineProblem] = []
+        self._torn: LineProblem | None = None
         self._linear: array[int] | None = None  # v1: rows in the order of the file entries
 
     @property
@@ -72,7 +72,7 @@ class ReadRows(Rows):
         return self._marks.state_rows
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[LineProblem]:
         """What could not be taken as it is, in the order of the log."""
         found = sorted(self._problems, key=lambda it: (it.kind == "moreProblems", it.line))
         return [*found, self._torn] if self._torn is not None else found
@@ -157,7 +157,7 @@ class ReadRows(Rows):
                 reason = "there is no session header: the only line is torn"
                 self._begin(self.end, None, ("damagedHeader", reason))
             line = len(self) + self._lines_before + 1
-            self._torn = Problem("tornTail", line, self.end, f"the last line is torn: {bad.reason}")
+            self._torn = LineProblem("tornTail", line, self.end, f"the last line is torn: {bad.reason}")
         else:
             self._take(tail)
             self.tail_is_entry = True
@@ -322,7 +322,7 @@ class ReadRows(Rows):
         offset = self.end + position
         if (reason := lines.invalid_utf8(line, offset)) is not None:
             number = 1 if self.slot_title is None else 2
-            self._problems.append(Problem("invalidUtf8", number, offset, reason))
+            self._problems.append(LineProblem("invalidUtf8", number, offset, reason))
 
     def _begin(
         self,
@@ -338,7 +338,7 @@ class ReadRows(Rows):
         self._lines_before = slots if header is not None or has_line else slots - 1
         self._add(offset, HEADER, 0, NONE, None)
         if wrong is not None:
-            self._problems.append(Problem(wrong[0], slots + 1, offset, wrong[1]))
+            self._problems.append(LineProblem(wrong[0], slots + 1, offset, wrong[1]))
         if header is not None:
             self.version = 1 if header.version is None else header.version
             self._marks.title = self.slot_title or header.title or None
@@ -360,7 +360,7 @@ class ReadRows(Rows):
             kind, reason = "moreProblems", f"after {MAX_PROBLEMS:,} problems no more are listed"
         elif len(self._problems) > MAX_PROBLEMS:
             return
-        self._problems.append(Problem(kind, self.line(row) + 1, self._offsets[row], reason))
+        self._problems.append(LineProblem(kind, self.line(row) + 1, self._offsets[row], reason))
 
     def _take_marks(self, first: int, block: bytes) -> None:
         last = len(self) - 1
@@ -389,7 +389,7 @@ class ReadRows(Rows):
     def set_aside(self, tail: bytes, reason: str) -> None:
         """What follows `end` is whole lines of a batch that was cut off, and does not count."""
         self.tail = tail
-        self._torn = Problem("cutOffBatch", len(self) + self._lines_before + 1, self.end, reason)
+        self._torn = LineProblem("cutOffBatch", len(self) + self._lines_before + 1, self.end, reason)
 
     def drop_tail(self) -> None:
         """The torn last line has been put aside and cut away."""

@@ -9,7 +9,7 @@ from sessiond.session.tree.codes import ASSISTANT, BAD, HEADER, KINDS, NONE, USE
 from sessiond.session.tree.ids import Ids
 
 
-class Rows:
+class LogRows:
     """Columns over the lines of a log, and an index of ids. Rows past `committed` are pending."""
 
     def __init__(self) -> None:

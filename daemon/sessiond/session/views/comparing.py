@@ -5,7 +5,7 @@ from typing import Final
 
 from sessiond.session.compaction.branching import above_leaf_lines, left_behind, said_by
 from sessiond.session.content.agent_message import read_message
-from sessiond.session.content.pi_touched_files import FileOperations
+from sessiond.session.content.pi_touched_files import TouchedPaths
 from sessiond.session.content.touched_files import touched
 from sessiond.session.state import statistics
 from sessiond.session.state.statistics import Tally
@@ -22,7 +22,7 @@ class Side:
     rows: list[int]
     tokens: int  # estimated
     tally: Tally
-    files: FileOperations
+    files: TouchedPaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def compare(tree: Tree, left_row: int, right_row: int, read: Read) -> Steps[Comp
 def _side(tree: Tree, rows: list[int], read: Read) -> Steps[Side]:
     shown = [row for row in rows if tree.kind(row) != LEAF]
     said, known = yield from said_by(tree, shown, read)
-    named: list[FileOperations] = [known]
+    named: list[TouchedPaths] = [known]
     for start in range(0, len(said), _AT_ONCE):
         named.append(touched(read_message(one.body) for one in said[start : start + _AT_ONCE]))
         yield
@@ -59,7 +59,7 @@ def _side(tree: Tree, rows: list[int], read: Read) -> Steps[Side]:
     return Side(shown, counted, tally, _together(named))
 
 
-def _together(named: list[FileOperations]) -> FileOperations:
+def _together(named: list[TouchedPaths]) -> TouchedPaths:
     modified = {path for files in named for path in files.modified}
     read = {path for files in named for path in files.read} - modified
-    return FileOperations(tuple(sorted(read)), tuple(sorted(modified)))
+    return TouchedPaths(tuple(sorted(read)), tuple(sorted(modified)))

@@ -52,7 +52,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TreePage:
     """Rows of a view.
 
     `resume` is the row to go on after, `NONE` at the end; `total` counts all entries, `shown` those of the whole view,
@@ -86,7 +86,7 @@ class Outline:
 def tree_rows(
     tree: Tree, outline: Outline, read: Read, *, filter: Filter = "default", query: str = "",
     root_row: int = NONE, after_row: int = NONE, around_row: int = NONE, limit: int = 1000,
-) -> Steps[Page]:  # fmt: skip
+) -> Steps[TreePage]:  # fmt: skip
     """A page of a view: of the whole tree, or of what hangs on `root_row`; from the start, or after a row.
 
     With `around_row` that row, or what is shown nearest above it, stands in the middle.
@@ -116,7 +116,7 @@ def tree_rows(
     above: list[Node] = []
     if around_row != NONE:
         above = yield from _nodes(tree, drawn, (yield from _structure(drawn.shape, start)), read)
-    return Page(nodes, resume, tree.count_entries(), len(rows), start, bars, tuple(above))
+    return TreePage(nodes, resume, tree.count_entries(), len(rows), start, bars, tuple(above))
 
 
 def shows(filter: Filter, tree: Tree, outline: Outline, row: int) -> bool:

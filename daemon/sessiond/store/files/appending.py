@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Piece(NamedTuple):
+class WrittenPiece(NamedTuple):
     """Bytes of ours and where in the file they begin."""
 
     offset: int
@@ -21,7 +21,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class WriteOutcome:
     """What was written and where; `data` begins with a newline when the line before it lacked one.
 
     `drifted` says that other bytes are before or behind it than were known. `blanked` are earlier bytes of ours that
@@ -31,7 +31,7 @@ class Placed:
     offset: int
     data: bytes
     drifted: bool
-    blanked: tuple[Piece, ...] = ()
+    blanked: tuple[WrittenPiece, ...] = ()
 
 
 class ForeignHalfLine(Exception):
@@ -46,7 +46,7 @@ class ForeignHalfLine(Exception):
 
 
 def append_pieces(
-    fd: int, data: bytes, write: Callable[[int, bytes | memoryview], int], pieces: list[Piece]
+    fd: int, data: bytes, write: Callable[[int, bytes | memoryview], int], pieces: list[WrittenPiece]
 ) -> None:
     """Append `data` in as many writes as the system needs, usually one.
 
@@ -67,18 +67,18 @@ def append_pieces(
         count = write(fd, rest)
         end = os.lseek(fd, 0, os.SEEK_CUR)  # O_APPEND leaves it behind our last byte
         if count == len(data):
-            pieces.append(Piece(end - count, data))
+            pieces.append(WrittenPiece(end - count, data))
             return
-        pieces.append(Piece(end - count, bytes(rest[:count])))
+        pieces.append(WrittenPiece(end - count, bytes(rest[:count])))
         rest = memoryview(rest)[count:]
 
 
-def is_one_piece(pieces: Sequence[Piece]) -> bool:
+def is_one_piece(pieces: Sequence[WrittenPiece]) -> bool:
     """Whether nothing lies between the pieces."""
     return len(pieces) == 1 or all(pieces[at].end == pieces[at + 1].offset for at in range(len(pieces) - 1))
 
 
-def blank_out(fd: int, piece: Piece, overwrite: Callable[[int, bytes, int], int]) -> Piece:
+def blank_out(fd: int, piece: WrittenPiece, overwrite: Callable[[int, bytes, int], int]) -> WrittenPiece:
     """Overwrite a piece in place with blank lines, so that no reader finds what it held.
 
     The bytes are ours, and other programs only append, so none of theirs are lost. Truncating instead could cut
@@ -101,4 +101,4 @@ def blank_out(fd: int, piece: Piece, overwrite: Callable[[int, bytes, int], int]
     done = 0
     while done < size:
         done += overwrite(fd, blanks[done:], piece.offset + done)
-    return Piece(piece.offset, blanks)
+    return WrittenPiece(piece.offset, blanks)

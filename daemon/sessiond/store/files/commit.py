@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from sessiond.store.base import Durability
 from sessiond.store.errors import LogReplaced, StorageFailed, StorageFull, SyncFailed
-from sessiond.store.files.appending import ForeignHalfLine, Placed
+from sessiond.store.files.appending import ForeignHalfLine, WriteOutcome
 from sessiond.store.files.half_lines import HalfLine
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.syscalls import refusal
@@ -154,7 +154,7 @@ class Commits:
         parts = [batch.data for batch in batches]
         size = sum(map(len, parts))
         if not size:
-            self._place(batches, Placed(self._file.size, b"", drifted=False))
+            self._place(batches, WriteOutcome(self._file.size, b"", drifted=False))
         elif size > INLINE:
             self._run(_Work.WRITE, lambda: self._file.put(b"".join(parts)), partial(self._put_done, batches))
         else:
@@ -167,7 +167,7 @@ class Commits:
             else:
                 self._place(batches, placed)
 
-    def _put_done(self, batches: "list[_Batch]", done: Future[Placed]) -> None:
+    def _put_done(self, batches: "list[_Batch]", done: Future[WriteOutcome]) -> None:
         error = done.exception()
         if error is None:
             self._place(batches, done.result())
@@ -176,7 +176,7 @@ class Commits:
         else:
             self._condemn(batches, self._as_refusal(error))
 
-    def _place(self, batches: "list[_Batch]", placed: Placed) -> None:
+    def _place(self, batches: "list[_Batch]", placed: WriteOutcome) -> None:
         self._end_wait_for_half_line()
         if placed.data:
             self._generation += 1

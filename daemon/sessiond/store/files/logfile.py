@@ -27,8 +27,8 @@ from sessiond.store.errors import LogGone, LogReplaced, StorageFailed
 from sessiond.store.files import paths
 from sessiond.store.files.appending import (
     ForeignHalfLine,
-    Piece,
-    Placed,
+    WriteOutcome,
+    WrittenPiece,
     append_pieces,
     blank_out,
     is_one_piece,
@@ -83,7 +83,7 @@ class LogFile:
         self._tail = _read(fd, max(0, self.size - _KNOWN_TAIL), self.size)
         self._cut_short = False
         self._modified_ns = os.fstat(fd).st_mtime_ns  # as of our own last change
-        self._blanked: list[Piece] = []
+        self._blanked: list[WrittenPiece] = []
         self.was_touched = False
         self.waits_for_half_lines = True
         """Whether `put` raises `ForeignHalfLine` instead of writing behind a line that may still be completed."""
@@ -157,7 +157,7 @@ class LogFile:
         except (OSError, LogReplaced):
             self._cut_short = True  # it cannot be recognized by its end any more
 
-    def put(self, data: bytes) -> Placed:
+    def put(self, data: bytes) -> WriteOutcome:
         """Write whole lines at the end, together, on lines of their own.
 
         Behind half a line of another program a newline is written first. If the other program ends its line in that
@@ -174,7 +174,7 @@ class LogFile:
         with self._held:
             return self._put(data)
 
-    def _put(self, data: bytes) -> Placed:
+    def _put(self, data: bytes) -> WriteOutcome:
         if self._lost_right:
             self.regain()
         expected = self.size + len(data)
@@ -183,7 +183,7 @@ class LogFile:
             lines = data if tail.endswith(b"\n") or not start or data.startswith(b"\n") else b"\n" + data
             pieces = self._append(start, lines)
             if is_one_piece(pieces) and self._starts_line(pieces[0], start):
-                return self._placed(Piece(pieces[0].offset, lines), start, tail, expected)
+                return self._placed(WrittenPiece(pieces[0].offset, lines), start, tail, expected)
             self._blank(pieces)
         raise StorageFailed(
             f"{self.path}: another program keeps writing into the middle of our lines", path=str(self.path)
@@ -418,9 +418,9 @@ class LogFile:
             raise ForeignHalfLine(present)
         return present, tail
 
-    def _append(self, start: int, data: bytes) -> list[Piece]:
+    def _append(self, start: int, data: bytes) -> list[WrittenPiece]:
         """Write `data` at the end, which was at `start`; where it lies."""
-        pieces: list[Piece] = []
+        pieces: list[WrittenPiece] = []
         self._writes += 1
         try:
             append_pieces(self._fd, data, self._calls.write, pieces)
@@ -432,14 +432,14 @@ class LogFile:
             raise
         return pieces
 
-    def _take_back(self, pieces: list[Piece]) -> None:
+    def _take_back(self, pieces: list[WrittenPiece]) -> None:
         """Remove a part of what was to be written. Where that is refused it stays, and `put` starts a new line."""
         if pieces and is_one_piece(pieces) and os.fstat(self._fd).st_size == pieces[-1].end:
             self._truncate(pieces[0].offset)
         else:
             self._blank(pieces)
 
-    def _starts_line(self, piece: Piece, start: int) -> bool:
+    def _starts_line(self, piece: WrittenPiece, start: int) -> bool:
         """Whether what was written at the end, which was at `start`, is on a line of its own."""
         return (
             piece.offset == start
@@ -447,7 +447,7 @@ class LogFile:
             or self.read(piece.offset - 1, piece.offset) == b"\n"
         )
 
-    def _placed(self, written: Piece, start: int, tail: bytes, expected: int) -> Placed:
+    def _placed(self, written: WrittenPiece, start: int, tail: bytes, expected: int) -> WriteOutcome:
         status = os.fstat(self._fd)
         self.size, self._modified_ns = status.st_size, status.st_mtime_ns
         if self.size == written.end == start + len(written.data):
@@ -460,9 +460,9 @@ class LogFile:
             cover = self.log_id.cover_all if len(written.data) > COVER_AT_ONCE else self.log_id.cover
             cover(self._fd, self.size)
         blanked, self._blanked = tuple(self._blanked), []
-        return Placed(written.offset, written.data, drifted=self.size != expected, blanked=blanked)
+        return WriteOutcome(written.offset, written.data, drifted=self.size != expected, blanked=blanked)
 
-    def _blank(self, pieces: list[Piece]) -> None:
+    def _blank(self, pieces: list[WrittenPiece]) -> None:
         """Overwrite bytes of ours that nobody was told of and behind which another program may have written."""
         self.was_touched = True
         for piece in pieces:

@@ -39,7 +39,7 @@ from sessiond.store.files.trash import (
     way_back,
 )
 from sessiond.store.files.watch import FolderWatch
-from sessiond.store.records import UNKNOWN, About, Breadcrumb, Hold, Stored, Trashed
+from sessiond.store.records import UNKNOWN, Breadcrumb, Hold, Stored, Trashed, TrashNote
 
 _THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
 _NO_LOG_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}
@@ -149,7 +149,7 @@ class FileStore:
             finally:
                 os.close(fd)
 
-    async def trash(self, log: Log, reason: str, about: About = UNKNOWN) -> str:
+    async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> str:
         if not isinstance(log, FileLog):
             raise TypeError("only a log of this store can go to its trash")
         move = partial(

@@ -22,7 +22,7 @@ from sessiond.store.files.folders import make_folder, move_to_free_name, new_fil
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.remains import remains_of
 from sessiond.store.files.syscalls import Syscalls
-from sessiond.store.records import About, Trashed
+from sessiond.store.records import Trashed, TrashNote
 
 _NAME: Final = re.compile(rf".+{re.escape(paths.SUFFIX)}(\.[0-9]+)?")
 """A log in the trash, the second of a name with a number."""
@@ -31,7 +31,14 @@ _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def move_to_trash(
-    file: LogFile, trash: Path, *, reason: str, session_id: str, draft: bool, about: About, calls: Syscalls
+    file: LogFile,
+    trash: Path,
+    *,
+    reason: str,
+    session_id: str,
+    draft: bool,
+    about: TrashNote,
+    calls: Syscalls,
 ) -> Path:
     """Move a log file to the trash; returns where it is. Whatever is in the trash already stays as it is.
 
@@ -162,7 +169,7 @@ def _trashed(path: Path) -> Trashed | None:
         size=status.st_size,
         reason=_text(note, "reason") or "",
         trashed_at=_text(note, "trashedAt") or _text(note, "modifiedAt") or _iso(status.st_mtime),
-        about=About(
+        about=TrashNote(
             _text(note, "by") or "daemon",
             None,
             _text(note, "cwd"),
