@@ -1,7 +1,7 @@
 """The descriptors of open session files: at most a share of what the system grants, the least recently used closed.
 
 A session file whose descriptor was closed stays open for its session: the next use opens the file again. What makes
-sure that it is still the same file, and that nothing unsynced is lost with a descriptor, is `logfile`.
+sure that it is still the same file, and that nothing unsynced is lost with a descriptor, is `known_file`.
 """
 
 import errno

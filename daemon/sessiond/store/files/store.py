@@ -23,10 +23,12 @@ from sessiond.store.files import breadcrumbs, holds, paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root
 from sessiond.store.files.descriptors import Descriptors
+from sessiond.store.files.file_bytes import slices
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
+from sessiond.store.files.known_file import MAY_NOT_WRITE, OPEN_FLAGS, WRITE_FLAGS
 from sessiond.store.files.log import FileLog
 from sessiond.store.files.log_ids import LogIds
-from sessiond.store.files.logfile import MAY_NOT_WRITE, OPEN_FLAGS, WRITE_FLAGS, LogFile, slices
+from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.remains import remains
 from sessiond.store.files.space import free_bytes
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of

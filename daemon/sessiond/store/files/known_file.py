@@ -1,0 +1,252 @@
+"""One open log file as it is known: its bytes, its end, and how it is recognized when it is opened again.
+
+Nothing here changes the file. Everything raises `OSError` as the system reported it, and `LogReplaced` when the file
+is no longer the one that was opened.
+
+While nobody uses the file its descriptor may be closed to make room for others (`descriptors`), but only when all that
+we wrote is synced: the system reports a failed write-back only to descriptors that were open then. The next use of the
+file opens it again. It is the same file if it has the same device and inode; where anything about it has changed, its
+beginning and our last bytes must be where they were, and from then on it counts as touched.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from sessiond.store.errors import LogGone, LogReplaced, StorageFailed
+from sessiond.store.files.descriptors import Descriptor, Descriptors
+from sessiond.store.files.file_bytes import read_range, slices
+from sessiond.store.files.log_ids import LogId
+from sessiond.store.files.recognition import LastSeen
+from sessiond.store.files.syscalls import Syscalls
+
+OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not make us wait for a writer
+WRITE_FLAGS: Final = os.O_RDWR | os.O_APPEND | OPEN_FLAGS
+KNOWN_TAIL_BYTES: Final = 64
+"""Bytes by which our own end is recognized when another program wrote behind it."""
+MAY_NOT_WRITE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY})
+_NO_FILE_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR})
+_OTHER_FILE_THERE: Final = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})
+
+
+class KnownFile:
+    """A file whose first `size` bytes are ours to read.
+
+    Args:
+        path: Where it lies.
+        fd: Its descriptor, which is closed with this object.
+        calls: What reaches the disk.
+        log_id: The record of the log, which is kept up to date; None: nothing is recorded.
+        writable: Whether the descriptor may write.
+        sync_has_failed: Whether what the file holds may not be durable, and only `renew` may try again.
+        descriptors: Where the descriptor is counted; None: it is not counted, and stays open.
+
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        fd: int,
+        calls: Syscalls,
+        log_id: LogId | None = None,
+        *,
+        writable: bool = True,
+        sync_has_failed: bool = False,
+        descriptors: Descriptors | None = None,
+    ) -> None:
+        self.path, self.ref = path, str(path)
+        self.log_id = log_id
+        self.size = os.fstat(fd).st_size
+        self._descriptors = Descriptors() if descriptors is None else descriptors
+        self._calls = calls
+        self._tail = read_range(fd, max(0, self.size - KNOWN_TAIL_BYTES), self.size)
+        self._cut_short = False
+        self._modified_ns = os.fstat(fd).st_mtime_ns  # as of our own last change
+        self.was_touched = False
+        self.sync_has_failed = sync_has_failed
+        self._flags = WRITE_FLAGS if writable else os.O_RDONLY | OPEN_FLAGS
+        self._lost_right = False  # it was to be opened again to write, and could only be to read
+        self._writes = self._synced_writes = 0
+        self._last_seen: LastSeen | None = None
+        self._held = Descriptor(fd, self._descriptors, self._open_again, self._may_close)
+
+    @property
+    def _fd(self) -> int:
+        """The descriptor, within `with self._held`."""
+        return self._held.fd
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes `[start, end)` as far as there are any."""
+        with self._held as fd:
+            return read_range(fd, start, end)
+
+    def scan(self, start: int, end: int) -> Iterator[bytes]:
+        """The bytes `[start, end)` in slices, of the file as it is now, even if it is rewritten meanwhile."""
+        with self._held as held:
+            fd = self._descriptors.open(lambda: os.dup(held))
+        try:
+            yield from slices(fd, start, end)
+        finally:
+            os.close(fd)
+
+    def is_touched(self) -> bool:
+        """Whether anybody but us has written to the file since it was opened. Not while we are writing."""
+        if not self.was_touched:
+            with self._held as fd:
+                if os.fstat(fd).st_mtime_ns != self._modified_ns:
+                    self.was_touched = True
+        return self.was_touched
+
+    def distrust(self) -> LogReplaced:
+        """Take it that the file is not ours any more."""
+        self._cut_short = True
+        return LogReplaced(str(self.path))
+
+    @property
+    def lacks_newline(self) -> bool:
+        """Whether the last line is not ended."""
+        return self.size > 0 and not self._tail.endswith(b"\n")
+
+    def present(self) -> int:
+        """How many bytes the file has now, at least `size`; `LogReplaced` when it is not ours any more.
+
+        A file that was once shorter stays replaced, whatever is written to it later. One that grew must still
+        have our last bytes in their place: a rewrite in place looks like growth otherwise.
+        """
+        if (unchanged := self._size_while_set_down()) is not None:
+            return unchanged
+        with self._held:
+            present = self._size_under_our_name()
+            if present > self.size and self._read_tail(self.size) != self._tail:
+                self._cut_short = True
+                raise LogReplaced(str(self.path))
+            return present
+
+    def set_size(self, size: int) -> None:
+        """Call the first `size` bytes ours: more when another program added them, fewer after a failure."""
+        self.size = size
+        try:
+            self._tail = self._read_tail(size)
+            if self.log_id is not None:
+                with self._held as fd:
+                    self.log_id.cover(fd, size)
+        except (OSError, LogReplaced):
+            self._cut_short = True  # it cannot be recognized by its end any more
+
+    def regain(self) -> None:
+        """Open the file anew, to write, in the place of a descriptor that may only read."""
+        with self._held as known:
+            fd = self._descriptors.open(lambda: os.open(self.path, WRITE_FLAGS))
+            try:
+                held, other = os.fstat(known), os.fstat(fd)
+                if (held.st_dev, held.st_ino) != (other.st_dev, other.st_ino):
+                    raise LogReplaced(str(self.path))
+                os.dup2(fd, known, inheritable=False)
+            finally:
+                os.close(fd)
+        self._flags, self._lost_right = WRITE_FLAGS, False
+
+    def close(self) -> None:
+        """Close the descriptor; reading fails from now on."""
+        if self.log_id is not None and not self._held.is_set_down:
+            with suppress(OSError), self._held as fd:
+                touched = self.was_touched or os.fstat(fd).st_mtime_ns != self._modified_ns
+                self.log_id.close(fd, self.size, touched=touched)
+        self._held.close()
+
+    # --- without a descriptor --------------------------------------------------------------------------
+
+    def _may_close(self, fd: int) -> bool:
+        """Note how the file is while it has a descriptor; False while something in it is not synced."""
+        if self.sync_has_failed or self._synced_writes != self._writes:
+            return False
+        try:
+            seen = LastSeen.of(fd, self.size)
+        except OSError:
+            return False
+        self.was_touched = self.was_touched or seen.modified_ns != self._modified_ns
+        self._last_seen = seen
+        if self.log_id is not None:
+            self.log_id.set_down(fd, touched=self.was_touched)
+        return True
+
+    def _size_while_set_down(self) -> int | None:
+        """The size of a file that has no descriptor and was not changed since it had one; None of any other."""
+        seen = self._last_seen
+        if seen is None or self._cut_short or not self._held.is_set_down or seen.size < self.size:
+            return None
+        try:
+            return seen.size if seen.is_unchanged(self.path.stat(follow_symlinks=False)) else None
+        except OSError:
+            return None
+
+    def _open_again(self) -> int:
+        """A descriptor of the file that we had. Raises `LogGone`, `LogReplaced`."""
+        try:
+            fd = self._open_as_before()
+        except OSError as error:
+            if error.errno in _NO_FILE_THERE:
+                raise LogGone(str(self.path)) from None
+            if error.errno in _OTHER_FILE_THERE:
+                raise LogReplaced(str(self.path)) from None
+            raise
+        try:
+            self._recognize(fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _open_as_before(self) -> int:
+        try:
+            fd = os.open(self.path, self._flags)
+        except OSError as error:
+            if self._flags != WRITE_FLAGS or error.errno not in MAY_NOT_WRITE:
+                raise
+            fd = os.open(self.path, os.O_RDONLY | OPEN_FLAGS)
+            self._lost_right = True
+        else:
+            self._lost_right = False
+        return fd
+
+    def _recognize(self, fd: int) -> None:
+        """Raise `LogReplaced` unless this is the file that we had."""
+        seen, status = self._last_seen, os.fstat(fd)
+        if seen is None or not seen.is_identity_of(status):
+            raise LogReplaced(str(self.path))
+        if seen.is_unchanged(status):
+            return
+        tail = read_range(fd, max(0, self.size - KNOWN_TAIL_BYTES), self.size)
+        if status.st_size < self.size or tail != self._tail or os.pread(fd, len(seen.head), 0) != seen.head:
+            raise self.distrust()
+        self.was_touched = True
+
+    # --- the descriptor in use -------------------------------------------------------------------------
+
+    def _size_under_our_name(self) -> int:
+        try:
+            named = self.path.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            raise LogGone(str(self.path)) from None
+        held = os.fstat(self._fd)
+        if held.st_size < self.size:
+            self._cut_short = True
+        if self._cut_short or (named.st_dev, named.st_ino) != (held.st_dev, held.st_ino):
+            raise LogReplaced(str(self.path))
+        self.was_touched = self.was_touched or held.st_mtime_ns != self._modified_ns
+        return held.st_size
+
+    def _note_change(self) -> None:
+        """The file was changed just now, by us."""
+        self._modified_ns = os.fstat(self._fd).st_mtime_ns
+
+    def _read_tail(self, end: int) -> bytes:
+        return self.read(max(0, end - KNOWN_TAIL_BYTES), end)
+
+    def _refuse_growth(self, size: int) -> None:
+        """Whoever takes bytes away must have seen all of them."""
+        if self.present() > size:
+            raise StorageFailed(f"{self.path}: something was added to it meanwhile", path=str(self.path))
