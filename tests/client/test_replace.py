@@ -8,9 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from scripts.campaigns.other_version import build, command as of_version
 
 import sessiond
+from campaigns.other_version import build, command as of_version
 from sessiond.client import connect
 from sessiond.client.blocking import connect as connect_blocking
 from sessiond.client.daemon_socket import DaemonNotRunning, VersionMismatch, read_endpoint

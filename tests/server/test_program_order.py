@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
-from scripts.campaigns.order_model import Outcome, Plan, Step
 
+from campaigns.order_model import Outcome, Plan, Step
 from support.daemons import Mode, Peer, Refused, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.shared import started

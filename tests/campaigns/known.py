@@ -1,0 +1,46 @@
+"""The campaigns that there are, in the order in which they are run and listed.
+
+Each is a module of this package, of the same name with `_` for `-`, that has a `CAMPAIGN`.
+"""
+
+from importlib import import_module
+
+from campaigns.campaign import Campaign
+
+NAMES = (
+    "crash",
+    "crash-large",
+    "crash-others",
+    "repeated-commands",
+    "half-lines",
+    "syscalls",
+    "replay",
+    "power",
+    "mutants",
+    "errno",
+    "start",
+    "signals",
+    "handover",
+    "panes",
+    "corruption",
+    "security",
+    "environments",
+    "disk",
+    "descriptors",
+    "load",
+    "order",
+    "soak",
+    "fuzz",
+    "clock",
+)  # fmt: skip
+
+
+def campaign(name: str) -> Campaign:
+    found = import_module(f"campaigns.{name.replace('-', '_')}").CAMPAIGN
+    if not isinstance(found, Campaign) or found.name != name:
+        raise TypeError(f"CAMPAIGN of {name} is not the campaign {name}")
+    return found
+
+
+def all_campaigns() -> list[Campaign]:
+    return [campaign(name) for name in NAMES]
