@@ -12,16 +12,21 @@ export const protocolVersion = 1;
  * A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.
  */
 export interface CreateParams {
+  /** The folder of the session, an absolute path. */
   cwd: string;
-  /** 1 to 128 characters. */
+  /** The id of the new session; default: a UUID4. 1 to 128 characters. */
   id?: string | null;
+  /** The title. */
   title?: string | null;
+  /** Words to filter sessions by. */
   tags?: string[] | null;
+  /** What the session was made from: a session id or the path of a file. */
   parentSession?: string | null;
-  /** Default `false`. */
+  /** Keep the session in memory only. Default `false`. */
   ephemeral?: boolean;
+  /** Default: the terminal of `initialize`. */
   terminal?: Terminal | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -126,11 +131,13 @@ export interface Problem {
  * false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
  */
 export interface OpenParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session; this or `path`. 1 to 128 characters. */
   sessionId?: string | null;
+  /** The absolute path of a session file. */
   path?: string | null;
+  /** Default: the terminal of `initialize`. */
   terminal?: Terminal | null;
-  /** Default `true`. */
+  /** Let the terminal remember and hold the session. Default `true`. */
   bind?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -138,7 +145,7 @@ export interface OpenParams {
 
 /** Stop using a session. Closing a draft as its last client moves the draft to the trash. */
 export interface CloseParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -160,12 +167,15 @@ export interface CloseResult {
  * that another terminal holds is never bound. Without a terminal sessions without a message count, too.
  */
 export interface ContinueParams {
+  /** The folder, an absolute path. */
   cwd: string;
+  /** Default: the terminal of `initialize`. */
   terminal?: Terminal | null;
-  /** Default `true`. */
+  /** Create a session when there is none to go on with. Default `true`. */
   create?: boolean;
+  /** Let the terminal remember and hold the session; default: the value of `create`. */
   bind?: boolean | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -205,17 +215,21 @@ export interface FormerFolder {
  * are added.
  */
 export interface ListParams {
+  /** Only sessions of this folder. */
   cwd?: string | null;
-  /** Default `false`. */
+  /** Sessions of all folders, whatever `cwd` is. Default `false`. */
   all?: boolean;
+  /** Only sessions with all of these tags. */
   tags?: string[] | null;
+  /** Only sessions whose id, title, first prompt or cwd has this text. */
   query?: string | null;
-  /** Default `"updated"`. */
+  /** The order: by time or title. Default `"updated"`. */
   sort?: "created" | "title" | "updated";
+  /** From an earlier result; without it, the first page. */
   cursor?: string | null;
-  /** 1 to 10000. Default `50`. */
+  /** Sessions a page. 1 to 10000. Default `50`. */
   limit?: number;
-  /** Default `false`. */
+  /** List draft sessions, too. Default `false`. */
   drafts?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -282,9 +296,9 @@ export interface ListProblem {
  * gets. `query` of fewer than 4 characters matches whole ids only.
  */
 export interface ResolveParams {
-  /** 1 to 128 characters. */
+  /** An id or its first characters. 1 to 128 characters. */
   query: string;
-  /** 1 to 100. Default `20`. */
+  /** Sessions of the result. 1 to 100. Default `20`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -313,18 +327,25 @@ export interface ResolveResult {
  * answered.
  */
 export interface SearchParams {
-  /** 1 to 1000 characters. */
+  /** Words, phrases and `beginnings*`. 1 to 1000 characters. */
   query: string;
+  /** Only sessions of this folder. */
   cwd?: string | null;
+  /** Only messages of this role. */
   role?: string | null;
+  /** Only sessions with this tag. */
   tag?: string | null;
+  /** Only entries with this label. */
   label?: string | null;
+  /** Only entries of this time or later, ISO 8601. */
   since?: string | null;
+  /** Only entries of this time or earlier, ISO 8601. */
   until?: string | null;
-  /** 1 to 128 characters. */
+  /** Only entries of this session. 1 to 128 characters. */
   sessionId?: string | null;
+  /** From an earlier result; without it, the first page. */
   cursor?: string | null;
-  /** 1 to 1000. Default `20`. */
+  /** Hits a page. 1 to 1000. Default `20`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -366,7 +387,7 @@ export interface Hit {
 
 /** What is known of a session, with the problems of its file. Does not open or subscribe. */
 export interface InfoParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -374,9 +395,9 @@ export interface InfoParams {
 
 /** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
 export interface StatsParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -453,11 +474,11 @@ export interface ContextUse {
  * `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
  */
 export interface CompareParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The entry that ends the first path. 1 to 64 characters. */
   leftId: string;
-  /** 1 to 64 characters. */
+  /** The end of the second path; default: the leaf. 1 to 64 characters. */
   rightId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -497,21 +518,21 @@ export interface Branch {
  * on.
  */
 export interface AppendParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 10000 items. */
+  /** In the order of the log. 1 to 10000 items. */
   entries: Draft[];
-  /** Default `"agent"`. */
+  /** The format of the messages in `entries`. Default `"agent"`. */
   format?: "agent" | "anthropic" | "google" | "openai";
-  /** 1 to 64 characters. */
+  /** Null makes the first entry a root. 1 to 64 characters. */
   parentId?: string | null;
-  /** 1 to 64 characters. */
+  /** The leaf that the client knows. 1 to 64 characters. */
   expectedLeaf?: string | null;
-  /** Default `"reject"`. */
+  /** `branch` appends in spite of a conflict. Default `"reject"`. */
   onConflict?: "branch" | "reject";
-  /** Default `true`. */
+  /** Move the session's leaf to the last entry. Default `true`. */
   advance?: boolean;
-  /** Default `"synced"`. */
+  /** What the response waits for. Default `"synced"`. */
   durability?: "synced" | "written";
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -540,16 +561,19 @@ export interface Appended {
  * With `resolveBlobs`, images and cut texts that lie in blobs are put back.
  */
 export interface EntriesParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
+  /** The position behind which the page begins. */
   after?: After | null;
-  /** 1 to 64 characters. */
+  /** The entry in the middle of the page. 1 to 64 characters. */
   around?: string | null;
+  /** Exactly these entries. */
   ids?: string[] | null;
+  /** From an earlier result; without it, the first page. */
   cursor?: string | null;
-  /** 1 to 10000. Default `200`. */
+  /** Entries a page. 1 to 10000. Default `200`. */
   limit?: number;
-  /** Default `false`. */
+  /** Put images and cut texts back that lie in blobs. Default `false`. */
   resolveBlobs?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -581,14 +605,15 @@ export interface EntriesResult {
 
 /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
 export interface PathParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
+  /** From an earlier result; without it, the first page. */
   cursor?: string | null;
-  /** 1 to 10000. Default `10000`. */
+  /** Entries a page. 1 to 10000. Default `10000`. */
   limit?: number;
-  /** Default `false`. */
+  /** Put images and cut texts back that lie in blobs. Default `false`. */
   resolveBlobs?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -602,17 +627,19 @@ export interface PathParams {
  * nearest visible ancestor, in the middle, and `cursor` is of no effect.
  */
 export interface TreeParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** Default `"default"`. */
+  /** Which rows are visible. Default `"default"`. */
   filter?: "all" | "default" | "labeled-only" | "no-tools" | "user-only";
+  /** Only rows with all of these words. */
   query?: string | null;
-  /** 1 to 64 characters. */
+  /** Only this entry and those below it. 1 to 64 characters. */
   rootId?: string | null;
-  /** 1 to 64 characters. */
+  /** The entry in the middle of the page. 1 to 64 characters. */
   around?: string | null;
+  /** From an earlier result; without it, the first page. */
   cursor?: string | null;
-  /** 1 to 10000. Default `1000`. */
+  /** Rows a page. 1 to 10000. Default `1000`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -671,9 +698,9 @@ export interface TreeNode {
  * All that was said stands in fences that it cannot end. Texts that were cut are whole again.
  */
 export interface EntryDocumentParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The id of the entry. 1 to 64 characters. */
   entryId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -696,10 +723,11 @@ export interface EntryDocumentResult {
  * the beginning.
  */
 export interface PageParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
+  /** The position behind which the rows begin; default: the beginning. */
   after?: After | null;
-  /** 1 to 10000. Default `500`. */
+  /** Rows of the part. 1 to 10000. Default `500`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -775,6 +803,7 @@ export interface PageMark {
  * another. Its policy lets nothing run but what bears `nonce`, and nothing be fetched.
  */
 export interface PageDocumentParams {
+  /** Of the webview's policy. */
   nonce: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -795,15 +824,15 @@ export interface PageDocumentResult {
  * path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
  */
 export interface ContextParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
-  /** Default `"agent"`. */
+  /** The format of the messages. Default `"agent"`. */
   format?: "agent" | "anthropic" | "google" | "openai";
-  /** Default `false`. */
+  /** Say of every entry of the path why it is in the context or not. Default `false`. */
   explain?: boolean;
-  /** Default `true`. */
+  /** Put images and cut texts back that lie in blobs. Default `true`. */
   resolveBlobs?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -868,10 +897,11 @@ export interface Explained {
  * become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
  */
 export interface PrepareCompactionParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
+  /** Settings for this request, instead of those in force. */
   settings?: CompactionChoice | null;
   /** What the summary should pay attention to. */
   instructions?: string | null;
@@ -943,24 +973,31 @@ export interface CompactionSettings {
  * To undo it, move the leaf to `previousLeafId` with `session/branch`.
  */
 export interface CompactParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
+  /** The summary; without it one is written now. */
   summary?: string | null;
-  /** 1 to 64 characters. */
+  /** The first entry that stays; only with `summary`. 1 to 64 characters. */
   firstKeptEntryId?: string | null;
+  /** A summary in a line or two, for people. */
   shortSummary?: string | null;
+  /** Any JSON value to store beside the summary. */
   details?: unknown;
+  /** Any JSON value that later compactions get to see. */
   preserveData?: unknown;
+  /** Whether an extension wrote the summary. */
   fromExtension?: boolean | null;
-  /** 0 to 1000000000. */
+  /** Tokens of the context; default: an estimate. 0 to 1000000000. */
   tokensBefore?: number | null;
+  /** Settings for this request, instead of those in force. */
   settings?: CompactionChoice | null;
+  /** What the summary should pay attention to. */
   instructions?: string | null;
-  /** 1 to 64 characters. */
+  /** Another leaf is a `leafConflict`. 1 to 64 characters. */
   expectedLeaf?: string | null;
-  /** 1 to 128 characters. */
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -989,10 +1026,11 @@ export interface CompactResult {
  * The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
  */
 export interface ConfigureParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
+  /** Null takes the choice back. */
   autoCompact?: CompactionChoice | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1015,11 +1053,11 @@ export interface ConfigureResult {
  * Nothing is changed. A null `targetId` is the place before the first entry.
  */
 export interface PrepareBranchParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The entry that the leaf would be moved to; null is before the first entry. 1 to 64 characters. */
   targetId: string | null;
-  /** 1 to 64 characters. */
+  /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
   /** Of the entries in `prompt`, the newest first; all of them without it. 0 to 1000000000. */
   maxTokens?: number | null;
@@ -1054,21 +1092,25 @@ export interface PrepareBranchResult {
  * somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
  */
 export interface BranchParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The new leaf; null is before the first entry. 1 to 64 characters. */
   targetId: string | null;
+  /** A summary of what is left behind. */
   summary?: string | null;
+  /** Any JSON value to store beside the summary. */
   details?: unknown;
+  /** Whether an extension wrote the summary. */
   fromExtension?: boolean | null;
-  /** 1 to 64 characters. */
+  /** Another leaf is a `leafConflict`. 1 to 64 characters. */
   expectedLeaf?: string | null;
-  /** Default `false`. */
+  /** Have a summary of what is left behind written. Default `false`. */
   summarize?: boolean;
+  /** What the summary should pay attention to. */
   instructions?: string | null;
-  /** 1 to 128 characters. */
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1095,18 +1137,21 @@ export interface BranchResult {
  * `parentSession` names it.
  */
 export interface ForkParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the source; this or `path`. 1 to 128 characters. */
   sessionId?: string | null;
+  /** The absolute path of the source's file. */
   path?: string | null;
-  /** 1 to 64 characters. */
+  /** The end of the path; default: the source's leaf. 1 to 64 characters. */
   leafId?: string | null;
-  /** Default `"at"`. */
+  /** `before` leaves that entry itself out. Default `"at"`. */
   position?: "at" | "before";
-  /** Default `false`. */
+  /** Copy all branches instead of one path. Default `false`. */
   whole?: boolean;
+  /** The folder of the new session; default: that of the source. */
   cwd?: string | null;
+  /** The title of the new session. */
   title?: string | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1121,14 +1166,15 @@ export interface ForkParams {
  * With `workDoneToken` the client hears of progress.
  */
 export interface ImportParams {
-  /** 1 to 4096 characters. */
+  /** An absolute path of a file or a folder; this or `paths`. 1 to 4096 characters. */
   path?: string | null;
+  /** Absolute paths of files and folders. */
   paths?: string[] | null;
   /** Detected for each file. */
   format?: "claude-code" | "codex" | "go" | "nova" | "operator" | "pi" | "pi4" | null;
   /** The folder that the sessions belong to, instead of the one that they name. 1 to 4096 characters. */
   cwd?: string | null;
-  /** 1 to 128 characters. */
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1190,18 +1236,19 @@ export interface SkippedFile {
  * what you give away.
  */
 export interface ExportParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
+  /** The format to write. */
   format: "go" | "html" | "jsonl" | "markdown" | "nova" | "operator";
-  /** 1 to 64 characters. */
+  /** Only the path to it; default: the whole tree. 1 to 64 characters. */
   leafId?: string | null;
-  /** 1 to 4096 characters. */
+  /** The absolute path of the file to write; without it the result has the text. 1 to 4096 characters. */
   path?: string | null;
-  /** Default `false`. */
+  /** Replace a file that exists. Default `false`. */
   overwrite?: boolean;
-  /** Default `true`. */
+  /** Take secrets out. Default `true`. */
   redact?: boolean;
-  /** 1 to 128 characters. */
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1241,13 +1288,13 @@ export interface Redaction {
 
 /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
 export interface LabelParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The id of the entry. 1 to 64 characters. */
   targetId: string;
-  /** At most 1000 characters. */
+  /** The label; empty or null removes it. At most 1000 characters. */
   label?: string | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1269,11 +1316,11 @@ export interface ChangeResult {
  * The server also writes it to the title slot or the header, where oh-my-pi reads it.
  */
 export interface RenameParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** At most 1000 characters. */
+  /** The title; an empty one removes it. At most 1000 characters. */
   title: string;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1281,12 +1328,15 @@ export interface RenameParams {
 
 /** Add and remove words to filter sessions by, or with `tags` replace them all. */
 export interface TagParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
+  /** Tags to add. */
   add?: string[] | null;
+  /** Tags to remove. */
   remove?: string[] | null;
+  /** The tags that replace all others. */
   tags?: string[] | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1294,9 +1344,9 @@ export interface TagParams {
 
 /** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
 export interface StateParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1358,27 +1408,31 @@ export interface StateMetrics {
  * `id`, which becomes that of the line, the request may be sent again for ever and counts once.
  */
 export interface UpdateStateParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The id of the new entry; the request counts once. 1 to 64 characters. */
   id?: string | null;
+  /** A decision to record. */
   decision?: NewDecision | null;
+  /** An artifact to record. */
   artifact?: Artifact | null;
-  /** 0 to 1000000000. */
+  /** Tokens to add to the count. 0 to 1000000000. */
   tokens?: number | null;
-  /** 0 to 1000000. */
+  /** Turns to add to the count. 0 to 1000000. */
   turns?: number | null;
   /** An empty one takes it away. At most 10000 characters. */
   plan?: string | null;
+  /** The new tags of the session. */
   tags?: string[] | null;
-  /** 1 to 200 characters. */
+  /** The model in use. 1 to 200 characters. */
   model?: string | null;
-  /** 1 to 200 characters. */
+  /** The name of the agent. 1 to 200 characters. */
   agentName?: string | null;
   /** Prune now, whatever the limits say. Default `false`. */
   compress?: boolean;
+  /** Limits above which the state is pruned. */
   limits?: PruneLimits | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1433,13 +1487,15 @@ export interface UpdateStateResult {
  * All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
  */
 export interface BeginTaskParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** 1 to 64 characters. */
+  /** The id of the new entry; the request counts once. 1 to 64 characters. */
   id?: string | null;
+  /** A decision to record. */
   decision?: NewDecision | null;
+  /** Limits above which the state is pruned. */
   limits?: PruneLimits | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1469,8 +1525,9 @@ export interface BeginTaskResult {
  * why: read the tree again.
  */
 export interface SubscribeParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
+  /** The position behind which the client wants what it missed. */
   after?: After | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1488,7 +1545,7 @@ export interface SubscribeResult {
 
 /** Hear no more of a session; it stays open for this client. */
 export interface UnsubscribeParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1501,7 +1558,7 @@ export interface UnsubscribeResult {
 
 /** Wait until every line of a session (of all, without `sessionId`) would survive a power cut. */
 export interface FlushParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session; default: all sessions. 1 to 128 characters. */
   sessionId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1519,10 +1576,11 @@ export interface FlushResult {
  * is kept beside it. Whoever has the session open goes on.
  */
 export interface MoveParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session. 1 to 128 characters. */
   sessionId: string;
+  /** The new folder, an absolute path. */
   cwd: string;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1535,12 +1593,13 @@ export interface MoveParams {
  * it is named by `path`, the absolute path of its file.
  */
 export interface DeleteParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session; this or `path`. 1 to 128 characters. */
   sessionId?: string | null;
+  /** The absolute path of the session's file. */
   path?: string | null;
-  /** Default `""`. */
+  /** Why, for the notification and the trash. Default `""`. */
   reason?: string;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1563,10 +1622,11 @@ export interface DeleteResult {
  * Nothing is overwritten. The session is not opened.
  */
 export interface RestoreParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session; this or `trashed`. 1 to 128 characters. */
   sessionId?: string | null;
+  /** The folder of the session in the trash. */
   trashed?: string | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1580,14 +1640,15 @@ export interface RestoreParams {
  * the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
  */
 export interface CleanupParams {
-  /** At least 0. */
+  /** Seconds since the last change of the file. At least 0. */
   maxAgeSeconds?: number | null;
-  /** At least 0. */
+  /** How many sessions stay, the newest. At least 0. */
   maxSessions?: number | null;
+  /** Only sessions with one of these tags. */
   tags?: string[] | null;
-  /** Default `true`. */
+  /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1626,14 +1687,15 @@ export interface SparedSession {
  * beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
  */
 export interface PurgeParams {
-  /** 1 to 128 characters. */
+  /** The whole id of the session; this, `trashed` or `olderThanSeconds`. 1 to 128 characters. */
   sessionId?: string | null;
+  /** The folder of the session in the trash. */
   trashed?: string | null;
-  /** At least 0. */
+  /** Seconds since they were deleted. At least 0. */
   olderThanSeconds?: number | null;
-  /** Default `true`. */
+  /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1673,8 +1735,9 @@ export interface TrashedSession {
 
 /** List the sessions in the trash, those that went there last first. */
 export interface TrashListParams {
+  /** From an earlier result; without it, the first page. */
   cursor?: string | null;
-  /** 1 to 10000. Default `50`. */
+  /** Sessions a page. 1 to 10000. Default `50`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1693,9 +1756,11 @@ export interface TrashListResult {
  * A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
  */
 export interface HistoryAddParams {
+  /** The text. */
   prompt: string;
+  /** The folder in which it was typed. */
   cwd?: string | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1710,9 +1775,11 @@ export interface HistoryAddResult {
 
 /** The last prompts, newest first; with `cwd` those that were typed in one folder. */
 export interface HistoryRecentParams {
+  /** Only prompts of this folder. */
   cwd?: string | null;
+  /** From an earlier result; without it, the first page. */
   cursor?: string | null;
-  /** 1 to 1000. Default `50`. */
+  /** Prompts a page. 1 to 1000. Default `50`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1733,11 +1800,13 @@ export interface Prompt {
 
 /** Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it. */
 export interface HistorySearchParams {
-  /** At most 1000 characters. */
+  /** The words to find. At most 1000 characters. */
   query: string;
+  /** Only prompts of this folder. */
   cwd?: string | null;
+  /** From an earlier result; without it, the first page. */
   cursor?: string | null;
-  /** 1 to 1000. Default `50`. */
+  /** Prompts a page. 1 to 1000. Default `50`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1763,10 +1832,11 @@ export interface BlobPutResult {
 
 /** Read some bytes of a blob; `hash` may be a `ref`. */
 export interface BlobGetParams {
+  /** The hash or the `ref` of the blob. */
   hash: string;
-  /** At least 0. Default `0`. */
+  /** The first byte of the page. At least 0. Default `0`. */
   offset?: number;
-  /** 1 to 33554432. Default `33554432`. */
+  /** Bytes of the page. 1 to 33554432. Default `33554432`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1788,13 +1858,13 @@ export interface BlobGetResult {
  * on its way. Sessions in drafts and in the trash count, too.
  */
 export interface BlobCollectParams {
-  /** Default `true`. */
+  /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** At least 0. */
+  /** Seconds; default: the configuration's. At least 0. */
   graceSeconds?: number | null;
-  /** 1 to 128 characters. */
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1908,11 +1978,11 @@ export interface ClientInfo {
  * whatever it takes away it keeps, and says where. What is sound, and what cannot be mended, stays as it is.
  */
 export interface DoctorParams {
-  /** Default `false`. */
+  /** Repair what can be repaired without doubt. Default `false`. */
   fix?: boolean;
-  /** At most 10000 items. Default `[]`. */
+  /** Absolute. At most 10000 items. Default `[]`. */
   paths?: string[];
-  /** 1 to 128 characters. */
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1981,9 +2051,9 @@ export interface StopResult {
  * to the daemon that comes next. `reason` is for the log.
  */
 export interface DrainParams {
-  /** At most 200 characters. */
+  /** Why, for the log. At most 200 characters. */
   reason?: string | null;
-  /** 0 to 600. Default `10.0`. */
+  /** Seconds that requests in flight may still take. 0 to 600. Default `10.0`. */
   within?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1997,6 +2067,7 @@ export interface DrainResult {
 
 /** Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing. */
 export interface AuthenticateParams {
+  /** The token of the daemon's TCP listener. */
   token: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;

@@ -27,9 +27,9 @@ class BlobPutResult(Wire, frozen=True):
 class BlobGetParams(Params, frozen=True):
     """Read some bytes of a blob; `hash` may be a `ref`."""
 
-    hash: Hash
-    offset: Annotated[int, Meta(ge=0)] = 0
-    limit: Annotated[int, Meta(ge=1, le=32 * 1024 * 1024)] = 32 * 1024 * 1024
+    hash: Hash  # the hash or the `ref` of the blob
+    offset: Annotated[int, Meta(ge=0)] = 0  # the first byte of the page
+    limit: Annotated[int, Meta(ge=1, le=32 * 1024 * 1024)] = 32 * 1024 * 1024  # bytes of the page
 
 
 class BlobGetResult(Wire, frozen=True):
@@ -47,10 +47,10 @@ class BlobCollectParams(Params, frozen=True):
     on its way. Sessions in drafts and in the trash count, too.
     """
 
-    dry_run: bool = True
-    grace_seconds: Annotated[int, Meta(ge=0)] | None = None
-    work_done_token: ProgressToken | None = None
-    command_id: CommandId | None = None
+    dry_run: bool = True  # change nothing, and return what would be done
+    grace_seconds: Annotated[int, Meta(ge=0)] | None = None  # seconds; default: the configuration's
+    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class BlobInfo(Wire, frozen=True):

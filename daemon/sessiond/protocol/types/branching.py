@@ -21,9 +21,9 @@ class PrepareBranchParams(Params, frozen=True):
     Nothing is changed. A null `targetId` is the place before the first entry.
     """
 
-    session_id: SessionId
-    target_id: EntryId | None
-    leaf_id: EntryId | UnsetType | None = UNSET
+    session_id: SessionId  # the whole id of the session
+    target_id: EntryId | None  # the entry that the leaf would be moved to; null is before the first entry
+    leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
     max_tokens: Tokens | None = None  # of the entries in `prompt`, the newest first; all of them without it
     instructions: str | None = None  # what the summary should pay attention to
 
@@ -50,16 +50,16 @@ class BranchParams(Params, frozen=True):
     somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
     """
 
-    session_id: SessionId
-    target_id: EntryId | None
-    summary: str | None = None
-    details: Json | UnsetType = UNSET
-    from_extension: bool | None = None
-    expected_leaf: EntryId | UnsetType | None = UNSET
-    summarize: bool = False
-    instructions: str | None = None
-    work_done_token: ProgressToken | None = None
-    command_id: CommandId | None = None
+    session_id: SessionId  # the whole id of the session
+    target_id: EntryId | None  # the new leaf; null is before the first entry
+    summary: str | None = None  # a summary of what is left behind
+    details: Json | UnsetType = UNSET  # any JSON value to store beside the summary
+    from_extension: bool | None = None  # whether an extension wrote the summary
+    expected_leaf: EntryId | UnsetType | None = UNSET  # another leaf is a `leafConflict`
+    summarize: bool = False  # have a summary of what is left behind written
+    instructions: str | None = None  # what the summary should pay attention to
+    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class BranchResult(Wire, frozen=True):

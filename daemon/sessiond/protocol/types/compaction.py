@@ -42,9 +42,9 @@ class ConfigureParams(Params, frozen=True):
     The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
     """
 
-    session_id: SessionId
-    auto_compact: CompactionChoice | UnsetType | None = UNSET
-    command_id: CommandId | None = None
+    session_id: SessionId  # the whole id of the session
+    auto_compact: CompactionChoice | UnsetType | None = UNSET  # null takes the choice back
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class ConfigureResult(Wire, frozen=True):
@@ -71,9 +71,9 @@ class PrepareCompactionParams(Params, frozen=True):
     become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
     """
 
-    session_id: SessionId
-    leaf_id: EntryId | UnsetType | None = UNSET
-    settings: CompactionChoice | None = None
+    session_id: SessionId  # the whole id of the session
+    leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
+    settings: CompactionChoice | None = None  # settings for this request, instead of those in force
     instructions: str | None = None  # what the summary should pay attention to
 
 
@@ -105,19 +105,19 @@ class CompactParams(Params, frozen=True):
     To undo it, move the leaf to `previousLeafId` with `session/branch`.
     """
 
-    session_id: SessionId
-    summary: str | None = None
-    first_kept_entry_id: EntryId | None = None
-    short_summary: str | None = None
-    details: Json | UnsetType = UNSET
-    preserve_data: Json | UnsetType = UNSET
-    from_extension: bool | None = None
-    tokens_before: Tokens | None = None
-    settings: CompactionChoice | None = None
-    instructions: str | None = None
-    expected_leaf: EntryId | UnsetType | None = UNSET
-    work_done_token: ProgressToken | None = None
-    command_id: CommandId | None = None
+    session_id: SessionId  # the whole id of the session
+    summary: str | None = None  # the summary; without it one is written now
+    first_kept_entry_id: EntryId | None = None  # the first entry that stays; only with `summary`
+    short_summary: str | None = None  # a summary in a line or two, for people
+    details: Json | UnsetType = UNSET  # any JSON value to store beside the summary
+    preserve_data: Json | UnsetType = UNSET  # any JSON value that later compactions get to see
+    from_extension: bool | None = None  # whether an extension wrote the summary
+    tokens_before: Tokens | None = None  # tokens of the context; default: an estimate
+    settings: CompactionChoice | None = None  # settings for this request, instead of those in force
+    instructions: str | None = None  # what the summary should pay attention to
+    expected_leaf: EntryId | UnsetType | None = UNSET  # another leaf is a `leafConflict`
+    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class CompactResult(Wire, frozen=True):

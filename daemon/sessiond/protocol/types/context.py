@@ -18,11 +18,11 @@ class ContextParams(Params, frozen=True):
     path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
     """
 
-    session_id: SessionId
-    leaf_id: EntryId | UnsetType | None = UNSET
-    format: Format = "agent"
-    explain: bool = False
-    resolve_blobs: bool = True
+    session_id: SessionId  # the whole id of the session
+    leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
+    format: Format = "agent"  # the format of the messages
+    explain: bool = False  # say of every entry of the path why it is in the context or not
+    resolve_blobs: bool = True  # put images and cut texts back that lie in blobs
 
 
 class Explained(Wire, frozen=True):

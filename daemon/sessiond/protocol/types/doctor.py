@@ -17,9 +17,9 @@ class DoctorParams(Params, frozen=True):
     whatever it takes away it keeps, and says where. What is sound, and what cannot be mended, stays as it is.
     """
 
-    fix: bool = False
-    paths: Annotated[list[str], Meta(max_length=10_000)] = msgspec.field(default_factory=list)
-    work_done_token: ProgressToken | None = None
+    fix: bool = False  # repair what can be repaired without doubt
+    paths: Annotated[list[str], Meta(max_length=10_000)] = msgspec.field(default_factory=list)  # absolute
+    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
 class Place(Wire, frozen=True):

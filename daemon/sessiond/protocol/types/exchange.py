@@ -23,11 +23,11 @@ class ImportParams(Params, frozen=True):
     With `workDoneToken` the client hears of progress.
     """
 
-    path: Path | None = None
-    paths: list[Path] | None = None
+    path: Path | None = None  # an absolute path of a file or a folder; this or `paths`
+    paths: list[Path] | None = None  # absolute paths of files and folders
     format: Dialect | None = None  # detected for each file
     cwd: Path | None = None  # the folder that the sessions belong to, instead of the one that they name
-    work_done_token: ProgressToken | None = None
+    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
 class ImportProblem(Wire, frozen=True):
@@ -85,13 +85,13 @@ class ExportParams(Params, frozen=True):
     what you give away.
     """
 
-    session_id: SessionId
-    format: ExportFormat
-    leaf_id: EntryId | UnsetType | None = UNSET
-    path: Path | None = None
-    overwrite: bool = False
-    redact: bool = True
-    work_done_token: ProgressToken | None = None
+    session_id: SessionId  # the whole id of the session
+    format: ExportFormat  # the format to write
+    leaf_id: EntryId | UnsetType | None = UNSET  # only the path to it; default: the whole tree
+    path: Path | None = None  # the absolute path of the file to write; without it the result has the text
+    overwrite: bool = False  # replace a file that exists
+    redact: bool = True  # take secrets out
+    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
 class Redaction(Wire, frozen=True):

@@ -15,9 +15,9 @@ class HistoryAddParams(Params, frozen=True):
     A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
     """
 
-    prompt: str
-    cwd: str | None = None
-    command_id: CommandId | None = None
+    prompt: str  # the text
+    cwd: str | None = None  # the folder in which it was typed
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class HistoryAddResult(Wire, frozen=True):
@@ -30,18 +30,18 @@ class HistoryAddResult(Wire, frozen=True):
 class HistoryRecentParams(Params, frozen=True):
     """The last prompts, newest first; with `cwd` those that were typed in one folder."""
 
-    cwd: str | None = None
-    cursor: str | None = None
-    limit: Page = 50
+    cwd: str | None = None  # only prompts of this folder
+    cursor: str | None = None  # from an earlier result; without it, the first page
+    limit: Page = 50  # prompts a page
 
 
 class HistorySearchParams(Params, frozen=True):
     """Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it."""
 
-    query: Annotated[str, Meta(max_length=1_000)]
-    cwd: str | None = None
-    cursor: str | None = None
-    limit: Page = 50
+    query: Annotated[str, Meta(max_length=1_000)]  # the words to find
+    cwd: str | None = None  # only prompts of this folder
+    cursor: str | None = None  # from an earlier result; without it, the first page
+    limit: Page = 50  # prompts a page
 
 
 class Prompt(Wire, frozen=True):

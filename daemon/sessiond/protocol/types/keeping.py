@@ -15,10 +15,10 @@ class DeleteParams(Params, frozen=True):
     it is named by `path`, the absolute path of its file.
     """
 
-    session_id: SessionId | None = None
-    path: str | None = None
-    reason: str = ""
-    command_id: CommandId | None = None
+    session_id: SessionId | None = None  # the whole id of the session; this or `path`
+    path: str | None = None  # the absolute path of the session's file
+    reason: str = ""  # why, for the notification and the trash
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class DeleteResult(Wire, frozen=True):
@@ -39,16 +39,16 @@ class RestoreParams(Params, frozen=True):
     Nothing is overwritten. The session is not opened.
     """
 
-    session_id: SessionId | None = None
-    trashed: str | None = None
-    command_id: CommandId | None = None
+    session_id: SessionId | None = None  # the whole id of the session; this or `trashed`
+    trashed: str | None = None  # the folder of the session in the trash
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class TrashListParams(Params, frozen=True):
     """List the sessions in the trash, those that went there last first."""
 
-    cursor: str | None = None
-    limit: Limit = 50
+    cursor: str | None = None  # from an earlier result; without it, the first page
+    limit: Limit = 50  # sessions a page
 
 
 class TrashedSession(Wire, frozen=True):
@@ -83,11 +83,11 @@ class PurgeParams(Params, frozen=True):
     beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
     """
 
-    session_id: SessionId | None = None
-    trashed: str | None = None
-    older_than_seconds: Annotated[int, Meta(ge=0)] | None = None
-    dry_run: bool = True
-    command_id: CommandId | None = None
+    session_id: SessionId | None = None  # the whole id of the session; this, `trashed` or `olderThanSeconds`
+    trashed: str | None = None  # the folder of the session in the trash
+    older_than_seconds: Annotated[int, Meta(ge=0)] | None = None  # seconds since they were deleted
+    dry_run: bool = True  # change nothing, and return what would be done
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class PurgeResult(Wire, frozen=True):
@@ -108,11 +108,11 @@ class CleanupParams(Params, frozen=True):
     the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
     """
 
-    max_age_seconds: Annotated[int, Meta(ge=0)] | None = None
-    max_sessions: Annotated[int, Meta(ge=0)] | None = None
-    tags: list[str] | None = None
-    dry_run: bool = True
-    command_id: CommandId | None = None
+    max_age_seconds: Annotated[int, Meta(ge=0)] | None = None  # seconds since the last change of the file
+    max_sessions: Annotated[int, Meta(ge=0)] | None = None  # how many sessions stay, the newest
+    tags: list[str] | None = None  # only sessions with one of these tags
+    dry_run: bool = True  # change nothing, and return what would be done
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class CleanedSession(Wire, frozen=True):

@@ -17,9 +17,9 @@ class PageParams(Params, frozen=True):
     the beginning.
     """
 
-    session_id: SessionId
-    after: After | None = None
-    limit: Annotated[int, Meta(ge=1, le=10_000)] = 500
+    session_id: SessionId  # the whole id of the session
+    after: After | None = None  # the position behind which the rows begin; default: the beginning
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 500  # rows of the part
 
 
 class PageFigures(Wire, frozen=True):
@@ -90,7 +90,7 @@ class PageDocumentParams(Params, frozen=True):
     another. Its policy lets nothing run but what bears `nonce`, and nothing be fetched.
     """
 
-    nonce: Annotated[str, Meta(pattern=r"^[A-Za-z0-9+/_-]{16,128}={0,2}$")]
+    nonce: Annotated[str, Meta(pattern=r"^[A-Za-z0-9+/_-]{16,128}={0,2}$")]  # of the webview's policy
 
 
 class PageDocumentResult(Wire, frozen=True):

@@ -19,16 +19,16 @@ class SearchParams(Params, frozen=True):
     answered.
     """
 
-    query: Annotated[str, Meta(min_length=1, max_length=1_000)]
-    cwd: str | None = None
-    role: str | None = None
-    tag: str | None = None
-    label: str | None = None
-    since: str | None = None
-    until: str | None = None
-    session_id: SessionId | None = None
-    cursor: str | None = None
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 20
+    query: Annotated[str, Meta(min_length=1, max_length=1_000)]  # words, phrases and `beginnings*`
+    cwd: str | None = None  # only sessions of this folder
+    role: str | None = None  # only messages of this role
+    tag: str | None = None  # only sessions with this tag
+    label: str | None = None  # only entries with this label
+    since: str | None = None  # only entries of this time or later, ISO 8601
+    until: str | None = None  # only entries of this time or earlier, ISO 8601
+    session_id: SessionId | None = None  # only entries of this session
+    cursor: str | None = None  # from an earlier result; without it, the first page
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 20  # hits a page
 
 
 class Hit(Wire, frozen=True):

@@ -84,7 +84,7 @@ class StopResult(Wire, frozen=True):
 class AuthenticateParams(Params, frozen=True):
     """Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing."""
 
-    token: str
+    token: str  # the token of the daemon's TCP listener
 
 
 class AuthenticateResult(Wire, frozen=True):
@@ -98,8 +98,8 @@ class DrainParams(Params, frozen=True):
     to the daemon that comes next. `reason` is for the log.
     """
 
-    reason: Annotated[str, Meta(max_length=200)] | None = None
-    within: Annotated[float, Meta(ge=0, le=600)] = 10.0
+    reason: Annotated[str, Meta(max_length=200)] | None = None  # why, for the log
+    within: Annotated[float, Meta(ge=0, le=600)] = 10.0  # seconds that requests in flight may still take
 
 
 class DrainResult(Wire, frozen=True):

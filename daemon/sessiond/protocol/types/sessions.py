@@ -28,14 +28,14 @@ class CreateParams(Params, frozen=True):
     A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.
     """
 
-    cwd: str
-    id: SessionId | None = None
-    title: str | None = None
-    tags: list[str] | None = None
-    parent_session: str | None = None
-    ephemeral: bool = False
-    terminal: Terminal | None = None
-    command_id: CommandId | None = None
+    cwd: str  # the folder of the session, an absolute path
+    id: SessionId | None = None  # the id of the new session; default: a UUID4
+    title: str | None = None  # the title
+    tags: list[str] | None = None  # words to filter sessions by
+    parent_session: str | None = None  # what the session was made from: a session id or the path of a file
+    ephemeral: bool = False  # keep the session in memory only
+    terminal: Terminal | None = None  # default: the terminal of `initialize`
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class SessionResult(Wire, frozen=True):
@@ -54,16 +54,16 @@ class OpenParams(Params, frozen=True):
     false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
     """
 
-    session_id: SessionId | None = None
-    path: str | None = None
-    terminal: Terminal | None = None
-    bind: bool = True
+    session_id: SessionId | None = None  # the whole id of the session; this or `path`
+    path: str | None = None  # the absolute path of a session file
+    terminal: Terminal | None = None  # default: the terminal of `initialize`
+    bind: bool = True  # let the terminal remember and hold the session
 
 
 class CloseParams(Params, frozen=True):
     """Stop using a session. Closing a draft as its last client moves the draft to the trash."""
 
-    session_id: SessionId
+    session_id: SessionId  # the whole id of the session
 
 
 class CloseResult(Wire, frozen=True):
@@ -83,11 +83,11 @@ class ContinueParams(Params, frozen=True):
     that another terminal holds is never bound. Without a terminal sessions without a message count, too.
     """
 
-    cwd: str
-    terminal: Terminal | None = None
-    create: bool = True
-    bind: bool | None = None
-    command_id: CommandId | None = None
+    cwd: str  # the folder, an absolute path
+    terminal: Terminal | None = None  # default: the terminal of `initialize`
+    create: bool = True  # create a session when there is none to go on with
+    bind: bool | None = None  # let the terminal remember and hold the session; default: the value of `create`
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
     @property
     def binds(self) -> bool:
@@ -129,14 +129,14 @@ class ListParams(Params, frozen=True):
     are added.
     """
 
-    cwd: str | None = None
-    all: bool = False
-    tags: list[str] | None = None
-    query: str | None = None
-    sort: Literal["updated", "created", "title"] = "updated"
-    cursor: str | None = None
-    limit: Limit = 50
-    drafts: bool = False
+    cwd: str | None = None  # only sessions of this folder
+    all: bool = False  # sessions of all folders, whatever `cwd` is
+    tags: list[str] | None = None  # only sessions with all of these tags
+    query: str | None = None  # only sessions whose id, title, first prompt or cwd has this text
+    sort: Literal["updated", "created", "title"] = "updated"  # the order: by time or title
+    cursor: str | None = None  # from an earlier result; without it, the first page
+    limit: Limit = 50  # sessions a page
+    drafts: bool = False  # list draft sessions, too
 
 
 class ListedSession(SessionInfo, frozen=True, kw_only=True):
@@ -175,7 +175,7 @@ class ListResult(Wire, frozen=True):
 class InfoParams(Params, frozen=True):
     """What is known of a session, with the problems of its file. Does not open or subscribe."""
 
-    session_id: SessionId
+    session_id: SessionId  # the whole id of the session
 
 
 class ResolveParams(Params, frozen=True):
@@ -185,8 +185,8 @@ class ResolveParams(Params, frozen=True):
     gets. `query` of fewer than 4 characters matches whole ids only.
     """
 
-    query: Annotated[str, Meta(min_length=1, max_length=128)]
-    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    query: Annotated[str, Meta(min_length=1, max_length=128)]  # an id or its first characters
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20  # sessions of the result
 
 
 class ResolveResult(Wire, frozen=True):
@@ -208,14 +208,14 @@ class ForkParams(Params, frozen=True):
     `parentSession` names it.
     """
 
-    session_id: SessionId | None = None
-    path: str | None = None
-    leaf_id: EntryId | UnsetType | None = UNSET
-    position: Literal["at", "before"] = "at"
-    whole: bool = False
-    cwd: str | None = None
-    title: str | None = None
-    command_id: CommandId | None = None
+    session_id: SessionId | None = None  # the whole id of the source; this or `path`
+    path: str | None = None  # the absolute path of the source's file
+    leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the source's leaf
+    position: Literal["at", "before"] = "at"  # `before` leaves that entry itself out
+    whole: bool = False  # copy all branches instead of one path
+    cwd: str | None = None  # the folder of the new session; default: that of the source
+    title: str | None = None  # the title of the new session
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class MoveParams(Params, frozen=True):
@@ -225,6 +225,6 @@ class MoveParams(Params, frozen=True):
     is kept beside it. Whoever has the session open goes on.
     """
 
-    session_id: SessionId
-    cwd: str
-    command_id: CommandId | None = None
+    session_id: SessionId  # the whole id of the session
+    cwd: str  # the new folder, an absolute path
+    command_id: CommandId | None = None  # requests with the same one take effect once

@@ -69,8 +69,8 @@ class PruneLimits(Params, frozen=True):
 class StateParams(Params, frozen=True):
     """The working state at `leafId` (default: the session's leaf): all updates along the path, folded."""
 
-    session_id: SessionId
-    leaf_id: EntryId | UnsetType | None = UNSET
+    session_id: SessionId  # the whole id of the session
+    leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
 
 
 class StateResult(Wire, frozen=True):
@@ -88,19 +88,19 @@ class UpdateStateParams(Params, frozen=True):
     `id`, which becomes that of the line, the request may be sent again for ever and counts once.
     """
 
-    session_id: SessionId
-    id: EntryId | None = None
-    decision: NewDecision | None = None
-    artifact: Artifact | None = None
-    tokens: Tokens | None = None
-    turns: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    session_id: SessionId  # the whole id of the session
+    id: EntryId | None = None  # the id of the new entry; the request counts once
+    decision: NewDecision | None = None  # a decision to record
+    artifact: Artifact | None = None  # an artifact to record
+    tokens: Tokens | None = None  # tokens to add to the count
+    turns: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None  # turns to add to the count
     plan: Annotated[str, Meta(max_length=10_000)] | None = None  # an empty one takes it away
-    tags: list[str] | None = None
-    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
-    agent_name: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    tags: list[str] | None = None  # the new tags of the session
+    model: Annotated[str, Meta(min_length=1, max_length=200)] | None = None  # the model in use
+    agent_name: Annotated[str, Meta(min_length=1, max_length=200)] | None = None  # the name of the agent
     compress: bool = False  # prune now, whatever the limits say
-    limits: PruneLimits | None = None
-    command_id: CommandId | None = None
+    limits: PruneLimits | None = None  # limits above which the state is pruned
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class UpdateStateResult(Wire, frozen=True):
@@ -120,11 +120,11 @@ class BeginTaskParams(Params, frozen=True):
     All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
     """
 
-    session_id: SessionId
-    id: EntryId | None = None
-    decision: NewDecision | None = None
-    limits: PruneLimits | None = None
-    command_id: CommandId | None = None
+    session_id: SessionId  # the whole id of the session
+    id: EntryId | None = None  # the id of the new entry; the request counts once
+    decision: NewDecision | None = None  # a decision to record
+    limits: PruneLimits | None = None  # limits above which the state is pruned
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class BeginTaskResult(Wire, frozen=True):

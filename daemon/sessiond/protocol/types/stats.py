@@ -8,8 +8,8 @@ from sessiond.protocol.types.shared import EntryId, Params, SessionId, Wire
 class StatsParams(Params, frozen=True):
     """What the path to `leafId` (default: the session's leaf), and the whole tree, are made of."""
 
-    session_id: SessionId
-    leaf_id: EntryId | UnsetType | None = UNSET
+    session_id: SessionId  # the whole id of the session
+    leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
 
 
 class TokenTotals(Wire, frozen=True):
@@ -81,9 +81,9 @@ class CompareParams(Params, frozen=True):
     `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
     """
 
-    session_id: SessionId
-    left_id: EntryId
-    right_id: EntryId | UnsetType | None = UNSET
+    session_id: SessionId  # the whole id of the session
+    left_id: EntryId  # the entry that ends the first path
+    right_id: EntryId | UnsetType | None = UNSET  # the end of the second path; default: the leaf
 
 
 class Branch(Wire, frozen=True):

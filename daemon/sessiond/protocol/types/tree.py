@@ -37,14 +37,14 @@ class AppendParams(Params, frozen=True):
     on.
     """
 
-    session_id: SessionId
-    entries: Annotated[list[Draft], Meta(min_length=1, max_length=10_000)]
-    format: Format = "agent"
-    parent_id: EntryId | UnsetType | None = UNSET
-    expected_leaf: EntryId | UnsetType | None = UNSET
-    on_conflict: Literal["reject", "branch"] = "reject"
-    advance: bool = True
-    durability: Durability = "synced"
+    session_id: SessionId  # the whole id of the session
+    entries: Annotated[list[Draft], Meta(min_length=1, max_length=10_000)]  # in the order of the log
+    format: Format = "agent"  # the format of the messages in `entries`
+    parent_id: EntryId | UnsetType | None = UNSET  # null makes the first entry a root
+    expected_leaf: EntryId | UnsetType | None = UNSET  # the leaf that the client knows
+    on_conflict: Literal["reject", "branch"] = "reject"  # `branch` appends in spite of a conflict
+    advance: bool = True  # move the session's leaf to the last entry
+    durability: Durability = "synced"  # what the response waits for
 
 
 class Appended(Wire, frozen=True):
@@ -72,13 +72,13 @@ class EntriesParams(Params, frozen=True):
     With `resolveBlobs`, images and cut texts that lie in blobs are put back.
     """
 
-    session_id: SessionId
-    after: After | None = None
-    around: EntryId | None = None
-    ids: list[EntryId] | None = None
-    cursor: str | None = None
-    limit: Limit = 200
-    resolve_blobs: bool = False
+    session_id: SessionId  # the whole id of the session
+    after: After | None = None  # the position behind which the page begins
+    around: EntryId | None = None  # the entry in the middle of the page
+    ids: list[EntryId] | None = None  # exactly these entries
+    cursor: str | None = None  # from an earlier result; without it, the first page
+    limit: Limit = 200  # entries a page
+    resolve_blobs: bool = False  # put images and cut texts back that lie in blobs
 
 
 class EntriesResult(Wire, frozen=True):
@@ -97,11 +97,11 @@ class EntriesResult(Wire, frozen=True):
 class PathParams(Params, frozen=True):
     """Read the entries from the root to `leafId` (default: the session's leaf), root first."""
 
-    session_id: SessionId
-    leaf_id: EntryId | UnsetType | None = UNSET
-    cursor: str | None = None
-    limit: Limit = 10_000
-    resolve_blobs: bool = False
+    session_id: SessionId  # the whole id of the session
+    leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
+    cursor: str | None = None  # from an earlier result; without it, the first page
+    limit: Limit = 10_000  # entries a page
+    resolve_blobs: bool = False  # put images and cut texts back that lie in blobs
 
 
 class EntryDocumentParams(Params, frozen=True):
@@ -110,8 +110,8 @@ class EntryDocumentParams(Params, frozen=True):
     All that was said stands in fences that it cannot end. Texts that were cut are whole again.
     """
 
-    session_id: SessionId
-    entry_id: EntryId
+    session_id: SessionId  # the whole id of the session
+    entry_id: EntryId  # the id of the entry
 
 
 class EntryDocumentResult(Wire, frozen=True):
@@ -130,13 +130,13 @@ class TreeParams(Params, frozen=True):
     nearest visible ancestor, in the middle, and `cursor` is of no effect.
     """
 
-    session_id: SessionId
-    filter: Filter = "default"
-    query: str | None = None
-    root_id: EntryId | None = None
-    around: EntryId | None = None
-    cursor: str | None = None
-    limit: Limit = 1_000
+    session_id: SessionId  # the whole id of the session
+    filter: Filter = "default"  # which rows are visible
+    query: str | None = None  # only rows with all of these words
+    root_id: EntryId | None = None  # only this entry and those below it
+    around: EntryId | None = None  # the entry in the middle of the page
+    cursor: str | None = None  # from an earlier result; without it, the first page
+    limit: Limit = 1_000  # rows a page
 
 
 class TreeNode(Wire, frozen=True):
@@ -179,10 +179,10 @@ class TreeResult(Wire, frozen=True):
 class LabelParams(Params, frozen=True):
     """Bookmark an entry; an absent or empty `label` removes the bookmark."""
 
-    session_id: SessionId
-    target_id: EntryId
-    label: Annotated[str, Meta(max_length=1_000)] | None = None
-    command_id: CommandId | None = None
+    session_id: SessionId  # the whole id of the session
+    target_id: EntryId  # the id of the entry
+    label: Annotated[str, Meta(max_length=1_000)] | None = None  # the label; empty or null removes it
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class RenameParams(Params, frozen=True):
@@ -191,19 +191,19 @@ class RenameParams(Params, frozen=True):
     The server also writes it to the title slot or the header, where oh-my-pi reads it.
     """
 
-    session_id: SessionId
-    title: Annotated[str, Meta(max_length=1_000)]
-    command_id: CommandId | None = None
+    session_id: SessionId  # the whole id of the session
+    title: Annotated[str, Meta(max_length=1_000)]  # the title; an empty one removes it
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class TagParams(Params, frozen=True):
     """Add and remove words to filter sessions by, or with `tags` replace them all."""
 
-    session_id: SessionId
-    add: list[str] | None = None
-    remove: list[str] | None = None
-    tags: list[str] | None = None
-    command_id: CommandId | None = None
+    session_id: SessionId  # the whole id of the session
+    add: list[str] | None = None  # tags to add
+    remove: list[str] | None = None  # tags to remove
+    tags: list[str] | None = None  # the tags that replace all others
+    command_id: CommandId | None = None  # requests with the same one take effect once
 
 
 class ChangeResult(Wire, frozen=True):

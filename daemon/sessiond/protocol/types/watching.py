@@ -13,8 +13,8 @@ class SubscribeParams(Params, frozen=True):
     why: read the tree again.
     """
 
-    session_id: SessionId
-    after: After | None = None
+    session_id: SessionId  # the whole id of the session
+    after: After | None = None  # the position behind which the client wants what it missed
 
 
 class SubscribeResult(Wire, frozen=True):
@@ -31,7 +31,7 @@ class SubscribeResult(Wire, frozen=True):
 class UnsubscribeParams(Params, frozen=True):
     """Hear no more of a session; it stays open for this client."""
 
-    session_id: SessionId
+    session_id: SessionId  # the whole id of the session
 
 
 class UnsubscribeResult(Wire, frozen=True):
@@ -43,7 +43,7 @@ class UnsubscribeResult(Wire, frozen=True):
 class FlushParams(Params, frozen=True):
     """Wait until every line of a session (of all, without `sessionId`) would survive a power cut."""
 
-    session_id: SessionId | None = None
+    session_id: SessionId | None = None  # the whole id of the session; default: all sessions
 
 
 class FlushResult(Wire, frozen=True):

@@ -8,14 +8,14 @@
 ---makes a UUID4. `ephemeral` keeps it in memory only.
 ---A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.
 ---@class (exact) sessiond.CreateParams
----@field cwd string
----@field id? string 1 to 128 characters.
----@field title? string
----@field tags? string[]
----@field parentSession? string
----@field ephemeral? boolean Default `false`.
----@field terminal? sessiond.Terminal
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field cwd string The folder of the session, an absolute path.
+---@field id? string The id of the new session; default: a UUID4. 1 to 128 characters.
+---@field title? string The title.
+---@field tags? string[] Words to filter sessions by.
+---@field parentSession? string What the session was made from: a session id or the path of a file.
+---@field ephemeral? boolean Keep the session in memory only. Default `false`.
+---@field terminal? sessiond.Terminal Default: the terminal of `initialize`.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The terminal that a client runs in: what breadcrumbs and holds belong to.
 ---
@@ -82,14 +82,14 @@
 ---A damaged file opens read-only and is reported, never replaced. With `bind`
 ---false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
 ---@class (exact) sessiond.OpenParams
----@field sessionId? string 1 to 128 characters.
----@field path? string
----@field terminal? sessiond.Terminal
----@field bind? boolean Default `true`.
+---@field sessionId? string The whole id of the session; this or `path`. 1 to 128 characters.
+---@field path? string The absolute path of a session file.
+---@field terminal? sessiond.Terminal Default: the terminal of `initialize`.
+---@field bind? boolean Let the terminal remember and hold the session. Default `true`.
 
 ---Stop using a session. Closing a draft as its last client moves the draft to the trash.
 ---@class (exact) sessiond.CloseParams
----@field sessionId string 1 to 128 characters.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
 
 ---Whether other clients still have it open, and where a draft went.
 ---@class (exact) sessiond.CloseResult
@@ -104,11 +104,11 @@
 ---`bind` says whether the terminal remembers and holds the session; the default is the value of `create`. A session
 ---that another terminal holds is never bound. Without a terminal sessions without a message count, too.
 ---@class (exact) sessiond.ContinueParams
----@field cwd string
----@field terminal? sessiond.Terminal
----@field create? boolean Default `true`.
----@field bind? boolean
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field cwd string The folder, an absolute path.
+---@field terminal? sessiond.Terminal Default: the terminal of `initialize`.
+---@field create? boolean Create a session when there is none to go on with. Default `true`.
+---@field bind? boolean Let the terminal remember and hold the session; default: the value of `create`.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The chosen session and the reason.
 ---@class (exact) sessiond.ContinueResult
@@ -136,14 +136,14 @@
 ---Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions
 ---are added.
 ---@class (exact) sessiond.ListParams
----@field cwd? string
----@field all? boolean Default `false`.
----@field tags? string[]
----@field query? string
----@field sort? "created"|"title"|"updated" Default `"updated"`.
----@field cursor? string
----@field limit? integer 1 to 10000. Default `50`.
----@field drafts? boolean Default `false`.
+---@field cwd? string Only sessions of this folder.
+---@field all? boolean Sessions of all folders, whatever `cwd` is. Default `false`.
+---@field tags? string[] Only sessions with all of these tags.
+---@field query? string Only sessions whose id, title, first prompt or cwd has this text.
+---@field sort? "created"|"title"|"updated" The order: by time or title. Default `"updated"`.
+---@field cursor? string From an earlier result; without it, the first page.
+---@field limit? integer Sessions a page. 1 to 10000. Default `50`.
+---@field drafts? boolean List draft sessions, too. Default `false`.
 
 ---One page of sessions.
 ---
@@ -195,8 +195,8 @@
 ---Other methods take whole ids only. A client that lets people type ids asks here first, and sends the id that it
 ---gets. `query` of fewer than 4 characters matches whole ids only.
 ---@class (exact) sessiond.ResolveParams
----@field query string 1 to 128 characters.
----@field limit? integer 1 to 100. Default `20`.
+---@field query string An id or its first characters. 1 to 128 characters.
+---@field limit? integer Sessions of the result. 1 to 100. Default `20`.
 
 ---The sessions whose id begins with `query`, drafts included, in the order of their ids.
 ---
@@ -216,16 +216,16 @@
 ---hits come first: those that say it often and briefly, new entries before old ones, what was said before what tools
 ---answered.
 ---@class (exact) sessiond.SearchParams
----@field query string 1 to 1000 characters.
----@field cwd? string
----@field role? string
----@field tag? string
----@field label? string
----@field since? string
----@field until? string
----@field sessionId? string 1 to 128 characters.
----@field cursor? string
----@field limit? integer 1 to 1000. Default `20`.
+---@field query string Words, phrases and `beginnings*`. 1 to 1000 characters.
+---@field cwd? string Only sessions of this folder.
+---@field role? string Only messages of this role.
+---@field tag? string Only sessions with this tag.
+---@field label? string Only entries with this label.
+---@field since? string Only entries of this time or later, ISO 8601.
+---@field until? string Only entries of this time or earlier, ISO 8601.
+---@field sessionId? string Only entries of this session. 1 to 128 characters.
+---@field cursor? string From an earlier result; without it, the first page.
+---@field limit? integer Hits a page. 1 to 1000. Default `20`.
 
 ---A page of hits, best first.
 ---
@@ -253,12 +253,12 @@
 
 ---What is known of a session, with the problems of its file. Does not open or subscribe.
 ---@class (exact) sessiond.InfoParams
----@field sessionId string 1 to 128 characters.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
 
 ---What the path to `leafId` (default: the session's leaf), and the whole tree, are made of.
 ---@class (exact) sessiond.StatsParams
----@field sessionId string 1 to 128 characters.
----@field leafId? string|vim.NIL 1 to 64 characters.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
 
 ---The path, the whole tree, and the context at the end of the path.
 ---@class (exact) sessiond.StatsResult
@@ -315,9 +315,9 @@
 ---
 ---`rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
 ---@class (exact) sessiond.CompareParams
----@field sessionId string 1 to 128 characters.
----@field leftId string 1 to 64 characters.
----@field rightId? string|vim.NIL 1 to 64 characters.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field leftId string The entry that ends the first path. 1 to 64 characters.
+---@field rightId? string|vim.NIL The end of the second path; default: the leaf. 1 to 64 characters.
 
 ---Both branches, and the entry at which they part (null: they begin apart).
 ---@class (exact) sessiond.CompareResult
@@ -347,14 +347,14 @@
 ---results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
 ---on.
 ---@class (exact) sessiond.AppendParams
----@field sessionId string 1 to 128 characters.
----@field entries sessiond.Draft[] 1 to 10000 items.
----@field format? "agent"|"anthropic"|"google"|"openai" Default `"agent"`.
----@field parentId? string|vim.NIL 1 to 64 characters.
----@field expectedLeaf? string|vim.NIL 1 to 64 characters.
----@field onConflict? "branch"|"reject" Default `"reject"`.
----@field advance? boolean Default `true`.
----@field durability? "synced"|"written" Default `"synced"`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field entries sessiond.Draft[] In the order of the log. 1 to 10000 items.
+---@field format? "agent"|"anthropic"|"google"|"openai" The format of the messages in `entries`. Default `"agent"`.
+---@field parentId? string|vim.NIL Null makes the first entry a root. 1 to 64 characters.
+---@field expectedLeaf? string|vim.NIL The leaf that the client knows. 1 to 64 characters.
+---@field onConflict? "branch"|"reject" `branch` appends in spite of a conflict. Default `"reject"`.
+---@field advance? boolean Move the session's leaf to the last entry. Default `true`.
+---@field durability? "synced"|"written" What the response waits for. Default `"synced"`.
 
 ---The leaf and the last line after the append.
 ---@class (exact) sessiond.AppendResult
@@ -375,13 +375,13 @@
 ---A position in another log than the session's is refused with `cursorExpired`. Entries travel as they are stored.
 ---With `resolveBlobs`, images and cut texts that lie in blobs are put back.
 ---@class (exact) sessiond.EntriesParams
----@field sessionId string 1 to 128 characters.
----@field after? sessiond.After
----@field around? string 1 to 64 characters.
----@field ids? string[]
----@field cursor? string
----@field limit? integer 1 to 10000. Default `200`.
----@field resolveBlobs? boolean Default `false`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field after? sessiond.After The position behind which the page begins.
+---@field around? string The entry in the middle of the page. 1 to 64 characters.
+---@field ids? string[] Exactly these entries.
+---@field cursor? string From an earlier result; without it, the first page.
+---@field limit? integer Entries a page. 1 to 10000. Default `200`.
+---@field resolveBlobs? boolean Put images and cut texts back that lie in blobs. Default `false`.
 
 ---A position in a log: everything up to and including line `seq` of the log `logId` is known.
 ---@class (exact) sessiond.After
@@ -400,11 +400,11 @@
 
 ---Read the entries from the root to `leafId` (default: the session's leaf), root first.
 ---@class (exact) sessiond.PathParams
----@field sessionId string 1 to 128 characters.
----@field leafId? string|vim.NIL 1 to 64 characters.
----@field cursor? string
----@field limit? integer 1 to 10000. Default `10000`.
----@field resolveBlobs? boolean Default `false`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
+---@field cursor? string From an earlier result; without it, the first page.
+---@field limit? integer Entries a page. 1 to 10000. Default `10000`.
+---@field resolveBlobs? boolean Put images and cut texts back that lie in blobs. Default `false`.
 
 ---Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
 ---
@@ -412,13 +412,13 @@
 ---their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
 ---nearest visible ancestor, in the middle, and `cursor` is of no effect.
 ---@class (exact) sessiond.TreeParams
----@field sessionId string 1 to 128 characters.
----@field filter? "all"|"default"|"labeled-only"|"no-tools"|"user-only" Default `"default"`.
----@field query? string
----@field rootId? string 1 to 64 characters.
----@field around? string 1 to 64 characters.
----@field cursor? string
----@field limit? integer 1 to 10000. Default `1000`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field filter? "all"|"default"|"labeled-only"|"no-tools"|"user-only" Which rows are visible. Default `"default"`.
+---@field query? string Only rows with all of these words.
+---@field rootId? string Only this entry and those below it. 1 to 64 characters.
+---@field around? string The entry in the middle of the page. 1 to 64 characters.
+---@field cursor? string From an earlier result; without it, the first page.
+---@field limit? integer Rows a page. 1 to 10000. Default `1000`.
 
 ---A page of rows; `leafId` is where the next entry would attach.
 ---
@@ -456,8 +456,8 @@
 ---
 ---All that was said stands in fences that it cannot end. Texts that were cut are whole again.
 ---@class (exact) sessiond.EntryDocumentParams
----@field sessionId string 1 to 128 characters.
----@field entryId string 1 to 64 characters.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field entryId string The id of the entry. 1 to 64 characters.
 
 ---The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded.
 ---@class (exact) sessiond.EntryDocumentResult
@@ -472,9 +472,9 @@
 ---that changed one that came before. If the session has another log now, the error is `cursorExpired`: read it from
 ---the beginning.
 ---@class (exact) sessiond.PageParams
----@field sessionId string 1 to 128 characters.
----@field after? sessiond.After
----@field limit? integer 1 to 10000. Default `500`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field after? sessiond.After The position behind which the rows begin; default: the beginning.
+---@field limit? integer Rows of the part. 1 to 10000. Default `500`.
 
 ---Rows in the order of the log, and rows of former parts that have another label now.
 ---@class (exact) sessiond.PageResult
@@ -531,7 +531,7 @@
 ---It fits the rows of the same daemon, whatever the version of the editor's extension: ask again after attaching to
 ---another. Its policy lets nothing run but what bears `nonce`, and nothing be fetched.
 ---@class (exact) sessiond.PageDocumentParams
----@field nonce string
+---@field nonce string Of the webview's policy.
 
 ---The document; how it and its host speak is said under [`page/document`](#pagedocument).
 ---@class (exact) sessiond.PageDocumentResult
@@ -545,11 +545,11 @@
 ---an aborted turn, two turns of one role) is left out, closed or joined. `explain` tells of every entry of the
 ---path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
 ---@class (exact) sessiond.ContextParams
----@field sessionId string 1 to 128 characters.
----@field leafId? string|vim.NIL 1 to 64 characters.
----@field format? "agent"|"anthropic"|"google"|"openai" Default `"agent"`.
----@field explain? boolean Default `false`.
----@field resolveBlobs? boolean Default `true`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
+---@field format? "agent"|"anthropic"|"google"|"openai" The format of the messages. Default `"agent"`.
+---@field explain? boolean Say of every entry of the path why it is in the context or not. Default `false`.
+---@field resolveBlobs? boolean Put images and cut texts back that lie in blobs. Default `true`.
 
 ---Messages in order, with the entry that each came from, and the settings in force at the leaf.
 ---
@@ -591,9 +591,9 @@
 ---This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
 ---become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
 ---@class (exact) sessiond.PrepareCompactionParams
----@field sessionId string 1 to 128 characters.
----@field leafId? string|vim.NIL 1 to 64 characters.
----@field settings? sessiond.CompactionChoice
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
+---@field settings? sessiond.CompactionChoice Settings for this request, instead of those in force.
 ---@field instructions? string What the summary should pay attention to.
 
 ---Some of the settings; what is left out is as the session, or else the configuration, has it.
@@ -639,19 +639,19 @@
 ---`session/prepareCompaction`.
 ---To undo it, move the leaf to `previousLeafId` with `session/branch`.
 ---@class (exact) sessiond.CompactParams
----@field sessionId string 1 to 128 characters.
----@field summary? string
----@field firstKeptEntryId? string 1 to 64 characters.
----@field shortSummary? string
----@field details? any
----@field preserveData? any
----@field fromExtension? boolean
----@field tokensBefore? integer 0 to 1000000000.
----@field settings? sessiond.CompactionChoice
----@field instructions? string
----@field expectedLeaf? string|vim.NIL 1 to 64 characters.
----@field workDoneToken? string|integer 1 to 128 characters.
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field summary? string The summary; without it one is written now.
+---@field firstKeptEntryId? string The first entry that stays; only with `summary`. 1 to 64 characters.
+---@field shortSummary? string A summary in a line or two, for people.
+---@field details? any Any JSON value to store beside the summary.
+---@field preserveData? any Any JSON value that later compactions get to see.
+---@field fromExtension? boolean Whether an extension wrote the summary.
+---@field tokensBefore? integer Tokens of the context; default: an estimate. 0 to 1000000000.
+---@field settings? sessiond.CompactionChoice Settings for this request, instead of those in force.
+---@field instructions? string What the summary should pay attention to.
+---@field expectedLeaf? string|vim.NIL Another leaf is a `leafConflict`. 1 to 64 characters.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The compaction that was written, and the leaf before it.
 ---@class (exact) sessiond.CompactResult
@@ -671,9 +671,9 @@
 ---
 ---The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
 ---@class (exact) sessiond.ConfigureParams
----@field sessionId string 1 to 128 characters.
----@field autoCompact? sessiond.CompactionChoice|vim.NIL
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field autoCompact? sessiond.CompactionChoice|vim.NIL Null takes the choice back.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The settings in force; `entryId` is the line that recorded a change.
 ---@class (exact) sessiond.ConfigureResult
@@ -687,9 +687,9 @@
 ---
 ---Nothing is changed. A null `targetId` is the place before the first entry.
 ---@class (exact) sessiond.PrepareBranchParams
----@field sessionId string 1 to 128 characters.
----@field targetId string|vim.NIL 1 to 64 characters.
----@field leafId? string|vim.NIL 1 to 64 characters.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field targetId string|vim.NIL The entry that the leaf would be moved to; null is before the first entry. 1 to 64 characters.
+---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
 ---@field maxTokens? integer Of the entries in `prompt`, the newest first; all of them without it. 0 to 1000000000.
 ---@field instructions? string What the summary should pay attention to.
 
@@ -711,16 +711,16 @@
 ---the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
 ---somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
 ---@class (exact) sessiond.BranchParams
----@field sessionId string 1 to 128 characters.
----@field targetId string|vim.NIL 1 to 64 characters.
----@field summary? string
----@field details? any
----@field fromExtension? boolean
----@field expectedLeaf? string|vim.NIL 1 to 64 characters.
----@field summarize? boolean Default `false`.
----@field instructions? string
----@field workDoneToken? string|integer 1 to 128 characters.
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field targetId string|vim.NIL The new leaf; null is before the first entry. 1 to 64 characters.
+---@field summary? string A summary of what is left behind.
+---@field details? any Any JSON value to store beside the summary.
+---@field fromExtension? boolean Whether an extension wrote the summary.
+---@field expectedLeaf? string|vim.NIL Another leaf is a `leafConflict`. 1 to 64 characters.
+---@field summarize? boolean Have a summary of what is left behind written. Default `false`.
+---@field instructions? string What the summary should pay attention to.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The leaf after the move; `entryId` is the branch summary when one was written.
 ---@class (exact) sessiond.BranchResult
@@ -739,14 +739,14 @@
 ---entry and every label of all branches, with the same ids, and the same leaf. The source is not changed;
 ---`parentSession` names it.
 ---@class (exact) sessiond.ForkParams
----@field sessionId? string 1 to 128 characters.
----@field path? string
----@field leafId? string|vim.NIL 1 to 64 characters.
----@field position? "at"|"before" Default `"at"`.
----@field whole? boolean Default `false`.
----@field cwd? string
----@field title? string
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId? string The whole id of the source; this or `path`. 1 to 128 characters.
+---@field path? string The absolute path of the source's file.
+---@field leafId? string|vim.NIL The end of the path; default: the source's leaf. 1 to 64 characters.
+---@field position? "at"|"before" `before` leaves that entry itself out. Default `"at"`.
+---@field whole? boolean Copy all branches instead of one path. Default `false`.
+---@field cwd? string The folder of the new session; default: that of the source.
+---@field title? string The title of the new session.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Read session files of other programs: a file, a folder with all below it, or several of both.
 ---
@@ -755,11 +755,11 @@
 ---Cancelling ends the work between two files: what was imported stays, and the next import goes on from there.
 ---With `workDoneToken` the client hears of progress.
 ---@class (exact) sessiond.ImportParams
----@field path? string 1 to 4096 characters.
----@field paths? string[]
+---@field path? string An absolute path of a file or a folder; this or `paths`. 1 to 4096 characters.
+---@field paths? string[] Absolute paths of files and folders.
 ---@field format? "claude-code"|"codex"|"go"|"nova"|"operator"|"pi"|"pi4" Detected for each file.
 ---@field cwd? string The folder that the sessions belong to, instead of the one that they name. 1 to 4096 characters.
----@field workDoneToken? string|integer 1 to 128 characters.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
 ---What became of all files. Of the skipped ones the first thousand are listed.
 ---@class (exact) sessiond.ImportResult
@@ -805,13 +805,13 @@
 ---result says which kinds, and where. The session itself is unchanged. No set of rules finds every secret: look at
 ---what you give away.
 ---@class (exact) sessiond.ExportParams
----@field sessionId string 1 to 128 characters.
----@field format "go"|"html"|"jsonl"|"markdown"|"nova"|"operator"
----@field leafId? string|vim.NIL 1 to 64 characters.
----@field path? string 1 to 4096 characters.
----@field overwrite? boolean Default `false`.
----@field redact? boolean Default `true`.
----@field workDoneToken? string|integer 1 to 128 characters.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field format "go"|"html"|"jsonl"|"markdown"|"nova"|"operator" The format to write.
+---@field leafId? string|vim.NIL Only the path to it; default: the whole tree. 1 to 64 characters.
+---@field path? string The absolute path of the file to write; without it the result has the text. 1 to 4096 characters.
+---@field overwrite? boolean Replace a file that exists. Default `false`.
+---@field redact? boolean Take secrets out. Default `true`.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
 ---What was written. `carried` counts entries that went along where their program does not look for them.
 ---@class (exact) sessiond.ExportResult
@@ -840,10 +840,10 @@
 
 ---Bookmark an entry; an absent or empty `label` removes the bookmark.
 ---@class (exact) sessiond.LabelParams
----@field sessionId string 1 to 128 characters.
----@field targetId string 1 to 64 characters.
----@field label? string At most 1000 characters.
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field targetId string The id of the entry. 1 to 64 characters.
+---@field label? string The label; empty or null removes it. At most 1000 characters.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The line that recorded the change, and the session after it.
 ---@class (exact) sessiond.ChangeResult
@@ -857,22 +857,22 @@
 ---
 ---The server also writes it to the title slot or the header, where oh-my-pi reads it.
 ---@class (exact) sessiond.RenameParams
----@field sessionId string 1 to 128 characters.
----@field title string At most 1000 characters.
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field title string The title; an empty one removes it. At most 1000 characters.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Add and remove words to filter sessions by, or with `tags` replace them all.
 ---@class (exact) sessiond.TagParams
----@field sessionId string 1 to 128 characters.
----@field add? string[]
----@field remove? string[]
----@field tags? string[]
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field add? string[] Tags to add.
+---@field remove? string[] Tags to remove.
+---@field tags? string[] The tags that replace all others.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---The working state at `leafId` (default: the session's leaf): all updates along the path, folded.
 ---@class (exact) sessiond.StateParams
----@field sessionId string 1 to 128 characters.
----@field leafId? string|vim.NIL 1 to 64 characters.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
 
 ---The state, and whether NOVA's rule would prune it.
 ---@class (exact) sessiond.StateResult
@@ -916,19 +916,19 @@
 ---`tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
 ---`id`, which becomes that of the line, the request may be sent again for ever and counts once.
 ---@class (exact) sessiond.UpdateStateParams
----@field sessionId string 1 to 128 characters.
----@field id? string 1 to 64 characters.
----@field decision? sessiond.NewDecision
----@field artifact? sessiond.Artifact
----@field tokens? integer 0 to 1000000000.
----@field turns? integer 0 to 1000000.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field id? string The id of the new entry; the request counts once. 1 to 64 characters.
+---@field decision? sessiond.NewDecision A decision to record.
+---@field artifact? sessiond.Artifact An artifact to record.
+---@field tokens? integer Tokens to add to the count. 0 to 1000000000.
+---@field turns? integer Turns to add to the count. 0 to 1000000.
 ---@field plan? string An empty one takes it away. At most 10000 characters.
----@field tags? string[]
----@field model? string 1 to 200 characters.
----@field agentName? string 1 to 200 characters.
+---@field tags? string[] The new tags of the session.
+---@field model? string The model in use. 1 to 200 characters.
+---@field agentName? string The name of the agent. 1 to 200 characters.
 ---@field compress? boolean Prune now, whatever the limits say. Default `false`.
----@field limits? sessiond.PruneLimits
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field limits? sessiond.PruneLimits Limits above which the state is pruned.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---A decision to be recorded; without `timestamp` it is made now.
 ---@class (exact) sessiond.NewDecision
@@ -959,11 +959,11 @@
 ---
 ---All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
 ---@class (exact) sessiond.BeginTaskParams
----@field sessionId string 1 to 128 characters.
----@field id? string 1 to 64 characters.
----@field decision? sessiond.NewDecision
----@field limits? sessiond.PruneLimits
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field id? string The id of the new entry; the request counts once. 1 to 64 characters.
+---@field decision? sessiond.NewDecision A decision to record.
+---@field limits? sessiond.PruneLimits Limits above which the state is pruned.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---What an agent begins with; `context` is a few lines for its system prompt.
 ---@class (exact) sessiond.BeginTaskResult
@@ -984,8 +984,8 @@
 ---would be too much, or when the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says
 ---why: read the tree again.
 ---@class (exact) sessiond.SubscribeParams
----@field sessionId string 1 to 128 characters.
----@field after? sessiond.After
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field after? sessiond.After The position behind which the client wants what it missed.
 
 ---How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`.
 ---@class (exact) sessiond.SubscribeResult
@@ -998,7 +998,7 @@
 
 ---Hear no more of a session; it stays open for this client.
 ---@class (exact) sessiond.UnsubscribeParams
----@field sessionId string 1 to 128 characters.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
 
 ---Whether there was a subscription.
 ---@class (exact) sessiond.UnsubscribeResult
@@ -1006,7 +1006,7 @@
 
 ---Wait until every line of a session (of all, without `sessionId`) would survive a power cut.
 ---@class (exact) sessiond.FlushParams
----@field sessionId? string 1 to 128 characters.
+---@field sessionId? string The whole id of the session; default: all sessions. 1 to 128 characters.
 
 ---How many sessions had something to sync.
 ---@class (exact) sessiond.FlushResult
@@ -1017,19 +1017,19 @@
 ---Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was
 ---is kept beside it. Whoever has the session open goes on.
 ---@class (exact) sessiond.MoveParams
----@field sessionId string 1 to 128 characters.
----@field cwd string
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId string The whole id of the session. 1 to 128 characters.
+---@field cwd string The new folder, an absolute path.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Move a session to the trash, whoever has it open; `session/restore` is the way back.
 ---
 ---It is closed for every client, and everybody is told. A session in a folder of another program goes only when
 ---it is named by `path`, the absolute path of its file.
 ---@class (exact) sessiond.DeleteParams
----@field sessionId? string 1 to 128 characters.
----@field path? string
----@field reason? string Default `""`.
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId? string The whole id of the session; this or `path`. 1 to 128 characters.
+---@field path? string The absolute path of the session's file.
+---@field reason? string Why, for the notification and the trash. Default `""`.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Which session went, from where, and where in the trash it is.
 ---@class (exact) sessiond.DeleteResult
@@ -1043,9 +1043,9 @@
 ---`sessionId` means the one that was deleted last under this whole id; `trashed` says exactly which.
 ---Nothing is overwritten. The session is not opened.
 ---@class (exact) sessiond.RestoreParams
----@field sessionId? string 1 to 128 characters.
----@field trashed? string
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId? string The whole id of the session; this or `trashed`. 1 to 128 characters.
+---@field trashed? string The folder of the session in the trash.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Move to the trash the sessions to which nothing was written for long, or of which there are too many.
 ---
@@ -1053,11 +1053,11 @@
 ---only sessions with one of them are looked at. Sessions that are open, labelled or read-only are spared; drafts and
 ---the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
 ---@class (exact) sessiond.CleanupParams
----@field maxAgeSeconds? integer At least 0.
----@field maxSessions? integer At least 0.
----@field tags? string[]
----@field dryRun? boolean Default `true`.
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field maxAgeSeconds? integer Seconds since the last change of the file. At least 0.
+---@field maxSessions? integer How many sessions stay, the newest. At least 0.
+---@field tags? string[] Only sessions with one of these tags.
+---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---What was, or with `dryRun` would be, moved to the trash, what was spared, and how many sessions stay.
 ---@class (exact) sessiond.CleanupResult
@@ -1085,11 +1085,11 @@
 ---all that are there. Unless `dryRun` is false, nothing is done but said. With a session go the files that it left
 ---beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
 ---@class (exact) sessiond.PurgeParams
----@field sessionId? string 1 to 128 characters.
----@field trashed? string
----@field olderThanSeconds? integer At least 0.
----@field dryRun? boolean Default `true`.
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field sessionId? string The whole id of the session; this, `trashed` or `olderThanSeconds`. 1 to 128 characters.
+---@field trashed? string The folder of the session in the trash.
+---@field olderThanSeconds? integer Seconds since they were deleted. At least 0.
+---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---What is gone for good, or with `dryRun` would be.
 ---@class (exact) sessiond.PurgeResult
@@ -1115,8 +1115,8 @@
 
 ---List the sessions in the trash, those that went there last first.
 ---@class (exact) sessiond.TrashListParams
----@field cursor? string
----@field limit? integer 1 to 10000. Default `50`.
+---@field cursor? string From an earlier result; without it, the first page.
+---@field limit? integer Sessions a page. 1 to 10000. Default `50`.
 
 ---One page of the trash; `total` counts all pages.
 ---@class (exact) sessiond.TrashListResult
@@ -1128,9 +1128,9 @@
 ---
 ---A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
 ---@class (exact) sessiond.HistoryAddParams
----@field prompt string
----@field cwd? string
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field prompt string The text.
+---@field cwd? string The folder in which it was typed.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---Whether the prompt was added.
 ---@class (exact) sessiond.HistoryAddResult
@@ -1139,9 +1139,9 @@
 
 ---The last prompts, newest first; with `cwd` those that were typed in one folder.
 ---@class (exact) sessiond.HistoryRecentParams
----@field cwd? string
----@field cursor? string
----@field limit? integer 1 to 1000. Default `50`.
+---@field cwd? string Only prompts of this folder.
+---@field cursor? string From an earlier result; without it, the first page.
+---@field limit? integer Prompts a page. 1 to 1000. Default `50`.
 
 ---A page of prompts; `nextCursor` is null on the last.
 ---@class (exact) sessiond.HistoryResult
@@ -1156,10 +1156,10 @@
 
 ---Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it.
 ---@class (exact) sessiond.HistorySearchParams
----@field query string At most 1000 characters.
----@field cwd? string
----@field cursor? string
----@field limit? integer 1 to 1000. Default `50`.
+---@field query string The words to find. At most 1000 characters.
+---@field cwd? string Only prompts of this folder.
+---@field cursor? string From an earlier result; without it, the first page.
+---@field limit? integer Prompts a page. 1 to 1000. Default `50`.
 
 ---Keep some bytes, durable when this is answered. The same bytes are kept once.
 ---@class (exact) sessiond.BlobPutParams
@@ -1174,9 +1174,9 @@
 
 ---Read some bytes of a blob; `hash` may be a `ref`.
 ---@class (exact) sessiond.BlobGetParams
----@field hash string
----@field offset? integer At least 0. Default `0`.
----@field limit? integer 1 to 33554432. Default `33554432`.
+---@field hash string The hash or the `ref` of the blob.
+---@field offset? integer The first byte of the page. At least 0. Default `0`.
+---@field limit? integer Bytes of the page. 1 to 33554432. Default `33554432`.
 
 ---The bytes; `nextOffset` is null when nothing is left.
 ---@class (exact) sessiond.BlobGetResult
@@ -1189,10 +1189,10 @@
 ---A blob younger than `graceSeconds` (default: the configuration's) stays, since the line that names it may be
 ---on its way. Sessions in drafts and in the trash count, too.
 ---@class (exact) sessiond.BlobCollectParams
----@field dryRun? boolean Default `true`.
----@field graceSeconds? integer At least 0.
----@field workDoneToken? string|integer 1 to 128 characters.
----@field commandId? string 1 to 128 characters matching `^[^\x00]+$`.
+---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
+---@field graceSeconds? integer Seconds; default: the configuration's. At least 0.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field commandId? string Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`.
 
 ---What was, or with `dryRun` would be, put into the trash, and what stays.
 ---@class (exact) sessiond.BlobCollectResult
@@ -1274,9 +1274,9 @@
 ---With `paths`, only at these session files or folders of them. `fix` mends what can be mended without a doubt;
 ---whatever it takes away it keeps, and says where. What is sound, and what cannot be mended, stays as it is.
 ---@class (exact) sessiond.DoctorParams
----@field fix? boolean Default `false`.
----@field paths? string[] At most 10000 items. Default `[]`.
----@field workDoneToken? string|integer 1 to 128 characters.
+---@field fix? boolean Repair what can be repaired without doubt. Default `false`.
+---@field paths? string[] Absolute. At most 10000 items. Default `[]`.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
 ---What was found. `sound` when there is nothing but notes and what was mended.
 ---@class (exact) sessiond.DoctorResult
@@ -1323,8 +1323,8 @@
 ---`within` is how many seconds requests that are being answered may still take; whoever is attached connects again,
 ---to the daemon that comes next. `reason` is for the log.
 ---@class (exact) sessiond.DrainParams
----@field reason? string At most 200 characters.
----@field within? number 0 to 600. Default `10.0`.
+---@field reason? string Why, for the log. At most 200 characters.
+---@field within? number Seconds that requests in flight may still take. 0 to 600. Default `10.0`.
 
 ---The process that ends, and which daemon that was.
 ---@class (exact) sessiond.DrainResult
@@ -1333,7 +1333,7 @@
 
 ---Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing.
 ---@class (exact) sessiond.AuthenticateParams
----@field token string
+---@field token string The token of the daemon's TCP listener.
 
 ---The client is in.
 ---@class (exact) sessiond.AuthenticateResult
