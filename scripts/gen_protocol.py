@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Render protocol.md's tables and the editors' types from the protocol; `--check` only compares.
+"""Render protocol.md's tables, the editors' types and the client's methods; `--check` only compares.
 
 Run it after each change of daemon/sessiond/protocol: `python scripts/gen_protocol.py`.
 """
@@ -8,22 +8,30 @@ import argparse
 import difflib
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from scripts.protocol import lua, markdown, typescript
+from scripts.protocol import lua, markdown, python, typescript
+from scripts.protocol.calls import Topic
 from scripts.protocol.notes import JsonSchema
 
 from sessiond.protocol.schema import schema
 
 ROOT = Path(__file__).resolve().parent.parent
 
+
+def _methods(topic: Topic, _present: str, it: JsonSchema) -> str:
+    return python.render(topic, it)
+
+
 TARGETS: dict[str, Callable[[str, JsonSchema], str]] = {
     "protocol.md": markdown.render,
     "editors/vscode/src/protocol.ts": lambda _present, it: typescript.render(it),
     "editors/nvim/lua/sessiond/protocol.lua": lambda _present, it: lua.render(it),
+    **{path: partial(_methods, topic) for path, topic in python.targets().items()},
 }
 
 

@@ -9,7 +9,7 @@ JsonSchema = dict[str, Any]
 
 def notes(field: JsonSchema) -> str:
     """The field's comment, its bounds and its default, each as a sentence; empty when there is none."""
-    parts = (field.get("description"), _bounds(field), _default(field))
+    parts = (field.get("description"), bounds(field), _default(field))
     return " ".join(f"{part[0].upper()}{part[1:].rstrip('.')}." for part in parts if part)
 
 
@@ -41,7 +41,8 @@ def literal(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _bounds(field: JsonSchema) -> str:
+def bounds(field: JsonSchema) -> str:
+    """How long a field's text or list may be, or its least and greatest number; empty when it has no bounds."""
     for option in without_null(field):
         if "minLength" in option or "maxLength" in option:
             words = f"{_range(option.get('minLength'), option.get('maxLength'))} characters"

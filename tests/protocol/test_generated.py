@@ -34,7 +34,7 @@ def test_lua_can_say_a_null_that_means_something_and_reads_null_as_absent() -> N
     wire = GENERATOR["schema"]()["$defs"]
     field = GENERATOR["lua"]._field
     assert field("targetId", "BranchParams", wire["BranchParams"]).startswith("targetId string|vim.NIL")
-    assert field("summary", "BranchParams", wire["BranchParams"]) == "summary? string"
+    assert field("summary", "BranchParams", wire["BranchParams"]).startswith("summary? string ")
     assert field("leafId", "BranchResult", wire["BranchResult"]) == "leafId? string"
 
 

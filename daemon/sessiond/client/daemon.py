@@ -41,11 +41,21 @@ async def connect(
     opt_out: Sequence[str] = (),
     summarize: Summarize | None = None,
 ) -> AsyncIterator["Daemon"]:
-    """Connect to the daemon of this user, or of the folders `where`; start it if need be and allowed.
+    """Connect to the daemon of this user, and start it if it does not run.
 
-    `name` is what `sessiond clients` calls this program. `opt_out` names notifications that it does not want.
-    With `summarize` the daemon may ask this client for summaries, of any session that it has open.
-    Raises `CannotConnect`.
+    Args:
+        autostart: Start the daemon if it does not run.
+        where: The folders of the daemon. Default: those of this user.
+        name: What `sessiond clients` calls this program.
+        client_id: The id of this client, which notifications name as `origin`. Default: the daemon chooses one.
+        opt_out: Names of notifications that the daemon does not send to this client.
+        summarize: Writes summaries. The daemon may call it for any session that this client has open.
+
+    Returns:
+        A context manager of the `Daemon`. Leaving it ends the connection.
+
+    Raises:
+        CannotConnect: There is no daemon, or it cannot be started.
     """
     folders = where or places()
     here = terminal.here()
@@ -92,32 +102,61 @@ class Daemon(
         self._link = DaemonLink(dial, look, client, options, answers)
 
     async def connected(self) -> t.Handshake:
-        """Connect now if that is not done yet. Returns what the daemon said of itself."""
+        """Connect now, if there is no connection yet.
+
+        Returns:
+            What the daemon said of itself: its version, its methods and its limits.
+
+        Raises:
+            CannotConnect: There is no daemon, or it cannot be started.
+            RpcError: The daemon refused this client.
+        """
         await self._link.connect()
         assert self._link.handshake is not None
         return self._link.handshake
 
     async def aclose(self) -> None:
-        """End the connection. The daemon and all sessions go on."""
+        """End the connection. The daemon and all sessions stay."""
         await self._link.close()
 
     def notifications(self, *names: str) -> Notifications:
-        """What the daemon tells by itself from now on, as structs: those with one of these names, or all."""
+        """Receive notifications from now on.
+
+        Args:
+            *names: Names of notifications, such as "session/changed". Default: all.
+
+        Returns:
+            An asynchronous iterator of the decoded notifications. It raises `Missed` where there is a gap.
+        """
         return Notifications(self._link, names)
 
     def subscribe(self, session_id: str, *, after: t.After | int | None = None) -> Subscription:
-        """The entries of a session after a position (default: from now on), each once, in log order.
+        """Follow the entries of a session: each once, in log order.
 
-        An integer is a line of whatever log the session has now; 0 is the beginning.
+        Args:
+            session_id: The whole id of the session.
+            after: The position behind which the entries begin. An integer is the seq of a line of the log that the
+                session has now; 0 is the header. Default: from now on.
+
+        Returns:
+            An asynchronous iterator of entries, which is also a context manager.
         """
         return Subscription(self._link, session_id, after)
 
     def keep_open(self, session_id: str) -> None:
-        """Open this session again on every new connection, so that it stays open over a restart of the daemon."""
+        """Open this session again on every new connection, so that it stays open over a restart of the daemon.
+
+        Args:
+            session_id: The whole id of the session.
+        """
         self._link.keeps_open.add(session_id)
 
     def keep_open_no_more(self, session_id: str) -> None:
-        """Take `keep_open` back."""
+        """Do not open this session again on new connections.
+
+        Args:
+            session_id: The whole id of the session.
+        """
         self._link.keeps_open.discard(session_id)
 
 

@@ -1224,7 +1224,7 @@ export interface SkippedFile {
 }
 
 /**
- * Write a session in the format of another program, as a transcript, or as a page (`html`) with its whole tree.
+ * Write a session in another program's format, as a transcript, or as a page (`html`) with its whole tree.
  *
  * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
  * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
@@ -2745,7 +2745,7 @@ export interface Requests {
    */
   "session/import": { params: ImportParams; result: ImportResult; errors: "storageFull" | "storageFailed" | "draining" };
   /**
-   * Write a session in the format of another program, as a transcript, or as a page (`html`) with its whole tree.
+   * Write a session in another program's format, as a transcript, or as a page (`html`) with its whole tree.
    *
    * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
    * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is

@@ -1,4 +1,4 @@
-"""How a method is called: its params encoded, its result decoded, sent again where that can do no harm."""
+"""Calls a method: encodes its params, decodes its result, and repeats the request where that is harmless."""
 
 from typing import Any, Final, TypeVar
 
@@ -16,7 +16,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 ONCE: Final = 1
 TWICE: Final = 2
 
-_HARMLESS = frozenset(
+HARMLESS = frozenset(
     method.name
     for method in (
         m.LIST, m.SEARCH, m.INFO, m.STATS, m.COMPARE, m.ENTRIES, m.PATH, m.TREE, m.CONTEXT, m.PREPARE_COMPACTION,
@@ -28,7 +28,10 @@ _HARMLESS = frozenset(
 
 
 def with_command_id(params: P) -> P:
-    """The params with a `commandId`, if they take one and have nothing like it: one for all times they are sent."""
+    """Return the params with a `commandId`, if they take one and nothing else makes the request repeatable.
+
+    Each repetition of the request has the same one.
+    """
     if "command_id" not in params.__struct_fields__ or getattr(params, "command_id", None) is not None:
         return params
     if isinstance(params, t.UpdateStateParams | t.BeginTaskParams) and params.id is not None:
@@ -38,18 +41,32 @@ def with_command_id(params: P) -> P:
 
 
 class Methods:
-    """What the topics have in common: the way to the daemon."""
+    """The base of the topics: sends a request and decodes its result."""
 
     _link: DaemonLink
 
     async def call(
         self, method: m.Method[P, R], params: P, *, timeout: float | None = None, attempts: int | None = None
     ) -> R:
-        """Any method of the table. `timeout` is in seconds.
+        """Call any method of the table.
 
-        A request that writes gets a `commandId`, unless `params` has one. If the connection ends before the answer,
-        the request is sent again over a new one, `attempts` times in all; by default twice if a repeat has no
-        further effect, else once.
+        A request that writes gets a `commandId`, unless `params` has one. If the connection ends before the response,
+        the request is sent again over a new one.
+
+        Args:
+            method: The method, one of `sessiond.protocol.methods`.
+            params: Its params.
+            timeout: Seconds until the request is cancelled; None waits without a limit.
+            attempts: How often the request is sent at most. Default: twice if a repeat has no further effect, else
+                once.
+
+        Returns:
+            The decoded result.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost in the last attempt.
+            TimeoutError: There was no response in `timeout` seconds.
         """
         return msgspec.json.decode(await self._ask(method, params, timeout, attempts), type=method.result)
 
@@ -60,6 +77,6 @@ class Methods:
         self, method: m.Method[P, R], params: P, timeout: float | None = None, attempts: int | None = None
     ) -> Raw:
         params = with_command_id(params)
-        is_safe = method.name in _HARMLESS or "command_id" in params.__struct_fields__
+        is_safe = method.name in HARMLESS or "command_id" in params.__struct_fields__
         attempts = attempts or (TWICE if is_safe else ONCE)
         return await self._link.ask(method.name, params, timeout=timeout, attempts=attempts)

@@ -3,20 +3,49 @@
 from binascii import a2b_base64, b2a_base64
 
 from sessiond.client.methods.base import Methods
-from sessiond.client.receiver import OnProgress
 from sessiond.protocol import methods as m, types as t
 
 _PAGE = 8 * 1024 * 1024
+"""Bytes of a blob that one request reads."""
 
 
 class BlobMethods(Methods):
-    """What is asked of blobs. A name is a hash, or a `blob:sha256:…` as entries have it."""
+    """Requests that store and read blobs."""
 
     async def put_blob(self, data: bytes) -> t.BlobPutResult:
+        """Store some bytes, durable when this returns. The same bytes are stored once.
+
+        Method `blob/put`.
+
+        Args:
+            data: The bytes.
+
+        Returns:
+            The hash of the blob, its `ref`, as entries name it, and its size in bytes.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `storageFull`, `storageFailed`, `draining`, or one
+                that every request may have.
+            Disconnected: The connection was lost, and again after the request was sent once more.
+        """
         return await self.call(m.BLOB_PUT, t.BlobPutParams(data=b2a_base64(data, newline=False).decode()))
 
     async def get_blob(self, name: str) -> bytes:
-        """blob/get, as often as it takes for the whole blob."""
+        """Read a whole blob.
+
+        Method `blob/get`, as often as it takes.
+
+        Args:
+            name: The hash of the blob, or a "blob:sha256:…" as entries have it.
+
+        Returns:
+            All bytes of the blob.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `blobNotFound`, `damaged`, `storageFailed`, or one
+                that every request may have.
+            Disconnected: The connection was lost, and again after the request was sent once more.
+        """
         parts: list[bytes] = []
         offset: int | None = 0
         while offset is not None:
@@ -24,17 +53,3 @@ class BlobMethods(Methods):
             parts.append(a2b_base64(page.data))
             offset = page.next_offset
         return b"".join(parts)
-
-    async def collect_blobs(
-        self,
-        *,
-        dry_run: bool = True,
-        grace_seconds: int | None = None,
-        progress: OnProgress | None = None,
-        command_id: str | None = None,
-    ) -> t.BlobCollectResult:
-        with self._link.watching(progress) as token:
-            params = t.BlobCollectParams(
-                dry_run=dry_run, grace_seconds=grace_seconds, work_done_token=token, command_id=command_id
-            )
-            return await self.call(m.BLOB_COLLECT, params)

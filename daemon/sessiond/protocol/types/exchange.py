@@ -73,7 +73,7 @@ class ImportResult(Wire, frozen=True):
 
 
 class ExportParams(Params, frozen=True):
-    """Write a session in the format of another program, as a transcript, or as a page (`html`) with its whole tree.
+    """Write a session in another program's format, as a transcript, or as a page (`html`) with its whole tree.
 
     With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
     path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is

@@ -794,7 +794,7 @@
 ---@field path string
 ---@field reason string
 
----Write a session in the format of another program, as a transcript, or as a page (`html`) with its whole tree.
+---Write a session in another program's format, as a transcript, or as a page (`html`) with its whole tree.
 ---
 ---With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
 ---path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is

@@ -1,0 +1,127 @@
+"""Which coroutine of the Python client calls which method, and which of its params may be given by place."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Call:
+    """One coroutine. `method` is the constant of `protocol.methods`, `places` are its params in order."""
+
+    method: str
+    name: str
+    places: tuple[str, ...] = ()
+    required: str = ""  # a param that has a default on the wire, and none here
+    spread: str = ""  # a list that is given as `*name`
+    without: tuple[str, ...] = ("terminal",)  # what `initialize` has said, or another param says as well
+    in_this_folder: bool = False  # `cwd` is the folder of this process by default
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One generated file and its class."""
+
+    name: str
+    title: str
+    about: str
+    calls: tuple[Call, ...]
+    base: str = "Methods"
+    base_module: str = field(default="base")
+
+
+BY_HAND = ("APPEND", "BLOB_PUT", "BLOB_GET", "SUBSCRIBE", "UNSUBSCRIBE")
+"""Methods that hand-written code of `sessiond.client` calls: it gives ids to entries, and takes and returns bytes."""
+
+NOT_CALLED = ("PAGE_DOCUMENT",)
+"""Methods that only editors need: a program reads `session/page` and shows the rows itself."""
+
+TOPICS = (
+    Topic(
+        "sessions", "Whole sessions", "Requests about sessions as wholes.",
+        (
+            Call("CREATE", "create", ("cwd",), in_this_folder=True),
+            Call("OPEN", "open", ("session_id",)),
+            Call("CLOSE", "close", ("session_id",)),
+            Call("CONTINUE", "continue_session", ("cwd",), in_this_folder=True),
+            Call("LIST", "list_sessions", ("cwd",)),
+            Call("RESOLVE", "resolve", ("query",)),
+            Call("SEARCH", "search", ("query",)),
+            Call("INFO", "info", ("session_id",)),
+            Call("STATS", "stats", ("session_id", "leaf_id")),
+            Call("COMPARE", "compare", ("session_id", "left_id", "right_id")),
+            Call("FORK", "fork", ("session_id",)),
+            Call("MOVE", "move", ("session_id", "cwd")),
+            Call("RENAME", "rename", ("session_id", "title")),
+            Call("TAG", "tag", ("session_id",)),
+            Call("FLUSH", "flush", ("session_id",)),
+        ),
+    ),
+    Topic(
+        "entries", "The entries of a session", "Requests about the tree of entries.",
+        (
+            Call("ENTRIES", "entries", ("session_id",)),
+            Call("PATH", "path", ("session_id", "leaf_id")),
+            Call("TREE", "tree", ("session_id",)),
+            Call("ENTRY_DOCUMENT", "entry_document", ("session_id", "entry_id")),
+            Call("PAGE", "page", ("session_id",)),
+            Call("LABEL", "label", ("session_id", "target_id", "label"), required="label"),
+        ),
+        "AppendMethods", "append",
+    ),
+    Topic(
+        "context", "Context, compaction and branches",
+        "Requests about what a model sees. Cancelling a coroutine cancels its request.",
+        (
+            Call("CONTEXT", "context", ("session_id", "leaf_id")),
+            Call("PREPARE_COMPACTION", "prepare_compaction", ("session_id", "leaf_id")),
+            Call("COMPACT", "compact", ("session_id",)),
+            Call("CONFIGURE", "configure", ("session_id",)),
+            Call("PREPARE_BRANCH", "prepare_branch", ("session_id", "target_id")),
+            Call("BRANCH", "branch", ("session_id", "target_id")),
+        ),
+    ),
+    Topic(
+        "state", "The working state", "Requests about the working state. Each point of the tree has its own.",
+        (
+            Call("STATE", "state", ("session_id", "leaf_id")),
+            Call("UPDATE_STATE", "update_state", ("session_id",)),
+            Call("BEGIN_TASK", "begin_task", ("session_id",)),
+        ),
+    ),
+    Topic(
+        "exchange", "Sessions of other programs", "Requests that import and export. Paths are absolute.",
+        (
+            Call("IMPORT", "import_sessions", ("paths",), required="paths", without=("path",)),
+            Call("EXPORT", "export_session", ("session_id", "format")),
+        ),
+    ),
+    Topic(
+        "history", "The history of prompts", "Requests about the prompts that were typed, over all sessions.",
+        (
+            Call("HISTORY_ADD", "add_prompt", ("prompt",)),
+            Call("HISTORY_RECENT", "recent_prompts"),
+            Call("HISTORY_SEARCH", "search_prompts", ("query",)),
+        ),
+    ),
+    Topic(
+        "keeping", "The end of sessions and blobs", "Requests that remove sessions and blobs, and restore sessions.",
+        (
+            Call("DELETE", "delete", ("session_id",)),
+            Call("RESTORE", "restore", ("session_id",)),
+            Call("CLEANUP", "cleanup"),
+            Call("PURGE", "purge", ("session_id",)),
+            Call("TRASH_LIST", "trash"),
+            Call("BLOB_COLLECT", "collect_blobs"),
+        ),
+    ),
+    Topic(
+        "process", "The daemon itself", "Requests about the daemon as a process.",
+        (
+            Call("STATUS", "status"),
+            Call("CLIENTS", "clients"),
+            Call("DOCTOR", "doctor", spread="paths"),
+            Call("STOP", "stop"),
+            Call("AUTHENTICATE", "authenticate", ("token",)),
+            Call("DRAIN", "drain"),
+        ),
+    ),
+)  # fmt: skip
