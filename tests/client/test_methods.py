@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 
 import sessiond.client
-from sessiond.client import connect
+from sessiond.client import AgentSession, connect
+from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.daemon import Daemon
+from sessiond.client.notifications import Notifications
+from sessiond.client.subscription import Subscription
 from sessiond.protocol import methods as m, types as t
 from support.agents import answer, prompt
 from support.homes import a_home
 
+CALLED_BY_THE_CONNECTION = ("notified", "disconnected")
 CLIENT = Path(sessiond.client.__file__).parent
 
 
@@ -40,10 +44,11 @@ def test_there_is_a_call_for_every_method_of_the_table_that_programs_need() -> N
     assert set(m.METHODS) - called == {"page/document"}  # what an editor's webview loads
 
 
-def test_every_public_method_says_what_it_takes_returns_and_raises() -> None:
+@pytest.mark.parametrize("kind", [Daemon, AgentSession, Subscription, Notifications, BlockingDaemon])
+def test_every_public_method_says_what_it_takes_returns_and_raises(kind: type) -> None:
     lacking = [
         f"{name}: {section}"
-        for name, method in public_methods(Daemon).items()
+        for name, method in public_methods(kind).items()
         for section in sections_of(method)
         if section not in (inspect.getdoc(method) or "")
     ]
@@ -52,19 +57,23 @@ def test_every_public_method_says_what_it_takes_returns_and_raises() -> None:
 
 def public_methods(kind: type) -> dict[str, Callable[..., object]]:
     """The public functions of a class and its bases by name."""
-    return {name: it for name, it in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
+    return {
+        name: it
+        for name, it in inspect.getmembers(kind, inspect.isroutine)
+        if not name.startswith("_") and name not in CALLED_BY_THE_CONNECTION
+    }
 
 
 def sections_of(method: Callable[..., object]) -> Iterator[str]:
     """What its docstring has to have."""
     signature = inspect.signature(method)
-    names = [name for name in signature.parameters if name != "self"]
+    names = [name for name in signature.parameters if name not in ("self", "cls")]
     if names:
         yield "Args:"
     yield from (f"{name}: " for name in names)
-    if signature.return_annotation is not None:
+    if signature.return_annotation not in (None, "None"):
         yield "Returns:"
-    if inspect.iscoroutinefunction(method) and method is not Daemon.aclose:
+    if inspect.iscoroutinefunction(method) and method not in (Daemon.aclose, Notifications.aclose):
         yield "Raises:"
 
 

@@ -50,11 +50,12 @@ class ContextOverflow(Exception):
 class AgentSession:
     """One session as its agent sees it; made by `create`, `open` or `resume`.
 
-    `id` is the session's. `leaf_id` is where this agent stands: its last entry, or where it has branched to; None
-    before the first entry. `daemon` is there for everything else.
+    Appends and requests that only read outlive a restart of the daemon, and the session is then opened again.
 
-    A refusal raises `RpcError` (match its `kind`), a request whose outcome is not known `Disconnected`. Appends
-    and all that only reads outlive a restart of the daemon, and the session is then opened again.
+    Attributes:
+        id: The id of the session.
+        leaf_id: Where this agent stands: its last entry, or where it has branched to; None before the first entry.
+        daemon: The daemon, for all other requests.
     """
 
     def __init__(self, daemon: Daemon, found: t.SessionInfo) -> None:
@@ -80,7 +81,23 @@ class AgentSession:
         parent_session: str | None = None,
         ephemeral: bool = False,
     ) -> Self:
-        """A new session of the folder `cwd` (default: that of this process)."""
+        """Create a session.
+
+        Args:
+            daemon: The daemon.
+            cwd: The folder of the session. Default: the folder of this process.
+            id: The id of the session. Default: a UUID4.
+            title: The title.
+            parent_session: What the session was made from: a session id or the path of a file.
+            ephemeral: Keep the session in memory only.
+
+        Returns:
+            The session, at its root.
+
+        Raises:
+            RpcError: The daemon refused the request; `kind` is for example `alreadyExists`.
+            Disconnected: The connection was lost, and again after the request was sent once more.
+        """
         made = await daemon.create(
             cwd, id=id, title=title, parent_session=parent_session, ephemeral=ephemeral
         )
@@ -88,22 +105,55 @@ class AgentSession:
 
     @classmethod
     async def open(cls, daemon: Daemon, session_id: str | None = None, *, path: str | None = None) -> Self:
-        """The session with this id, or the beginning of one, or of this file."""
+        """Open a session that exists.
+
+        Args:
+            daemon: The daemon.
+            session_id: The whole id of the session; this or `path`.
+            path: The absolute path of a session file.
+
+        Returns:
+            The session, at its leaf.
+
+        Raises:
+            RpcError: The daemon refused the request; `kind` is for example `sessionNotFound`.
+            Disconnected: The connection was lost before the response, so the outcome is unknown.
+        """
         return cls(daemon, (await daemon.open(session_id, path=path)).session)
 
     @classmethod
     async def resume(cls, daemon: Daemon, cwd: str | None = None) -> Self:
-        """The session that this terminal had last, else the newest free one of `cwd`, else a new one."""
+        """Open the session that `session/continue` chooses.
+
+        It is the session that this terminal used last in `cwd`, else the newest one that no other terminal holds,
+        else a new one.
+
+        Args:
+            daemon: The daemon.
+            cwd: The folder of the session. Default: the folder of this process.
+
+        Returns:
+            The session, at its leaf.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost, and again after the request was sent once more.
+        """
         return cls(daemon, (await daemon.continue_session(cwd)).session)
 
     async def close(self) -> None:
-        """Use the session no more. If it is a draft that nobody else has open, it goes to the trash."""
+        """Close the session. A draft session that no other client has open is moved to the trash.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost before the response, so the outcome is unknown.
+        """
         self.daemon.keep_open_no_more(self.id)
         await self.daemon.close(self.id)
 
     @property
     def leaf_id(self) -> str | None:
-        """Where this agent stands."""
+        """The entry that the next one is appended to; None before the first entry."""
         return self._chain.leaf_id
 
     # --- appending
@@ -111,11 +161,21 @@ class AgentSession:
     async def append(
         self, message: Mapping[str, Any], *, format: t.Format = "agent", id: str | None = None
     ) -> str:
-        """Append one message, on disk when this returns; the id of its entry.
+        """Append one message. It is synced to the disk when this returns.
 
-        With a provider's `format` it may be that provider's message or whole answer; if it holds results of
-        several tools it becomes several entries, and the id is that of the first. With an `id` of one's own the
-        same message may be appended again for ever, and is there once.
+        Args:
+            message: The message. With a provider's `format` it may also be the provider's whole answer. A message
+                with the results of several tools becomes several entries.
+            format: The format of the message.
+            id: The id of the new entry. Messages that are appended with the same id are stored once. Default: a
+                new id.
+
+        Returns:
+            The id of the entry; of several, that of the first.
+
+        Raises:
+            RpcError: The daemon refused the request, and nothing was stored.
+            Disconnected: The daemon did not come back in time.
         """
         draft = {"type": "message", "id": id or secrets.token_hex(4), "message": message}
         return (await self.append_entries([draft], format=format))[0]
@@ -123,10 +183,21 @@ class AgentSession:
     async def append_entries(
         self, entries: Sequence[Mapping[str, Any]], *, format: t.Format = "agent"
     ) -> list[str]:
-        """Append entries of any type, all or none, and in the order of the calls; their ids.
+        """Append entries of any type, all or none, and in the order of the calls.
 
-        In a turn they hang on what this agent has appended before, whatever others do meanwhile; else on the
-        leaf of the session.
+        In a turn their parent is the last entry of this agent, whatever other clients do meanwhile. Otherwise it is
+        the leaf of the session.
+
+        Args:
+            entries: The entries, in the order of the log. Those without an id get one.
+            format: The format of the messages in them.
+
+        Returns:
+            The ids of the entries.
+
+        Raises:
+            RpcError: The daemon refused the request, and nothing was stored.
+            Disconnected: The daemon did not come back in time.
         """
         # The ids are given once, here, so that whatever is sent again is found to be there already.
         drafts = [{"id": secrets.token_hex(4), **entry} for entry in entries]
@@ -135,7 +206,17 @@ class AgentSession:
             return await patiently(lambda: add(drafts, format))
 
     async def change_model(self, model: str, *, role: str = "default") -> None:
-        """Go on with another model, "provider/name". Appends nothing when it is the one in force."""
+        """Record that another model is used from now on. Appends nothing if it is the one in force.
+
+        Args:
+            model: The model, as "provider/name".
+            role: What the model is used for.
+
+        Raises:
+            ValueError: `model` is not of that form.
+            RpcError: The daemon refused the request.
+            Disconnected: The daemon did not come back in time.
+        """
         provider, slash, name = model.partition("/")
         if not (provider and slash and name):
             raise ValueError(f"a model is named provider/name, not {model!r}")
@@ -150,32 +231,80 @@ class AgentSession:
             await self.append_entries([entry])
 
     async def change_thinking_level(self, level: str) -> None:
-        """Think more or less from now on: "off", "low", "high". Appends nothing when it is so already."""
+        """Record another thinking level. Appends nothing if it is the one in force.
+
+        Args:
+            level: The level, such as "off", "low" or "high".
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The daemon did not come back in time.
+        """
         if (await self._seen("agent")).thinking_level != level:
             await self.append_entries([{"type": "thinking_level_change", "thinkingLevel": level}])
 
     async def record(self, custom_type: str, data: Any) -> str:
-        """Keep something of one's own in the session, any JSON value, that no model sees; its entry's id."""
+        """Append a custom entry, which no model sees.
+
+        Args:
+            custom_type: The name of its type.
+            data: Any JSON value.
+
+        Returns:
+            The id of the entry.
+
+        Raises:
+            RpcError: The daemon refused the request, and nothing was stored.
+            Disconnected: The daemon did not come back in time.
+        """
         return (await self.append_entries([{"type": "custom", "customType": custom_type, "data": data}]))[0]
 
     async def label(self, entry_id: str, label: str | None) -> None:
-        """Bookmark an entry; None or an empty one takes the bookmark away."""
+        """Label an entry.
+
+        Args:
+            entry_id: The id of the entry.
+            label: The label; None or an empty one removes it.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost, and again after the request was sent once more.
+        """
         changed = await self.daemon.label(self.id, entry_id, label)
         await self._chain.follow_to(changed.session.leaf_id)
 
     async def rename(self, title: str) -> None:
-        """Give the session a title; an empty one takes it away."""
+        """Give the session a title.
+
+        Args:
+            title: The title; an empty one removes it.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost, and again after the request was sent once more.
+        """
         changed = await self.daemon.rename(self.id, title)
         await self._chain.follow_to(changed.session.leaf_id)
 
     # --- the context
 
     async def context(self, format: t.Format = "agent", *, explain: bool = False) -> SessionContext:
-        """What the model is to see now, as messages of its provider.
+        """Read what the model is to see now.
 
-        If the daemon compacts this session by itself and the context is too full for an answer, this waits for
-        the compaction that is under way, or has one made. Raises `ContextOverflow` when the context does not fit
-        into the window even so.
+        If the session is compacted automatically (`compact_above`) and the context leaves too little room for an
+        answer, this waits for the compaction that is under way, or requests one.
+
+        Args:
+            format: The provider whose API takes the messages as they are; "agent" is the agents' own format.
+            explain: Say of every entry of the path why it is in the context or not.
+
+        Returns:
+            The messages, with the models in force and the size in tokens.
+
+        Raises:
+            ContextOverflow: The context does not fit into the window, and it was not compacted.
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         seen = await self._seen(format, explain=explain)
         settings = await self._limits()
@@ -202,10 +331,22 @@ class AgentSession:
         reserve_tokens: int | None = None,
         keep_recent_tokens: int | None = None,
     ) -> t.CompactionSettings:
-        """Have the session compacted by itself when it leaves less than `reserve_tokens` of the window.
+        """Have the daemon compact the session when its context leaves less than `reserve_tokens` of the window.
 
-        Needs somebody who writes summaries: `connect(summarize=…)`, another client, or the configured command.
-        The choice is a line of the log, written only when it is a new one. Returns the settings in force.
+        That needs a summarizer: `connect(summarize=…)`, another client, or the configured command. The choice is
+        an entry, which is written only if it changes the settings.
+
+        Args:
+            context_window: The window of the model, in tokens.
+            reserve_tokens: Tokens that are kept free for an answer. Default: the configuration's.
+            keep_recent_tokens: Tokens of the newest entries that stay. Default: the configuration's.
+
+        Returns:
+            The settings in force.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         chosen = t.CompactionChoice(
             enabled=True,
@@ -227,9 +368,22 @@ class AgentSession:
         instructions: str | None = None,
         progress: OnProgress | None = None,
     ) -> t.CompactResult:
-        """Let a summary stand for the older part of the session: the given one, or one that is written now.
+        """Replace the older part of the context by a summary: the given one, or one that is written now.
 
-        If one is being written already, this waits for that. `undo` is `branch(result.previous_leaf_id)`.
+        If a summary is being written already, this waits for it. `branch(result.previous_leaf_id)` undoes it.
+
+        Args:
+            summary: The summary. Default: a summarizer writes one.
+            first_kept_entry_id: The first entry that stays; only with `summary`.
+            instructions: What the summary should pay attention to.
+            progress: Called with each step of the work.
+
+        Returns:
+            The compaction, and the leaf before it.
+
+        Raises:
+            RpcError: The daemon refused the request; `kind` is for example `noSummarizer` or `nothingToCompact`.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         done = await self.daemon.compact(
             self.id,
@@ -253,9 +407,21 @@ class AgentSession:
         instructions: str | None = None,
         expected_leaf: str | UnsetType | None = UNSET,
     ) -> t.BranchResult:
-        """Go on from an earlier entry, or with None from before the first; nothing is removed.
+        """Move the leaf to an earlier entry. Nothing is removed.
 
-        A `summary` says there what was left behind; with `summarize` the daemon has one written.
+        Args:
+            target_id: The new leaf; None is before the first entry.
+            summary: A summary of what is left behind, to be stored there.
+            summarize: Have such a summary written.
+            instructions: What that summary should pay attention to.
+            expected_leaf: Refuse with `leafConflict` if the leaf is another one.
+
+        Returns:
+            The leaf after the move, and the one before.
+
+        Raises:
+            RpcError: The daemon refused the request, and the leaf stays; `kind` is for example `leafConflict`.
+            Disconnected: The connection was lost, and again after the request was sent once more.
         """
         moved = await self.daemon.branch(
             self.id,
@@ -270,12 +436,20 @@ class AgentSession:
 
     @asynccontextmanager
     async def turn(self, *, on_failure: Literal["branch", "summarize"] = "branch") -> AsyncIterator[None]:
-        """What an agent does for one prompt: a chain of entries that nobody else gets between.
+        """Append all entries for one prompt as a chain, with no entry of another client in between.
 
-        It begins where the agent stands, usually at the user's message. An exception ends it as a failure: the
-        leaf goes back to where the turn began, what was appended stays as a branch of its own, and the exception
-        goes on; so a loop around the turn tries again. With `on_failure` "summarize" a summary of the failed
-        branch, if one can be had, tells the next attempt about it. A turn that is cancelled stays as it is.
+        The turn begins where the agent stands, usually at the user's message. An exception ends it as a failure:
+        the leaf moves back to where the turn began, the appended entries stay as a branch, and the exception is
+        raised again, so that a loop around the turn can retry it. A turn that is cancelled stays as it is.
+
+        Args:
+            on_failure: "summarize" stores a summary of a failed branch, if one can be written, for the next attempt.
+
+        Returns:
+            An asynchronous context manager.
+
+        Raises:
+            RuntimeError: A turn of this agent has not ended yet.
         """
         if self._in_turn:
             raise RuntimeError("there is a turn already: an agent takes one at a time")
@@ -291,17 +465,49 @@ class AgentSession:
             self._chain.end()
 
     async def retry(self, *, summary: str | None = None, summarize: bool = False) -> t.BranchResult:
-        """Go back to where the last turn began, to have another answer; the one there is stays as a branch."""
+        """Move the leaf back to where the last turn began. Its entries stay as a branch.
+
+        Args:
+            summary: A summary of what is left behind, to be stored there.
+            summarize: Have such a summary written.
+
+        Returns:
+            The leaf after the move, and the one before.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost, and again after the request was sent once more.
+        """
         return await self.branch(self._chain.began_at, summary=summary, summarize=summarize)
 
     # --- working state
 
     async def state(self) -> t.WorkingState:
-        """What this agent has to know to go on, without its history."""
+        """Read the working state: what an agent needs to resume without its history.
+
+        Returns:
+            The working state at the leaf of the session.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost, and again after the request was sent once more.
+        """
         return (await self.daemon.state(self.id)).state
 
     async def begin_task(self, decision: str | None = None, because: str = "") -> t.BeginTaskResult:
-        """Count a turn, and record a decision if one is given; `context` of the result is for a system prompt."""
+        """Count a turn of the working state, and record a decision if one is given.
+
+        Args:
+            decision: The decision.
+            because: Its reason.
+
+        Returns:
+            What an agent begins with; `context` is a few lines for its system prompt.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost, and again after the request was sent once more.
+        """
         made = None if decision is None else t.NewDecision(decision=decision, rationale=because)
         begun = await self.daemon.begin_task(self.id, decision=made)
         await self._chain.follow_to(begun.entry_id)

@@ -45,6 +45,7 @@ SILENCE = 5.0
 PATIENCE = 10.0
 """Seconds that it has for one."""
 _STOPPING = 30.0
+"""Seconds that a daemon may take to end."""
 _SIGN_OF_LIFE = "sign-of-life"
 _GREETING = "greeting"
 
@@ -52,9 +53,18 @@ _GREETING = "greeting"
 def connect(
     *, autostart: bool = True, where: Locations | None = None, greeting: dict[str, Any] | None = None
 ) -> BlockingDaemon:
-    """Connect to the daemon of this user, or of the folders `where`; start it if need be and allowed.
+    """Connect to the daemon of this user, and start it if it does not run.
 
-    `greeting` is the params of an `initialize` to send first. Raises `CannotConnect`.
+    Args:
+        autostart: Start the daemon if it does not run.
+        where: The folders of the daemon. Default: those of this user.
+        greeting: The params of an `initialize` request to send first. Default: none is sent.
+
+    Returns:
+        The connection, which is also a context manager.
+
+    Raises:
+        CannotConnect: There is no daemon, or it cannot be started.
     """
     from sessiond.client.dial import connect as dial
     from sessiond.paths import places
@@ -64,9 +74,16 @@ def connect(
 
 
 def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
-    """Connect to the daemon that runs, of whatever version: for what all of them can be asked.
+    """Connect to the daemon that runs, whatever its version is, for requests that all versions answer.
 
-    Raises `CannotConnect`.
+    Args:
+        where: The folders of the daemon. Default: those of this user.
+
+    Returns:
+        The connection, which is also a context manager.
+
+    Raises:
+        CannotConnect: There is no daemon.
     """
     from sessiond.client.dial import connect_to_any as dial
     from sessiond.paths import places
@@ -76,7 +93,7 @@ def connect_to_any(where: Locations | None = None) -> BlockingDaemon:
 
 
 class BlockingDaemon:
-    """A connection to the daemon, made by `dial`. A context manager; `close` may be called twice."""
+    """A connection to the daemon, and a context manager. `close` may be called twice."""
 
     def __init__(self, dial: Callable[[], socket.socket], greeting: dict[str, Any] | None = None) -> None:
         self._dial = dial
@@ -88,15 +105,26 @@ class BlockingDaemon:
         self._waiting: deque[tuple[str, Any]] = deque()
 
     def call(self, method: str, params: dict[str, Any] | None = None, *, told: Told | None = None) -> Any:
-        """Ask and wait for the result. Raises `RpcError` when refused, `Disconnected` without an answer.
+        """Send a request and wait for its result.
 
-        A daemon that makes room for another refuses writes: then the next one is asked, unless this connection has
-        subscribed to something, which the next one would not know of.
+        A request that writes gets a `commandId`, unless `params` has one, and is sent once more if its response was
+        lost. A daemon that is about to end refuses writes: then the request goes to the next daemon. Neither
+        happens on a connection that has subscribed to a session, since the next daemon does not know of that.
 
-        A request that writes gets a `commandId`, unless `params` has one, and is sent once more when its answer was
-        lost, unless this connection has subscribed to something.
+        Args:
+            method: The name of the method, such as "session/list".
+            params: The params as on the wire: a dict of JSON values.
+            told: Called with the method and the params of each notification that comes meanwhile. Default: they
+                are kept for `notifications`.
 
-        With `told`, notifications that come meanwhile go there and are not kept.
+        Returns:
+            The result, as JSON values.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost before the response, so the outcome is unknown.
+            DaemonHung: The daemon was silent for `SILENCE` and `PATIENCE` seconds.
+            BadReply: The daemon sent something that is no response.
         """
         self._told = told
         try:
@@ -105,15 +133,43 @@ class BlockingDaemon:
             self._told = None
 
     def call_text(self, method: str, params: dict[str, Any] | None = None) -> str:
-        """As `call`, but the result is the JSON text that the daemon sent, character for character."""
+        """Send a request as `call` does, and return the JSON text of its result.
+
+        Args:
+            method: The name of the method.
+            params: The params as on the wire.
+
+        Returns:
+            The result, character for character as the daemon sent it.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost before the response, so the outcome is unknown.
+        """
         return self._ask(method, repeatable(method, params or {}))[1]
 
     def call_exactly(self, method: str, params: dict[str, Any]) -> str:
-        """As `call_text`, but the params are sent as they are."""
+        """Send a request as `call_text` does, with exactly these params: no `commandId` is added.
+
+        Args:
+            method: The name of the method.
+            params: The params as on the wire.
+
+        Returns:
+            The result, character for character as the daemon sent it.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost before the response, so the outcome is unknown.
+        """
         return self._ask(method, params)[1]
 
     def notifications(self) -> Iterator[tuple[str, Any]]:
-        """Every notification as `(method, params)`, kept ones first; ends with the connection."""
+        """Wait for notifications without a limit.
+
+        Returns:
+            An iterator of each notification as `(method, params)`, kept ones first. It ends with the connection.
+        """
         self._sock.settimeout(None)  # there may be none for days
         yield from self._notifications()
 
@@ -127,14 +183,18 @@ class BlockingDaemon:
                 return
 
     def wait_closed(self) -> None:
-        """Wait until the daemon ends the connection, as it does when it stops. Raises `DaemonHung`."""
+        """Wait until the daemon ends the connection, as it does when it stops.
+
+        Raises:
+            DaemonHung: It did not do so in 30 seconds.
+        """
         self._sock.settimeout(_STOPPING)
         self._reader.silent = lambda: self._give_up(_STOPPING)
         for _ in self._notifications():
             pass
 
     def close(self) -> None:
-        """End the connection. The daemon and all sessions go on."""
+        """End the connection. The daemon and all sessions stay."""
         self._sock.close()
 
     def __enter__(self) -> Self:

@@ -48,7 +48,7 @@ class Notifications:
             await self._news.wait()
 
     async def aclose(self) -> None:
-        """Listen no more."""
+        """End the iterator. Notifications that it has received already are still returned."""
         self._closed = True
         self._link.listeners.discard(self)
         self._news.set()

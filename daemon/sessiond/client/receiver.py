@@ -67,6 +67,7 @@ class Receiver(Handler):
         """The answer to a request that was given up."""
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
+        """Pass a notification on to the listeners, or answer a request in a task of its own."""
         method = str(head.method)
         params = Raw(b"{}") if head.params is UNSET else head.params
         if isinstance(head.id, int | str):
@@ -89,12 +90,15 @@ class Receiver(Handler):
             listener.notified(method, note)
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
+        """End a connection that does not speak the protocol."""
         connection.close()  # a daemon of ours sends no such thing, so nothing after it can be trusted
 
     def ended(self, connection: Connection) -> None:
+        """End the connection of a daemon that sends no more."""
         connection.close()  # a daemon that sends no more is gone, and waits for no answer
 
     def closed(self, connection: Connection, reason: Exception | None) -> None:
+        """Cancel what is being answered, and tell the listeners."""
         for task in self._tasks.values():
             task.cancel()
         for listener in tuple(self._audience.listeners):

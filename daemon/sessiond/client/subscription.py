@@ -44,7 +44,10 @@ class Subscription:
 
     @property
     def position(self) -> t.After | None:
-        """Where the entry lies that was handed out last."""
+        """The position of the last entry that the iterator returned; None before `start`.
+
+        A later process can continue after it: `Daemon.subscribe(session_id, after=position)`.
+        """
         if self.seq is None or self.log_id is None:
             return None
         return t.After(log_id=self.log_id, seq=self.seq)
@@ -70,7 +73,13 @@ class Subscription:
                 await self._news.wait()
 
     async def start(self) -> None:
-        """Subscribe behind `seq`, or at the end of the log when that is None."""
+        """Subscribe behind `seq`, or at the end of the log if that is None. The iterator does so by itself.
+
+        Waits for the daemon if it is away.
+
+        Raises:
+            RpcError: The daemon refused the request; `kind` is for example `sessionNotFound`.
+        """
         self._link.listeners.add(self)
         while not self._subscribed:
             try:
@@ -97,7 +106,11 @@ class Subscription:
             self._read_up_to = gap.to_seq if gap.mode == "snapshot" else 0
 
     async def aclose(self) -> None:
-        """Stop following. Other subscriptions of this client to the same session go on."""
+        """End the subscription. Other subscriptions of this client to the same session go on.
+
+        Raises:
+            RpcError: The daemon refused the request.
+        """
         if self._closed:
             return
         self._closed = True

@@ -32,7 +32,12 @@ class SummaryRequest:
     _tell: Callable[[t.Progress], None] = field(repr=False, compare=False)
 
     def report(self, message: str | None = None, *, percentage: int | None = None) -> None:
-        """Say how far it is, to whoever waits for the summary."""
+        """Tell the clients that wait for the summary how far it is.
+
+        Args:
+            message: A sentence or a few words.
+            percentage: How much is done, 0 to 100.
+        """
         self._tell(t.Progress(kind="report", message=message, percentage=percentage))
 
 
