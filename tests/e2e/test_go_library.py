@@ -1,7 +1,6 @@
 """The Go session manager's document as it promises to work: its usage example, its methods, its AgentSession.
 
-Each test bears the name of the section that it comes from. The file formats of its scenarios are tried where Go's
-sessions are imported and exported.
+The file formats of its scenarios are tested where Go's sessions are imported and exported.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -1,7 +1,6 @@
-"""The closed list of error kinds with their codes: clients match `data.kind`, never prose.
+"""Error kinds and their codes. Clients match `data.kind`, never the message.
 
-JSON-RPC and LSP codes are used as they are; ours lie outside the range those reserve
-(decision 0030).
+The codes of JSON-RPC and LSP are used as they are. Ours are outside of the ranges that those reserve (decision 0030).
 """
 
 from typing import Final

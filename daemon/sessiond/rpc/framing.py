@@ -1,6 +1,6 @@
-"""Message bodies out of a byte stream and back into one, sans I/O: LSP's Content-Length frames or JSON lines.
+"""Cuts message bodies out of a byte stream and frames them: `Content-Length` frames of LSP, or JSON lines. Sans I/O.
 
-Does not look inside a body, and never searches for the next good frame after a bad one.
+Bodies are not decoded. After a bad frame the next good one is not searched for (decision 0003).
 """
 
 import re

@@ -1,6 +1,6 @@
-"""The JSON-RPC 2.0 envelope: decoded once, with params, result and error left as bytes.
+"""The envelope of JSON-RPC 2.0. It is decoded once; params, result and error stay bytes.
 
-Does not know any method, and does not look into params, results or error data.
+This module knows no method, and decodes no params, results or error data.
 """
 
 import codecs

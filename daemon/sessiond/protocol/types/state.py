@@ -1,4 +1,4 @@
-"""Working state: what an agent has to know to go on with a task without its history (decision 0022)."""
+"""Working state: what an agent needs to continue a task without its history (decision 0022)."""
 
 from typing import Annotated
 

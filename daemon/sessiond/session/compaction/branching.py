@@ -1,6 +1,6 @@
-"""Preparing a move of the leaf: what it leaves behind, where a person would go on, what to ask a summariser.
+"""Prepares a move of the leaf: the entries it leaves, where a person continues, and the prompt for a summary.
 
-Nothing is moved and no model is asked (decision 0019).
+The leaf is not moved and no model is called (decision 0019).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
-"""Where a path may be cut, so that its older part can be summarised: no call is parted from its result.
+"""Finds the place where a path is cut so that its older part can be summarized. No call is separated from its result.
 
-Works on one `CutPiece` for each entry of a context that can speak (decision 0018).
+The input is one `CutPiece` for each entry that adds to a context (decision 0018).
 """
 
 from collections.abc import Sequence

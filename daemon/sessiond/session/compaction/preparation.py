@@ -1,6 +1,6 @@
-"""Preparing a compaction: is it needed, where is the cut, what would leave the context, what to ask a summariser.
+"""Prepares a compaction: whether it is needed, where the cut is, what leaves the context, and the prompt for a summary.
 
-Nothing is written and no model is asked; `cuts` has the rule (decision 0018).
+Nothing is written and no model is called. `cuts` has the rule for the cut (decision 0018).
 """
 
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
-"""A conversation as text for whoever summarises it: who said what, tool results cut, thinking left out.
+"""Renders a conversation as text for a summarizer: roles as labels, tool results cut, thinking left out.
 
-The labels are pi's (decision 0019). What is in the text is data; `prompts` fences it.
+The labels are those of pi (decision 0019). The text is untrusted; `prompts` puts it into a fence.
 """
 
 from collections.abc import Callable

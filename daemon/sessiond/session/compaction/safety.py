@@ -1,6 +1,6 @@
-"""What a compaction may not do where it stands: part a tool call from its result, keep what is not on its path.
+"""Checks that a compaction separates no tool call from its result, and that its first kept entry is on its path.
 
-Read from the end of the path, as far as must be (decision 0018). `cuts` proposes what is let through here.
+The path is read from its end, as far as needed. `cuts` proposes only places that are accepted here (decision 0018).
 """
 
 from collections.abc import Callable, Iterator, Sequence

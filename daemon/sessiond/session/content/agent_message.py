@@ -1,6 +1,6 @@
-"""A message as its agent wrote it, read as far as the log's own work needs: counting, cutting, summarising.
+"""Reads a message of an agent as far as counting, cutting and summarizing need it.
 
-Nothing here fails on content: what is of no type that it should have says nothing. Shapes are those of pi and
+Reading cannot fail: a member that has another type than expected counts as absent. The shapes are those of pi and
 oh-my-pi (decision 0008).
 """
 

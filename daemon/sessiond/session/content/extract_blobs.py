@@ -1,8 +1,8 @@
-"""Taking what is large out of a draft: images and long texts become blobs, transient fields are dropped.
+"""Takes large content out of a draft: images and long texts become blobs, transient fields are dropped.
 
-Numbers and rules are those of oh-my-pi (decision 0014), so that it finds in our
-files what it would have written itself; that the whole of a cut text is kept in a blob is ours. What is not
-changed keeps its bytes. The same draft gives the same bytes, which is what lets a retry be recognised.
+The limits are those of oh-my-pi, so that it finds in our files what it would have written. Unlike there, the whole
+text of a cut string is kept in a blob (decision 0014). Unchanged members keep their bytes. The same draft gives the
+same bytes, so that a retry is recognized.
 """
 
 import binascii

@@ -1,4 +1,4 @@
-"""Which files the tool calls of some messages touched, by the names of the tools that pi and oh-my-pi share.
+"""Lists the files that tool calls touched, by the tool names that pi and oh-my-pi share.
 
 A `path` given to `read` was read; one given to `write` or `edit` was modified (decision 0019).
 """

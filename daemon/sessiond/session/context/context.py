@@ -1,6 +1,6 @@
-"""What a model would see at a leaf: the path's messages, with a compaction standing for what it replaced.
+"""Builds the context of a leaf: the messages of its path, with a compaction in place of what it replaced.
 
-Entries pass through as they are, as pi has it; nothing is repaired for a provider's sake (decision 0015).
+Entries pass through unchanged, as in pi. Nothing is repaired for a provider here (decision 0015).
 """
 
 from array import array

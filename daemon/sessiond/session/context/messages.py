@@ -1,7 +1,7 @@
-"""The message that one entry says in a context: cut out of its line, edited, or made from a summary.
+"""The message that one entry adds to a context: cut out of its line, edited, or made from a summary.
 
-A body that nobody edited is not written anew. Null or missing content reads as empty, as pi has it; edits are
-pi's `context_edit` (decision 0015).
+A body without an edit is not encoded again. Null or missing content reads as empty, as in pi. Edits are the
+`context_edit` entries of pi (decision 0015).
 """
 
 from typing import Any, Final, NamedTuple, TypeAlias

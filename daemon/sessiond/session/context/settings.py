@@ -1,6 +1,6 @@
 """The settings in force at the end of a path: models by role, thinking level, mode, rules, service tier.
 
-They count over the whole path, also before a compaction (decision 0015).
+They count over the whole path, also before a compaction. The rule for the default model is in decision 0015.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,6 @@
-"""The messages that stand for entries which are no messages: compactions, branch summaries, custom messages.
+"""The messages made from compactions, branch summaries and custom messages.
 
-Shapes as pi and oh-my-pi make them (decision 0015). What an entry lacks, its
-message lacks too.
+The shapes are those of pi and oh-my-pi (decision 0015). A member that an entry lacks is missing in its message.
 """
 
 from datetime import UTC, datetime

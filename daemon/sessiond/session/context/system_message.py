@@ -1,6 +1,6 @@
-"""The system message in force: the system messages of a context are changes, which add up to one.
+"""Computes the system message in force: the system messages of a context are changes that add up to one.
 
-Texts follow each other, sections and tools are set or taken away by name, as pi has it (decision 0015).
+Texts follow each other; sections and tools are set or removed by name, as in pi (decision 0015).
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""How many tokens messages take: what providers counted where that is known, an estimate for the rest.
+"""Counts the tokens of messages: the provider's count where there is one, an estimate for the rest.
 
-The estimate is pi's, a quarter of the characters (decision 0017); no tokenizer of a model is asked.
+The estimate is pi's, a quarter of the characters. No tokenizer of a model is used (decision 0017).
 """
 
 import math

@@ -1,6 +1,6 @@
-"""Blocks of message content as operator and the Go library write them, in the shapes used here.
+"""Converts blocks of message content of operator and the Go library to the shapes used here.
 
-Both nest (`{"type": "text", "text": {"content": …}}`) or do not (`{"type": "text", "content": …}`); all are read
+Both nest them (`{"type": "text", "text": {"content": …}}`) or do not (`{"type": "text", "content": …}`). All are read
 (decision 0023).
 """
 

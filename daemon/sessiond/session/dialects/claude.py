@@ -1,8 +1,8 @@
-"""Claude Code: a chain of lines with `uuid` and `parentUuid`, and lines about the session beside it.
+"""Reads Claude Code: a chain of lines with `uuid` and `parentUuid`, and lines about the session beside it.
 
-A compaction hangs on what it stands for (`logicalParentUuid`), so nothing is orphaned; what follows the summary
-hangs on the compaction. Results of one message's tool calls follow each other, whatever their parents say, since
-a model must see them all. Everything that has no place here is kept as it is (decision 0023).
+A compaction becomes a child of what it stands for (`logicalParentUuid`), so nothing is orphaned, and what follows the
+summary is below the compaction. The results of one message's tool calls follow each other, whatever their parents
+are, because a model must see all of them. Lines without a counterpart are kept unchanged (decision 0023).
 """
 
 import re

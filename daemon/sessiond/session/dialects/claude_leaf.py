@@ -1,8 +1,8 @@
-"""Where a Claude Code session stands: its official rule, and the pointer that later versions write.
+"""Finds the leaf of a Claude Code session, by the rule of its SDK and the pointer that later versions write.
 
-Of all ends of the chain, each taken back to the last line in which somebody speaks, the latest of the main
-conversation counts. `last-prompt` names a leaf: it holds until somebody speaks elsewhere, and an explicit one
-until somebody speaks below it (decision 0023).
+Each end of the chain is followed back to the last line with a message. Of these, the latest of the main conversation
+is the leaf. `last-prompt` names a leaf until a message follows elsewhere; an explicit one holds until a message
+follows below it (decision 0023).
 """
 
 from collections.abc import Iterator

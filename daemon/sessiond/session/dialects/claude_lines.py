@@ -1,7 +1,6 @@
-"""What the lines of a Claude Code file are, before they become entries: chain lines, repeats, what was preserved.
+"""Classifies the lines of a Claude Code file before they become entries: chain lines, repeats, preserved messages.
 
-Chain lines have a `uuid` and name a parent; all others are about the session as a whole
-(decision 0023).
+Chain lines have a `uuid` and name a parent. All others are about the session as a whole (decision 0023).
 """
 
 from collections.abc import Container

@@ -1,6 +1,6 @@
-"""Codex rollouts: a list of items, with turns that are rolled back and histories that are replaced.
+"""Reads Codex rollouts: a list of items, with turns that are rolled back and histories that are replaced.
 
-Turns that were rolled back stay as a branch with a label; a `compacted` line is a compaction that keeps its
+Turns that were rolled back become a branch with a label. A `compacted` line becomes a compaction that keeps its
 replacement in `details`. Events that only mirror an item are counted, not kept (decision 0023).
 """
 

@@ -1,7 +1,6 @@
-"""The items of a Codex rollout, what the model saw, as messages here. One item is one entry.
+"""Converts the items of a Codex rollout to messages. One item becomes one entry.
 
-`encrypted_content` is kept beside the message, marked as of no use to another provider
-(decision 0023).
+`encrypted_content` is kept beside the message, marked as unusable for other providers (decision 0023).
 """
 
 import re

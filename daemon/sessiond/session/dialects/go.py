@@ -1,7 +1,6 @@
-"""The Go library: version 1 headers, uuid ids, payloads nested under the entry's type or flat beside it.
+"""Reads the Go library: version 1 headers, UUIDs, payloads nested under the entry's type or flat beside it.
 
-`thinking_level` is `thinking_level_change` here, messages of role `tool` are results of tools
-(decision 0023).
+`thinking_level` becomes `thinking_level_change`; messages of role `tool` become tool results (decision 0023).
 """
 
 from typing import Any, Final

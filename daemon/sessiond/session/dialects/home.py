@@ -1,8 +1,8 @@
-"""pi (versions 1 to 3) and oh-my-pi, with or without its title slot: the home format, copied line by line.
+"""Copies files of pi (versions 1 to 3) and oh-my-pi line by line: the home format.
 
-What is v3 already stays byte for byte, but for the command of a daemon that wrote it. Version 1 gets ids by the
-position of its lines, version 2 its roles renamed, as everywhere (decision 0023). The slot is mutable: its
-title is taken, its line is not.
+Version 3 lines stay byte for byte, except for the record of a command of a daemon. Version 1 lines get ids by their
+position; version 2 roles are renamed (decision 0011). oh-my-pi's title slot changes in place, so its title is read
+and its line is not copied.
 """
 
 from typing import Any, Final

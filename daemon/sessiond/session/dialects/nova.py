@@ -1,7 +1,7 @@
-"""NOVA: one JSON object that is a session's working state (`SessionState.to_dict`), and no conversation.
+"""Reads NOVA: one JSON object with the working state of a session (`SessionState.to_dict`), and no conversation.
 
-It becomes updates of the working state that lead to the same state. A state that has changed since becomes a
-path of its own beside the former one, since NOVA says how things stand, not what was done (decision 0023).
+It becomes updates that lead to the same state. If the state has changed since the last import, it becomes a path
+beside the former one, because NOVA stores the state and not what was done (decision 0023).
 """
 
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""operator: snake_case entries, times as floats, `leaf` lines; its document and its code differ, both are read.
+"""Reads operator: snake_case entries, times as floats, `leaf` lines. Its document and its code differ; both are read.
 
 `session_header` or `session`, `custom_info` or `custom`, `branch` or `branch_summary`; messages with `content` or
 `contents`. `channel` has no counterpart and becomes a `custom` entry (decision 0023).

@@ -1,8 +1,8 @@
-"""pi format 4, read: one mutation a line (`entry`, `lane`, `fact`, `record`), or several in an array line.
+"""Reads pi format 4: one mutation a line (`entry`, `lane`, `fact`, `record`), or several in an array line.
 
-It was never finished, so both shapes that were seen are read. Lanes become branches: the leaf is that of the lane
-`main`, or of the lane that moved last. The messages that a compaction retained become entries, so that it keeps
-them here too; records of operations are kept as they are (decision 0023).
+The format was never finished, so both known shapes are read. Lanes become branches, and the leaf is that of the lane
+`main` or of the lane that moved last. Messages that a compaction retained become entries that it keeps. Records of
+operations are kept unchanged (decision 0023).
 """
 
 from typing import Any, Final

@@ -1,7 +1,7 @@
-"""Export to the Go library: a version 1 header, payloads nested under the entry's type, content as a union.
+"""Writes the Go library's format: a version 1 header, payloads nested under the entry's type, content as a union.
 
-It has no line for the leaf: its last entry is the leaf, so where that is another one, a custom entry that hangs
-on the leaf ends the file (decision 0023).
+The format has no line for the leaf: the last entry is the leaf. If the leaf is another entry, a custom entry below
+it ends the file (decision 0023).
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""Export to operator, as its program reads it: a `session` header of version 3, snake_case, `contents`, floats.
+"""Writes operator's format as its program reads it: a `session` header of version 3, snake_case, `contents`, floats.
 
-Its document has other names for some things (`session_header`, `branch`, `custom_info`); a file with those its
-program would take for no session, and write over (decision 0023).
+Its document has other names for some entries (`session_header`, `branch`, `custom_info`). Its program does not
+recognize a file with those names, and overwrites it (decision 0023).
 """
 
 from typing import Any, Final

@@ -1,7 +1,7 @@
-"""An agent's message as a turn, or as the result of a tool; what is no message of a provider becomes words.
+"""Reads an agent's message as a turn or a tool result. A message that providers do not know becomes text of the user.
 
-Nothing here fails on content. The roles are those of pi and oh-my-pi (decision 0016); the
-sentences around summaries, commands and files are ours.
+Reading cannot fail. The roles are those of pi and oh-my-pi; the sentences around summaries, commands and files are
+our own (decision 0016).
 """
 
 import re

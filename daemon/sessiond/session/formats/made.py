@@ -1,7 +1,7 @@
-"""Messages in the agents' own format, as pi and oh-my-pi write them: what provider formats are read into.
+"""Makes messages in the agents' own format, as pi and oh-my-pi write them, from provider formats.
 
-What a provider did not say is left out, except that an assistant's message always has a usage, of zeros where
-it is not known: the peers read it without looking whether it is there (decision 0016).
+Members that a provider did not send are left out, with one exception: an assistant message always has a usage, of
+zeros where it is unknown, because both programs read it without a check (decision 0016).
 """
 
 from typing import Any, Final, TypeAlias

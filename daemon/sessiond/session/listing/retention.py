@@ -1,7 +1,7 @@
-"""Which sessions are old, or too many: a policy and what is known of each session give a list.
+"""Selects the sessions that are too old or too many by a policy.
 
-It takes nothing away and spares nobody: whether a session is open, labelled or read-only is for whoever moves it.
-The model is NOVA's `max_age_hours` and `max_concurrent_sessions` (decision 0029), both off by default.
+The result does not consider whether a session is open, labeled or read-only; the caller does. The options are NOVA's
+`max_age_hours` and `max_concurrent_sessions`, both off by default (decision 0029).
 """
 
 from collections.abc import Iterable

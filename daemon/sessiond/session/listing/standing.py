@@ -1,7 +1,7 @@
-"""How a session stands at its leaf: whether the last turn came to its end, and which model had it.
+"""The lifecycle of a session at its leaf, and its default model.
 
-The rules are those of oh-my-pi's picker (decision 0021), told by the path instead of the end of the file, so
-that a branch that was left does not count. A prompt that nobody has answered yet counts as interrupted.
+The rules for the lifecycle are those of oh-my-pi's session list, applied to the path instead of the end of the file,
+so that an abandoned branch does not count. A prompt without an answer counts as interrupted (decision 0021).
 """
 
 from collections.abc import Iterator

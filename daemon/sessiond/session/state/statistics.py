@@ -1,8 +1,8 @@
-"""What entries are made of: messages, tool calls, tokens and cost, as the agents wrote them down.
+"""Counts messages, tool calls, tokens and cost of entries, as the agents recorded them.
 
-Spent tokens stand in many places (decision 0017): the usage of answers, of tool results, compactions and
-branch summaries, entries of their own (`usage` of pi, `model_usage` of oh-my-pi) and the details of oh-my-pi's
-task tool. All count, each once. A number that cannot be one, as NaN, less than nothing or 1e300, counts as 0.
+Spent tokens are recorded in many places: the usage of answers, tool results, compactions and branch summaries, `usage`
+entries of pi, `model_usage` entries of oh-my-pi, and the details of oh-my-pi's task tool. Each counts once. A number
+that cannot be a count (NaN, negative, 1e300) counts as 0 (decision 0017).
 """
 
 from collections.abc import Sequence

@@ -1,15 +1,14 @@
-"""The working state of a session: what an agent must know to go on without its history (decision 0022).
+"""The working state of a session: what an agent needs to continue without its history (decision 0022).
 
-The operations are those of NOVA's `SessionState`, to the letter. What is special about them:
+The operations are those of NOVA's `SessionState`, with these details:
 
-- A state never holds more than ten decisions; an eleventh takes the place of the oldest. So of the two limits
-  of `should_prune` that of decisions matters only below ten.
-- A state is pruned by itself once: `pruned` stays. Tokens only ever grow, so without it every further task
-  would prune again and leave no artifact. Who wants to prune again asks for it.
+- A state holds at most ten decisions; an eleventh replaces the oldest. So the limit of `should_prune` for decisions
+  matters only below ten.
+- A state prunes by itself once: `pruned` stays set. Tokens only grow, so every further task would prune again and
+  leave no artifact. A client can prune again by a request.
 
-Three things are not NOVA's. A fork has the whole state of its point; NOVA begins its turns, metrics and `pruned`
-anew there, and could not, for a branch in one session. There is no default model: NOVA's is a name of its day;
-here it is the model in force on the path. And what NOVA calls `current_plan` is `plan`.
+Three things differ from NOVA. A fork has the whole state of its point, where NOVA resets turns, metrics and `pruned`.
+There is no default model; the model is the one in force on the path. `current_plan` is called `plan`.
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,8 +1,7 @@
-"""The entry types of a v3 log and the header: shapes only, for validation, schemas and reading a payload.
+"""The shapes of the header and of the entry types of version 3, for validation, schemas and reading payloads.
 
-Payload structs hold what is special to a type; `id`, `parentId` and `timestamp` are common to all
-(`EntryBase`).
-Fields and types unknown here survive, because lines are kept as bytes and never written from these structs
+Payload structs hold the members of one type; `id`, `parentId` and `timestamp` are common to all (`EntryBase`).
+Unknown fields and types survive, because lines are kept as bytes and never written from these structs
 (decision 0008).
 """
 

@@ -1,8 +1,8 @@
 """The lines of a new session that is cut from a path of another one, or copied from all of it.
 
-In a path, labels are taken out of the path and written anew at its end; what hung on one hangs on the entry before it.
-Moves of the leaf are left behind. All other lines stay byte for byte, but for a parent that was taken out
-(decision 0020) and for the command that wrote the line: that was one of the source.
+Labels are taken out of the path and written again at its end; an entry below a label becomes a child of the entry
+before it. Moves of the leaf are left out. All other lines stay byte for byte, except for a parent that was taken out
+and for the record of the command that wrote the line, which belongs to the source (decision 0020).
 """
 
 from collections.abc import Callable, Mapping

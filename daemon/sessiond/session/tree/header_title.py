@@ -1,8 +1,8 @@
 """The title of a session where oh-my-pi reads it: in its title slot, or else in the header.
 
-pi reads the title from the last `session_info` entry, oh-my-pi only from its slot or from the header. A header that
-sessiond writes therefore ends in spaces, which are room for a title: it can be written there later without moving any
-other byte. The room never crosses the border of a disk sector, so a power cut leaves the former title or the new one.
+pi reads the title from the last `session_info` entry. Headers that the daemon writes end in spaces, so that a title
+can be written there later without moving any other byte. The title never crosses a sector of the disk, so a power cut
+leaves the former title or the new one (decision 0013).
 """
 
 import re

@@ -1,8 +1,8 @@
-"""v1 to v2 to v3, one pure function each, and both applied to a single line as it is read.
+"""Migrates entries of version 1 to 2 and of 2 to 3, one pure function each, and both for a line as it is read.
 
-v1 -> v2: ids, linear parents, `firstKeptEntryIndex` becomes `firstKeptEntryId`. v2 -> v3: the message role
-`hookMessage` becomes `custom` (decision 0011). Ids given to v1 lines derive from
-the line's position, so that two readers agree.
+Version 1 entries get ids and linear parents, and `firstKeptEntryIndex` becomes `firstKeptEntryId`. The version 2 role
+`hookMessage` becomes `custom`. The new ids derive from the position of the line, so that all readers agree
+(decision 0011).
 """
 
 from collections.abc import Callable

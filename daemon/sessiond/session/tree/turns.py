@@ -1,8 +1,7 @@
-"""Which entries a view of the tree leaves out: assistant turns without words, and messages not to be displayed.
+"""Finds the entries that views of the tree leave out: assistant turns without text, and messages not to be displayed.
 
-An assistant turn without words only calls tools. A `custom_message` with `display` false is for the model only.
-
-As pi has it, a turn that ended oddly (aborted, error, length) is not silent (decision 0021).
+An assistant turn without text only calls tools. It is shown if it ended oddly (aborted, error, length), as in pi. A
+`custom_message` with `display` false is for the model only (decision 0021).
 """
 
 from typing import Any, Final

@@ -1,7 +1,7 @@
-"""The tree as people look at it: rows in preorder that a filter and a query let through.
+"""Views of the tree: rows in preorder that pass a filter and a query.
 
-A hidden row hands its children to the nearest visible one above it. Chains are not indented: `indent` counts
-the forks above a row, as a drawing wants it (decision 0021).
+The children of a hidden row belong to the nearest visible row above it. Chains are not indented: `indent` counts the
+forks above a row (decision 0021).
 """
 
 from array import array

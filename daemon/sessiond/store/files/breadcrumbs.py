@@ -1,8 +1,8 @@
-"""Which session each terminal had last in each folder: one small file a terminal, the last folder used first.
+"""Breadcrumbs: the session that each terminal used last in each folder. One small file a terminal, newest folder first.
 
-A file holds records of two lines or three, with an empty line between records. The first two lines of a record,
-folder and path, are those of oh-my-pi; the third, the session's id, is ours (decision 0025). So a file with one
-record is what oh-my-pi writes. Reading skips lines that are no record.
+A file holds records of two or three lines, with an empty line between records. The first two lines, folder and path,
+are those of oh-my-pi; the third, the session's id, is ours. So a file with one record is what oh-my-pi writes. Lines
+that are no record are skipped (decision 0025).
 """
 
 import os

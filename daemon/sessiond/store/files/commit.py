@@ -1,7 +1,7 @@
-"""Group commit: one queue a log, one write for all that is queued, one sync at a time for all written.
+"""Group commit: each log has one queue, one write for all that is queued, and one sync at a time for all written.
 
-The loop's thread writes what is small and never waits for the disk to sync; whatever arrives during a sync
-is the next write. Outcomes are told strictly in the order of the calls (decision 0004).
+The event loop writes small batches itself and never waits for a sync. Batches that arrive during a sync are the next
+write. Outcomes are reported strictly in the order of the calls (decision 0004). For failed syncs see decision 0005.
 """
 
 import asyncio

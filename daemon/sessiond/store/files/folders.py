@@ -1,7 +1,7 @@
-"""Folders and files that only their owner can read, made so that they survive a power cut.
+"""Makes folders and files that only their owner can read, and makes their names durable.
 
-A folder of ours that others may enter is closed to them; one that belongs to somebody else or is a symbolic
-link is refused, since whoever made it could read or replace what we put there (decision 0006).
+A folder of ours that others may enter is closed to them. A folder of another user or a symbolic link is refused,
+because its owner could read or replace what is stored there (decision 0006).
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Names of files and folders: pure functions, nothing here touches the disk.
+"""Names of files and folders. Pure functions without access to the disk.
 
-Names are a convenience of people and of listings; the header of a log decides what it is. The scheme is
-that of pi and oh-my-pi (decision 0008), so that a person finds the same names everywhere.
+The scheme is that of pi and oh-my-pi, so that people find the same names everywhere. Names are only a convenience:
+the header of a log decides what it is (decision 0008).
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Watching the folders of logs: which files somebody wrote, moved or removed, told within a tenth of a second.
+"""Reports log files that were written, moved or removed in the watched folders, within a tenth of a second.
 
-Never relied upon: events are lost where a system has no more watches, and on network folders there are none.
-Whoever is told looks for himself, and looks now and then without being told (decision 0007).
+Reports are hints. The system drops events when its limits are reached, and sends none on network file systems, so
+the daemon also looks without them (decision 0007).
 """
 
 import logging
