@@ -1,4 +1,4 @@
-"""Recognition of session files of other programs, which must not be opened in place as if they were sessions here."""
+"""Recognizes session files of other programs, which must not be opened in place (decision 0024)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

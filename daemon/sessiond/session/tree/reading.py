@@ -1,6 +1,6 @@
 """Reading the bytes of a log into rows: lines cut anywhere, whole blocks at once where nothing is odd.
 
-Reading never fails on content; what is odd is in `problems`.
+Reading never fails on content; what is odd is in `problems` (decision 0009).
 """
 
 from array import array
