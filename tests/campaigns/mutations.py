@@ -404,7 +404,7 @@ def one_connection_for_all() -> None:
         made(self, transport)
         all_of_them.append(self)
         for other in all_of_them:
-            setattr(other, "_transport", transport)  # noqa: B010 - it is private, and this is a bug
+            vars(other)["_sending"].transport = transport
 
     connection.connection_made = shared
 

@@ -8,7 +8,8 @@ from msgspec import Raw
 
 from sessiond.client.receiver import Answer, Audience, Receiver
 from sessiond.protocol import errors, types as t
-from sessiond.rpc.connection import Connection, RemoteError
+from sessiond.rpc.connection import Connection
+from sessiond.rpc.errors import RemoteError
 from sessiond.rpc.memory import memory_pair
 from support.rpc_peers import Recorder, until
 

@@ -8,16 +8,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 from msgspec import Raw
 
-from sessiond.rpc.connection import (
-    CANCEL,
-    LARGE_FRAME,
-    Connection,
-    ConnectionClosed,
-    Handler,
-    NotAwaited,
-    RemoteError,
-)
+from sessiond.rpc.connection import CANCEL, Connection
+from sessiond.rpc.errors import ConnectionClosed, NotAwaited, RemoteError
 from sessiond.rpc.framing import MAX_FRAME, CutOff, FrameTooLarge, FramingError, Mode, encode_frame
+from sessiond.rpc.handler import Handler
 from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import (
     INVALID_REQUEST,
@@ -30,6 +24,7 @@ from sessiond.rpc.message import (
     encode_request,
     encode_result,
 )
+from sessiond.rpc.receive_queue import LARGE_FRAME
 from support.rpc_peers import Echo, Recorder, until
 
 
@@ -68,7 +63,7 @@ class Wire(asyncio.Transport):
         self.reads = True
 
 
-def wired(handler: Handler, *, max_frame: int = 1000) -> tuple[Connection, Wire]:
+def wired(handler: Handler[Connection], *, max_frame: int = 1000) -> tuple[Connection, Wire]:
     connection, wire = Connection(handler, max_frame=max_frame), Wire()
     connection.connection_made(wire)
     return connection, wire
@@ -401,10 +396,10 @@ async def test_a_flood_before_the_end_of_the_stream_is_delivered_whole() -> None
 async def test_an_unfinished_frame_has_a_beginning_in_time() -> None:
     connection, _ = wired(Recorder())
     whole = frames(encode_notification("n"))
-    began: list[float | None] = [connection._frame_began]
+    began: list[float | None] = [connection._unfinished._began]
     for piece in (whole[:5], whole[5:9], whole[9:] + whole[:-1], whole[-1:]):
         connection.data_received(piece)
-        began.append(connection._frame_began)
+        began.append(connection._unfinished._began)
     before, first, same, second, after = began
     assert (before, after) == (None, None)
     assert first is not None
@@ -666,12 +661,12 @@ async def test_the_time_of_a_frame_does_not_run_while_this_end_does_not_read() -
     connection, _ = wired(Recorder())
     whole = frames(encode_notification("n"))
     connection.data_received(whole[:9])
-    connection._frame_began = asyncio.get_running_loop().time() - 100
+    connection._unfinished._began = asyncio.get_running_loop().time() - 100
     assert connection.frame_seconds >= 100
     connection.pause()
     assert connection.frame_seconds == 0
     connection.resume()
-    await until(lambda: not connection._paused)
+    await until(lambda: not connection._receiving.is_paused)
     await asyncio.sleep(0)
     assert connection.frame_seconds < 100
 
@@ -713,7 +708,7 @@ async def test_a_long_line_is_announced_as_what_it_may_become() -> None:
 async def test_messages_that_are_much_work_do_not_keep_the_others_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sessiond.rpc.connection._TURN_SECONDS", -1.0)
+    monkeypatch.setattr("sessiond.rpc.receive_queue._TURN_SECONDS", -1.0)
     order: list[str] = []
 
     class Noted(Recorder):

@@ -9,14 +9,16 @@ from collections.abc import AsyncIterator
 import pytest
 from msgspec import Raw
 
-from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
+from sessiond.rpc.connection import Connection
+from sessiond.rpc.errors import ConnectionClosed
 from sessiond.rpc.framing import CutOff, encode_frame
+from sessiond.rpc.handler import Handler
 from sessiond.rpc.message import encode_notification, encode_request, encode_result
 from support.rpc_peers import PATIENCE, Echo, Recorder, until
 
 
 @contextlib.asynccontextmanager
-async def served(handler: Handler) -> AsyncIterator[tuple[Connection, socket.socket]]:
+async def served(handler: Handler[Connection]) -> AsyncIterator[tuple[Connection, socket.socket]]:
     """A connection, and the raw socket at its other end."""
     near, far = socket.socketpair()
     far.setblocking(False)
@@ -30,7 +32,9 @@ async def served(handler: Handler) -> AsyncIterator[tuple[Connection, socket.soc
 
 
 @contextlib.asynccontextmanager
-async def joined(a: Handler, b: Handler) -> AsyncIterator[tuple[Connection, Connection]]:
+async def joined(
+    a: Handler[Connection], b: Handler[Connection]
+) -> AsyncIterator[tuple[Connection, Connection]]:
     loop = asyncio.get_running_loop()
     near, far = socket.socketpair()
     _, ours = await loop.create_connection(lambda: Connection(a), sock=near)

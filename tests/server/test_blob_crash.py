@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.rpc.connection import ConnectionClosed
+from sessiond.rpc.errors import ConnectionClosed
 from support.daemons import Peer, assistant, configure, joined, running, spawn, user
 from support.disk import Disk
 from support.homes import a_home

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.rpc.connection import ConnectionClosed
+from sessiond.rpc.errors import ConnectionClosed
 from support.daemons import Peer, assistant, joined, spawn, user
 from support.homes import a_home
 from support.patience import BOUND

@@ -18,8 +18,10 @@ from typing import Any, Literal
 
 from sessiond.config import BlobsConfig, Config
 from sessiond.hub.hub import Hub
-from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
+from sessiond.rpc.connection import Connection
+from sessiond.rpc.errors import ConnectionClosed
 from sessiond.rpc.framing import Mode as Framing
+from sessiond.rpc.handler import Handler
 from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import BadMessage, Head, RequestId, encode_request
 from sessiond.server.connection.client import Client
@@ -46,7 +48,7 @@ class Refused(Exception):
 
 
 @dataclass
-class Peer(Handler):
+class Peer(Handler[Connection]):
     """One attached client."""
 
     framing: Framing = "content-length"

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from sessiond.rpc.connection import Connection, Handler
+from sessiond.rpc.connection import Connection
+from sessiond.rpc.handler import Handler
 from sessiond.rpc.message import BadMessage, Head, RequestId
 from support.patience import BOUND
 
@@ -13,7 +14,7 @@ PATIENCE = BOUND
 """Seconds after which something that should have happened is missing."""
 
 
-class Recorder(Handler):
+class Recorder(Handler[Connection]):
     """Remembers everything that happened to its connection and answers nothing but what is broken."""
 
     def __init__(self) -> None:

@@ -11,7 +11,8 @@ from msgspec import UNSET
 
 from sessiond.client.daemon import Daemon
 from sessiond.client.daemon_socket import DaemonNotRunning
-from sessiond.rpc.connection import Connection, Handler
+from sessiond.rpc.connection import Connection
+from sessiond.rpc.handler import Handler
 from sessiond.rpc.memory import memory_pair
 from sessiond.rpc.message import Head
 from support.rpc_peers import Recorder
@@ -39,7 +40,7 @@ class Scripted(Recorder):
     def client(self) -> Daemon:
         return Daemon(self._dial, self._dial)
 
-    async def _dial(self, handler: Handler) -> Connection:
+    async def _dial(self, handler: Handler[Connection]) -> Connection:
         if self.away:
             raise DaemonNotRunning
         theirs, self.connection = memory_pair(handler, self)

@@ -28,7 +28,8 @@ from sessiond.client.subscription import Subscription
 from sessiond.client.summarizer import Summarize, answering
 from sessiond.paths import Locations, places
 from sessiond.protocol import methods as m, types as t
-from sessiond.rpc.connection import Connection, Handler
+from sessiond.rpc.connection import Connection
+from sessiond.rpc.handler import Handler
 
 
 @asynccontextmanager
@@ -161,7 +162,7 @@ class Daemon(
 
 
 def _dial(folders: Locations, *, autostart: bool) -> Dial:
-    async def dial(handler: Handler) -> Connection:
+    async def dial(handler: Handler[Connection]) -> Connection:
         # Finding, and starting, a daemon blocks for as long as that takes.
         sock = await asyncio.to_thread(reach, folders, autostart=autostart)
         sock.setblocking(False)

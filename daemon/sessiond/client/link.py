@@ -19,9 +19,11 @@ from sessiond.client.daemon_socket import CannotConnect, VersionMismatch
 from sessiond.client.receiver import Answer, Audience, OnProgress, Receiver
 from sessiond.client.wire import BadReply, Disconnected, RpcError
 from sessiond.protocol import methods as m, types as t
-from sessiond.rpc.connection import Connection, ConnectionClosed, Handler, RemoteError
+from sessiond.rpc.connection import Connection
+from sessiond.rpc.errors import ConnectionClosed, RemoteError
+from sessiond.rpc.handler import Handler
 
-Dial = Callable[[Handler], Awaitable[Connection]]
+Dial = Callable[[Handler[Connection]], Awaitable[Connection]]
 
 _GREETINGS = 5
 _PATIENCE = 15.0  # seconds that a daemon which is about to end is waited for

@@ -14,7 +14,8 @@ from msgspec import UNSET, Raw
 from sessiond.client.results import AppendedBatch
 from sessiond.protocol import errors, types as t
 from sessiond.protocol.methods import APPENDED, NOTIFICATIONS, PROGRESS
-from sessiond.rpc.connection import CANCEL, Connection, Handler
+from sessiond.rpc.connection import CANCEL, Connection
+from sessiond.rpc.handler import Handler
 from sessiond.rpc.message import BadMessage, Head, RequestId
 
 Note = t.Wire | dict[str, Any]
@@ -53,7 +54,7 @@ class Audience:
         self.answering: set[asyncio.Task[None]] = set()
 
 
-class Receiver(Handler):
+class Receiver(Handler[Connection]):
     """Takes in what comes over one connection."""
 
     def __init__(self, audience: Audience) -> None:

@@ -5,13 +5,16 @@ Models back-pressure as a socket without a kernel buffer: what the reader does n
 
 import asyncio
 
-from sessiond.rpc.connection import Connection, Handler
+from sessiond.rpc.connection import Connection
 from sessiond.rpc.framing import Mode
+from sessiond.rpc.handler import Handler
 
 _HIGH_WATER = 64 * 1024  # where asyncio's own transports call pause_writing
 
 
-def memory_pair(a: Handler, b: Handler, *, mode: Mode = "content-length") -> tuple[Connection, Connection]:
+def memory_pair(
+    a: Handler[Connection], b: Handler[Connection], *, mode: Mode = "content-length"
+) -> tuple[Connection, Connection]:
     """The connections of `a` and `b`, open; bytes arrive on the next tick of the running loop."""
     connections = Connection(a, mode=mode), Connection(b, mode=mode)
     ends = _End(connections[0]), _End(connections[1])

@@ -20,8 +20,10 @@ from sessiond.hub import clock
 from sessiond.hub.hub import Hub
 from sessiond.protocol import methods as m, types as t, versions
 from sessiond.protocol.errors import CODES, ErrorData
-from sessiond.rpc.connection import Connection, ConnectionClosed, Handler
+from sessiond.rpc.connection import Connection
+from sessiond.rpc.errors import ConnectionClosed
 from sessiond.rpc.framing import MAX_FRAME, FrameTooLarge, FramingError
+from sessiond.rpc.handler import Handler
 from sessiond.rpc.message import BadMessage, Head, RequestId
 from sessiond.server import errors
 from sessiond.server.connection.dispatch import Dispatcher
@@ -52,7 +54,7 @@ _decode_cancel = msgspec.json.Decoder(_CancelParams).decode
 _decode_progress = msgspec.json.Decoder(t.ProgressNote).decode
 
 
-class Client(Handler):
+class Client(Handler[Connection]):
     """A connection and what the daemon knows of who is behind it."""
 
     connection: Connection

@@ -5,7 +5,8 @@ import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from sessiond.rpc.connection import Connection, ConnectionClosed
+from sessiond.rpc.connection import Connection
+from sessiond.rpc.errors import ConnectionClosed
 from sessiond.server.connection.memory_budget import MemoryBudget
 
 MAX_IN_FLIGHT: Final = 512

@@ -8,7 +8,7 @@ import msgspec
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.summaries.summarizer import Assignment, Summarizer, Tell, Unwritten
 from sessiond.protocol import methods as m, types as t
-from sessiond.rpc.connection import ConnectionClosed, RemoteError
+from sessiond.rpc.errors import ConnectionClosed, RemoteError
 from sessiond.server.connection.client import Client
 
 _decode = msgspec.json.Decoder(t.SummarizeResult).decode

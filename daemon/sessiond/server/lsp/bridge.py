@@ -17,7 +17,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 import sessiond
 from sessiond.protocol import errors as wire
-from sessiond.rpc.connection import NotAwaited
+from sessiond.rpc.errors import NotAwaited
 from sessiond.rpc.message import RequestId
 from sessiond.server.connection.client import Client
 from sessiond.server.lsp import (

@@ -1,0 +1,61 @@
+"""What a call over a connection raises, and what answering one raises."""
+
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from sessiond.rpc.message import INVALID_REQUEST, RequestId
+
+
+class RemoteError(Exception):
+    """The peer answered with an error.
+
+    Attributes:
+        code: The code of JSON-RPC or of the protocol.
+        message: A sentence.
+        data: The error's data as JSON. None: it has none.
+
+    """
+
+    def __init__(self, code: int, message: str, data: Raw | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class ConnectionClosed(Exception):
+    """The connection is closed."""
+
+    def __init__(self, reason: Exception | None = None) -> None:
+        super().__init__(
+            "The connection is closed." if reason is None else f"The connection is closed: {reason}"
+        )
+        self.__cause__ = reason
+
+
+class NotAwaited(Exception):
+    """No request with this id awaits a reply: it was answered already, or never came."""
+
+    def __init__(self, id: RequestId) -> None:
+        super().__init__(f"No request {id!r} awaits a reply: it was answered already, or never came.")
+
+
+class _ErrorObject(msgspec.Struct, gc=False):
+    code: int
+    message: str
+    data: Raw | msgspec.UnsetType = UNSET
+
+
+_decode_error: Final = msgspec.json.Decoder(_ErrorObject).decode
+
+
+def remote_error(error: Raw) -> RemoteError:
+    """Return the exception for the `error` of a response, also when it is no error object of JSON-RPC."""
+    try:
+        decoded = _decode_error(error)
+    except (msgspec.DecodeError, RecursionError):
+        message = "The peer answered with an error that is no JSON-RPC error."
+        return RemoteError(INVALID_REQUEST, message, error)
+    return RemoteError(decoded.code, decoded.message, None if decoded.data is UNSET else decoded.data)
