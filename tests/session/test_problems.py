@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 
 from sessiond.session.tree.flaws import flaws
+from sessiond.session.tree.problem_list import MAX_PROBLEMS
 from sessiond.session.tree.problems import PROBLEMS, ProblemKind
-from sessiond.session.tree.reading import MAX_PROBLEMS
 from support.logs import Line, Loaded, assistant, header, loaded, log, user
 
 ANOTHER = b'{"type":"custom","id":"c","parentId":"e2"}\n'

@@ -4,18 +4,16 @@ Reading never fails on content; what is odd is in `problems` (decision 0009).
 """
 
 from array import array
-from typing import Any, Final
+from typing import Any
 
 from sessiond.session.tree import entries, lines, migrate
 from sessiond.session.tree.codes import BAD, HEADER, KIND_OF, LEAF, MESSAGE, NONE, ROLE_OF
 from sessiond.session.tree.header import header_of
 from sessiond.session.tree.lines import Skim
 from sessiond.session.tree.marks import SAYING, Label, Marks
+from sessiond.session.tree.problem_list import ProblemList
 from sessiond.session.tree.problems import LineProblem, ProblemKind
 from sessiond.session.tree.rows import LogRows
-
-MAX_PROBLEMS: Final = 1_000
-"""A file that is no session has one in every line; more than this many help nobody."""
 
 _SPOKEN = bytes(sorted(SAYING | {LEAF}))
 _SILENT = bytes(code for code in range(256) if code not in _SPOKEN)
@@ -39,8 +37,7 @@ class ReadRows(LogRows):
         self._waiting: dict[str, list[int]] = {}
         self._reported: set[str] = set()
         self._suspects: list[int] = []  # rows that may be among their own ancestors
-        self._problems: list[LineProblem] = []
-        self._torn: LineProblem | None = None
+        self._problems = ProblemList()
         self._linear: array[int] | None = None  # v1: rows in the order of the file entries
 
     @property
@@ -74,8 +71,7 @@ class ReadRows(LogRows):
     @property
     def problems(self) -> list[LineProblem]:
         """What could not be taken as it is, in the order of the log."""
-        found = sorted(self._problems, key=lambda it: (it.kind == "moreProblems", it.line))
-        return [*found, self._torn] if self._torn is not None else found
+        return self._problems.in_order()
 
     @property
     def damaged(self) -> bool:
@@ -85,7 +81,7 @@ class ReadRows(LogRows):
     @property
     def is_blank(self) -> bool:
         """Whether the log has no byte that says anything."""
-        return self.header is None and not self.tail and any(it.kind == "emptyLog" for it in self._problems)
+        return self.header is None and not self.tail and self._problems.has("emptyLog")
 
     def entry(self, row: int, raw: bytes) -> bytes:
         """The entry of a row as everybody sees it, from its stored line: valid UTF-8, as v3 has it."""
@@ -108,7 +104,7 @@ class ReadRows(LogRows):
             if data.startswith(b"\n"):
                 self.end += 1
                 data = data[1:]
-        self._torn = None
+        self._problems.torn = None
         cut = data.rfind(b"\n") + 1
         if not cut:
             self._rest += data
@@ -130,23 +126,11 @@ class ReadRows(LogRows):
             for row in self._waiting[parent_id]:
                 reason = f"entry {self._names[row]} names a parent that is not here: {parent_id}"
                 self._problem("lostParent", row, reason)
-        self._report_loops()
-        self.committed = len(self)
-
-    def _report_loops(self) -> None:
-        """Each loop of parents once, at its last line. Only a parent that came late, or twice, can close one."""
-        seen: set[int] = set()
-        for row in self._suspects:
-            walk: dict[int, None] = {}
-            while row != NONE and row not in seen and row not in walk:
-                walk[row] = None
-                row = self.parent(row)
-            if row in walk:
-                loop = list(walk)[list(walk).index(row) :]
-                last = max(loop)
-                self._problem("parentLoop", last, f"entry {self._names[last]} is among its own ancestors")
-            seen.update(walk)
+        # Only a parent that came late, or twice, can close a loop.
+        for last in self._ends_of_loops(self._suspects):
+            self._problem("parentLoop", last, f"entry {self._names[last]} is among its own ancestors")
         self._suspects.clear()
+        self.committed = len(self)
 
     def _finish_line(self, tail: bytes) -> None:
         try:
@@ -157,7 +141,9 @@ class ReadRows(LogRows):
                 reason = "there is no session header: the only line is torn"
                 self._begin(self.end, None, ("damagedHeader", reason))
             line = len(self) + self._lines_before + 1
-            self._torn = LineProblem("tornTail", line, self.end, f"the last line is torn: {bad.reason}")
+            self._problems.torn = LineProblem(
+                "tornTail", line, self.end, f"the last line is torn: {bad.reason}"
+            )
         else:
             self._take(tail)
             self.tail_is_entry = True
@@ -232,7 +218,7 @@ class ReadRows(LogRows):
                 self._take_entry(skim, offset)
             except lines.NotAnEntry as bad:
                 self._add(offset, BAD, 0, NONE, None)
-                if line.strip() and not self._is_told_of(offset):
+                if line.strip() and not self._problems.is_last_at(offset):
                     self._problem(bad.kind, len(self) - 1, bad.reason)
             else:
                 if self._kinds[-1] in _SPOKEN:
@@ -240,10 +226,6 @@ class ReadRows(LogRows):
                 if (bad_bytes := lines.invalid_utf8(line, offset)) is not None:
                     self._problem("invalidUtf8", len(self) - 1, bad_bytes)
             position = end
-
-    def _is_told_of(self, offset: int) -> bool:
-        """Whether this line has been named already, as one that is no header."""
-        return bool(self._problems) and self._problems[-1].offset == offset
 
     def _take_entry(self, skim: Skim, offset: int) -> None:
         if not isinstance(skim.type, str):
@@ -322,7 +304,7 @@ class ReadRows(LogRows):
         offset = self.end + position
         if (reason := lines.invalid_utf8(line, offset)) is not None:
             number = 1 if self.slot_title is None else 2
-            self._problems.append(LineProblem("invalidUtf8", number, offset, reason))
+            self._problems.note(LineProblem("invalidUtf8", number, offset, reason))
 
     def _begin(
         self,
@@ -338,7 +320,7 @@ class ReadRows(LogRows):
         self._lines_before = slots if header is not None or has_line else slots - 1
         self._add(offset, HEADER, 0, NONE, None)
         if wrong is not None:
-            self._problems.append(LineProblem(wrong[0], slots + 1, offset, wrong[1]))
+            self._problems.note(LineProblem(wrong[0], slots + 1, offset, wrong[1]))
         if header is not None:
             self.version = 1 if header.version is None else header.version
             self._marks.title = self.slot_title or header.title or None
@@ -356,11 +338,8 @@ class ReadRows(LogRows):
         return self._names[linear[index]] if linear is not None and 0 < index < len(linear) else None
 
     def _problem(self, kind: ProblemKind, row: int, reason: str) -> None:
-        if len(self._problems) == MAX_PROBLEMS:
-            kind, reason = "moreProblems", f"after {MAX_PROBLEMS:,} problems no more are listed"
-        elif len(self._problems) > MAX_PROBLEMS:
-            return
-        self._problems.append(LineProblem(kind, self.line(row) + 1, self._offsets[row], reason))
+        if not self._problems.is_full:
+            self._problems.add(LineProblem(kind, self.line(row) + 1, self._offsets[row], reason))
 
     def _take_marks(self, first: int, block: bytes) -> None:
         last = len(self) - 1
@@ -389,11 +368,11 @@ class ReadRows(LogRows):
     def set_aside(self, tail: bytes, reason: str) -> None:
         """What follows `end` is whole lines of a batch that was cut off, and does not count."""
         self.tail = tail
-        self._torn = LineProblem("cutOffBatch", len(self) + self._lines_before + 1, self.end, reason)
+        self._problems.torn = LineProblem("cutOffBatch", len(self) + self._lines_before + 1, self.end, reason)
 
     def drop_tail(self) -> None:
         """The torn last line has been put aside and cut away."""
-        self.tail, self._torn = b"", None
+        self.tail, self._problems.torn = b"", None
 
     def complete_tail(self) -> None:
         """The last line has been given its newline."""

@@ -4,6 +4,7 @@ A row knows its place in the log, its kind, its parent and its id, and nothing e
 """
 
 from array import array
+from collections.abc import Iterable
 
 from sessiond.session.tree.codes import ASSISTANT, BAD, HEADER, KINDS, NONE, USER
 from sessiond.session.tree.ids import Ids
@@ -109,6 +110,21 @@ class LogRows:
             row = self.parent(row)
         walk.reverse()
         return walk
+
+    def _ends_of_loops(self, suspects: Iterable[int]) -> list[int]:
+        """Return the last row of each loop of parents that one of these rows is in, or leads to."""
+        ends: list[int] = []
+        seen: set[int] = set()
+        for row in suspects:
+            walk: dict[int, None] = {}
+            while row != NONE and row not in seen and row not in walk:
+                walk[row] = None
+                row = self.parent(row)
+            if row in walk:
+                loop = list(walk)[list(walk).index(row) :]
+                ends.append(max(loop))
+            seen.update(walk)
+        return ends
 
     def count_messages(self) -> int:
         """User and assistant messages, all branches."""

@@ -15,6 +15,7 @@ from typing import TypeVar
 from sessiond.store.base import Durability
 from sessiond.store.errors import LogReplaced, StorageFailed, StorageFull, SyncFailed
 from sessiond.store.files.appending import ForeignHalfLine, WriteOutcome
+from sessiond.store.files.commit_queue import CommitQueue, QueuedBatch
 from sessiond.store.files.half_lines import HalfLine
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.syscalls import refusal
@@ -44,12 +45,10 @@ class Commits:
         self._work = _Work.NOTHING
         self._step_scheduled = False
         self._visitors: deque[Callable[[], None]] = deque()
-        self._queued: list[_Batch] = []
-        self._queued_bytes = 0
-        self._hurried = False
+        self._queued = CommitQueue()
         self._shifted = False
-        self._written: deque[_Batch] = deque()
-        self._doomed: list[_Batch] = []
+        self._written: deque[QueuedBatch] = deque()
+        self._doomed: list[QueuedBatch] = []
         self._doom: StorageFailed | LogReplaced | None = None
         self._generation = 0
         self._synced_generation = 0
@@ -65,9 +64,7 @@ class Commits:
     def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
         """Queue one batch; the future tells whether it drifted (see `base.Log.append`)."""
         future: asyncio.Future[bool] = self._loop.create_future()
-        self._queued.append(_Batch(data, durability, future))
-        self._queued_bytes += len(data)
-        self._hurried = self._hurried or durability == "written"
+        self._queued.add(QueuedBatch(data, durability, future))
         if not self._step_scheduled:
             self._step_scheduled = True
             self._loop.call_soon(self._step)
@@ -146,11 +143,11 @@ class Commits:
         if self._doom is not None or self._sync_failed:
             return False
         if self._work is _Work.SYNC:
-            return self._hurried and self._queued_bytes <= INLINE
+            return self._queued.has_hurried and self._queued.size <= INLINE
         return self._work is _Work.NOTHING
 
     def _write(self) -> None:
-        batches = self._take_queue()
+        batches = self._queued.take()
         parts = [batch.data for batch in batches]
         size = sum(map(len, parts))
         if not size:
@@ -167,7 +164,7 @@ class Commits:
             else:
                 self._place(batches, placed)
 
-    def _put_done(self, batches: "list[_Batch]", done: Future[WriteOutcome]) -> None:
+    def _put_done(self, batches: list[QueuedBatch], done: Future[WriteOutcome]) -> None:
         error = done.exception()
         if error is None:
             self._place(batches, done.result())
@@ -176,7 +173,7 @@ class Commits:
         else:
             self._condemn(batches, self._as_refusal(error))
 
-    def _place(self, batches: "list[_Batch]", placed: WriteOutcome) -> None:
+    def _place(self, batches: list[QueuedBatch], placed: WriteOutcome) -> None:
         self._end_wait_for_half_line()
         if placed.data:
             self._generation += 1
@@ -193,11 +190,9 @@ class Commits:
             batch.data = b""
         self._written.extend(batches)
 
-    def _wait_for_half_line(self, batches: "list[_Batch]", size: int) -> None:
+    def _wait_for_half_line(self, batches: list[QueuedBatch], size: int) -> None:
         """Queue batches again until another program has ended the line that ends at `size`, or has abandoned it."""
-        self._queued = [*batches, *self._queued]
-        self._queued_bytes = sum(len(batch.data) for batch in self._queued)
-        self._hurried = any(not batch.synced for batch in self._queued)
+        self._queued.put_back(batches)
         if self._half_line.is_abandoned(size, self._loop.time()):
             self._file.waits_for_half_lines = False
         if self._half_line_timer is None:
@@ -232,14 +227,14 @@ class Commits:
             self._loop.call_soon(self._pardon)
             self._fail_doomed(self._doom)
 
-    def _condemn(self, batches: "list[_Batch]", error: StorageFailed | LogReplaced) -> None:
+    def _condemn(self, batches: list[QueuedBatch], error: StorageFailed | LogReplaced) -> None:
         self._end_wait_for_half_line()
         self._doomed = batches
         self._doom = error
 
     def _pardon(self) -> None:
         assert self._doom is not None
-        self._doomed = self._take_queue()
+        self._doomed = self._queued.take()
         self._fail_doomed(self._doom)
         self._doom = None
         self._step()
@@ -315,7 +310,7 @@ class Commits:
         refused = self.trouble = self._as_unsynced(error)
         written = list(self._written)
         self._written.clear()
-        lost = [*written, *self._doomed, *self._take_queue()]
+        lost = [*written, *self._doomed, *self._queued.take()]
         if lost:
             self._condemn(lost, refused)
         if written:
@@ -357,12 +352,6 @@ class Commits:
         running = self._pool.submit(call)
         running.add_done_callback(lambda future: self._loop.call_soon_threadsafe(finish, future))
 
-    def _take_queue(self) -> "list[_Batch]":
-        queued, self._queued = self._queued, []
-        self._queued_bytes = 0
-        self._hurried = False
-        return queued
-
     def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -396,18 +385,3 @@ class _Work(Enum):
     SYNC = auto()
     RENEW = auto()
     VISIT = auto()
-
-
-class _Batch:
-    """The lines of one append, from the queue until their outcome is told."""
-
-    __slots__ = ("data", "drifted", "future", "generation", "offset", "synced", "told_size")
-
-    def __init__(self, data: bytes, durability: Durability, future: asyncio.Future[bool]) -> None:
-        self.data = data
-        self.synced = durability == "synced"
-        self.future = future
-        self.drifted = False
-        self.generation = 0
-        self.offset = 0
-        self.told_size = 0

@@ -5,9 +5,7 @@ small pool of threads that all logs share.
 """
 
 import asyncio
-import errno
 import os
-import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,8 +22,9 @@ from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root
 from sessiond.store.files.descriptors import Descriptors
 from sessiond.store.files.file_bytes import slices
+from sessiond.store.files.finding import logs_in, open_regular, resolved
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
-from sessiond.store.files.known_file import MAY_NOT_WRITE, OPEN_FLAGS, WRITE_FLAGS
+from sessiond.store.files.known_file import MAY_NOT_WRITE, WRITE_FLAGS
 from sessiond.store.files.log import FileLog
 from sessiond.store.files.log_ids import LogIds
 from sessiond.store.files.logfile import LogFile
@@ -44,7 +43,6 @@ from sessiond.store.files.watch import FolderWatch
 from sessiond.store.records import UNKNOWN, Breadcrumb, Hold, Stored, Trashed, TrashNote
 
 _THREADS = 8  # syncs of different files do not combine, so more threads only help while disks are slow
-_NO_LOG_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}
 
 _T = TypeVar("_T")
 
@@ -143,9 +141,9 @@ class FileStore:
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
         # What a census found is no link; asking the system for each part of thousands of paths takes long.
-        path = Path(ref) if ref.startswith("/") and not os.path.islink(ref) else _resolved(ref)  # noqa: PTH114
+        path = Path(ref) if ref.startswith("/") and not os.path.islink(ref) else resolved(ref)  # noqa: PTH114
         with refusals_of(path):
-            fd = self._descriptors.open(lambda: _open_regular(path, ref, os.O_RDONLY))
+            fd = self._descriptors.open(lambda: open_regular(path, ref, os.O_RDONLY))
             try:
                 yield from slices(fd, start, os.fstat(fd).st_size)
             finally:
@@ -296,16 +294,16 @@ class FileStore:
         return self._open_path(path, session_id)
 
     def _open_ref(self, ref: str) -> "_Opened":
-        return self._open_path(_resolved(ref), ref)
+        return self._open_path(resolved(ref), ref)
 
     def _open_path(self, path: Path, ref: str) -> "_Opened":
         with refusals_of(path):
             try:
-                fd = self._descriptors.open(lambda: _open_regular(path, ref, WRITE_FLAGS))
+                fd = self._descriptors.open(lambda: open_regular(path, ref, WRITE_FLAGS))
             except OSError as error:
                 if error.errno not in MAY_NOT_WRITE:
                     raise
-                fd = self._descriptors.open(lambda: _open_regular(path, ref, os.O_RDONLY))
+                fd = self._descriptors.open(lambda: open_regular(path, ref, os.O_RDONLY))
                 return _Opened(self._log_file(path, fd, writable=False), lacks_right=refusal(error, path))
             unsynced = self._make_durable(path, fd)
             return _Opened(self._log_file(path, fd, synced=unsynced is None), unsynced=unsynced)
@@ -337,7 +335,7 @@ class FileStore:
 
     def _named(self, session_id: str) -> "Iterator[os.DirEntry[str]]":
         for root in self._roots:
-            for entry, named in _logs(root):
+            for entry, named in logs_in(root):
                 if named == session_id:
                     yield entry
 
@@ -352,61 +350,3 @@ class _Opened:
 def _close_unwanted(opening: asyncio.Future[_Opened]) -> None:
     if not opening.cancelled() and opening.exception() is None:
         opening.result().file.close()
-
-
-def _logs(root: Root) -> "Iterator[tuple[os.DirEntry[str], str]]":
-    """Every log in a root and in its folders, with the id in its name; links are not followed."""
-    for entry in _entries(root.path, root):
-        if entry.is_dir(follow_symlinks=False):
-            yield from _named_logs(_entries(entry.path, root))
-        else:
-            yield from _named_logs([entry])
-
-
-def _named_logs(entries: "Iterable[os.DirEntry[str]]") -> "Iterator[tuple[os.DirEntry[str], str]]":
-    for entry in entries:
-        session_id = paths.session_id_of(entry.name)
-        if session_id is not None and entry.is_file(follow_symlinks=False):
-            yield entry, session_id
-
-
-def _entries(folder: str, root: Root) -> "list[os.DirEntry[str]]":
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError:
-        if root.own:
-            raise
-        return []  # the census says so in the log
-
-
-def _resolved(ref: str) -> Path:
-    """The file that a path means. A person may name a link, so links are followed, here and nowhere else."""
-    try:
-        if not Path(ref).is_absolute():
-            raise LogNotFound(ref)
-        return Path(os.path.realpath(ref, strict=True))
-    except OSError as error:
-        if error.errno in _NO_LOG_THERE:
-            raise LogNotFound(ref) from None
-        raise refusal(error, Path(ref)) from error
-    except ValueError:
-        raise LogNotFound(ref) from None
-
-
-def _open_regular(path: Path, ref: str, flags: int) -> int:
-    """Open a regular file and nothing else; `LogNotFound` for what is none."""
-    try:
-        if not stat.S_ISREG(path.stat(follow_symlinks=False).st_mode):
-            raise LogNotFound(ref)
-        fd = os.open(path, flags | OPEN_FLAGS)
-    except OSError as error:
-        if error.errno in _NO_LOG_THERE:
-            raise LogNotFound(ref) from None
-        raise
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise LogNotFound(ref)
-    return fd

@@ -1,0 +1,84 @@
+"""Find logs by the names of files, and open what a path means if it is a regular file."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from sessiond.store.errors import LogNotFound
+from sessiond.store.files import paths
+from sessiond.store.files.census import Root
+from sessiond.store.files.known_file import OPEN_FLAGS
+from sessiond.store.files.syscalls import refusal
+
+_NO_LOG_THERE: Final = {
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENXIO,
+}
+
+
+def logs_in(root: Root) -> "Iterator[tuple[os.DirEntry[str], str]]":
+    """Yield every log in a root and in its folders, with the id in its name; links are not followed."""
+    for entry in _entries(root.path, root):
+        if entry.is_dir(follow_symlinks=False):
+            yield from _named_logs(_entries(entry.path, root))
+        else:
+            yield from _named_logs([entry])
+
+
+def _named_logs(entries: "Iterable[os.DirEntry[str]]") -> "Iterator[tuple[os.DirEntry[str], str]]":
+    for entry in entries:
+        session_id = paths.session_id_of(entry.name)
+        if session_id is not None and entry.is_file(follow_symlinks=False):
+            yield entry, session_id
+
+
+def _entries(folder: str, root: Root) -> "list[os.DirEntry[str]]":
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError:
+        if root.own:
+            raise
+        return []  # the census says so in the log
+
+
+def resolved(ref: str) -> Path:
+    """Return the file that a path means. A person may name a link, so links are followed, here and nowhere else.
+
+    Raises `LogNotFound` for a relative path and where no log can be.
+    """
+    try:
+        if not Path(ref).is_absolute():
+            raise LogNotFound(ref)
+        return Path(os.path.realpath(ref, strict=True))
+    except OSError as error:
+        if error.errno in _NO_LOG_THERE:
+            raise LogNotFound(ref) from None
+        raise refusal(error, Path(ref)) from error
+    except ValueError:
+        raise LogNotFound(ref) from None
+
+
+def open_regular(path: Path, ref: str, flags: int) -> int:
+    """Open a regular file and nothing else; return its descriptor. Raises `LogNotFound` for what is none."""
+    try:
+        if not stat.S_ISREG(path.stat(follow_symlinks=False).st_mode):
+            raise LogNotFound(ref)
+        fd = os.open(path, flags | OPEN_FLAGS)
+    except OSError as error:
+        if error.errno in _NO_LOG_THERE:
+            raise LogNotFound(ref) from None
+        raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise LogNotFound(ref)
+    return fd
