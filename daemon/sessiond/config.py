@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
+from sessiond.error_text import TemplatedError
+
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _MIB: Final = 1024 * 1024
 _MOST_TOKENS: Final = 1_000_000_000
@@ -22,23 +24,22 @@ _MOST_IN_A_FRAME: Final = 512 * _MIB
 _MOST_SESSIONS: Final = 1_000_000_000
 
 
-class InvalidConfig(Exception):
-    """The configuration {path} cannot be used: {reason}. What to write: {advice}."""
+class InvalidConfig(TemplatedError):
+    """Raised when the configuration file is not TOML, or has an unknown or unusable value."""
+
+    sentence = "The configuration {path} cannot be used: {reason}."
+    advice = "What to write: {advice}."
 
     def __init__(self, path: str, reason: str, advice: str) -> None:
-        super().__init__(f"The configuration {path} cannot be used: {reason}. What to write: {advice}.")
+        super().__init__(path=path, reason=reason, advice=advice)
         self.path = path
 
 
 class UnsafeConfig(InvalidConfig):
-    """The configuration {path} is not obeyed: {reason}. Check its contents, then run: {advice}."""
+    """Raised when others may write to the configuration file; `advice` is a command."""
 
-    def __init__(self, path: str, reason: str, advice: str) -> None:
-        Exception.__init__(
-            self,
-            f"The configuration {path} is not obeyed: {reason}. Check its contents, then run: {advice}.",
-        )
-        self.path = path
+    sentence = "The configuration {path} is not obeyed: {reason}."
+    advice = "Check its contents, then run: {advice}."
 
 
 @dataclass(frozen=True)

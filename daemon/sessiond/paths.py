@@ -12,6 +12,8 @@ import os
 import stat
 import sys
 
+from sessiond.error_text import TemplatedError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,11 +29,14 @@ OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 OTHERS_MAY_ANYTHING = stat.S_IRWXG | stat.S_IRWXO
 
 
-class UnsafeFolder(Exception):
-    """The folder {path} cannot be used: {reason}. What to do: {advice}."""
+class UnsafeFolder(TemplatedError):
+    """Raised when a folder of sessiond cannot be made, or others may write to it."""
+
+    sentence = "The folder {path} cannot be used: {reason}."
+    advice = "What to do: {advice}."
 
     def __init__(self, path: str, reason: str, advice: str) -> None:
-        super().__init__(f"The folder {_shown(path)} cannot be used: {reason}. What to do: {advice}.")
+        super().__init__(path=_shown(path), reason=reason, advice=advice)
         self.path = path
         self.reason = reason
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import inspect
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,13 +13,12 @@ from sessiond.hub import errors as hub
 from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
 from sessiond.server import errors
-from sessiond.session.dialects.recognition import ForeignProgram
-from sessiond.session.tree.problems import LineProblem
 from sessiond.store import errors as store
 from support import logs
 from support.daemons import Peer, Refused, Running, assistant, refusal, running, user
 from support.dialect_files import DATA
 from support.disk import Disk
+from support.sample_errors import sample
 from support.shared import started
 from support.summarizers import SMALL, summarizing, talk
 
@@ -270,29 +268,6 @@ async def test_a_cancellation_of_nothing_is_nothing(memory: Running, params: Any
 # --- the table ---------------------------------------------------------------------------------------------
 
 
-def made(kind: type[Exception]) -> Exception:
-    """An exception of this class, its arguments by the types that they ask for."""
-    samples: dict[str, Any] = {
-        "str": "x", "str | None": "x", "int": 1, "int | None": 1,
-        "LineProblem": LineProblem("damagedHeader", 1, 0, "why"),
-        "list[str]": ["x"], "list[str] | None": ["x"],
-        "ForeignProgram": ForeignProgram("x", "X", importable=True),
-    }  # fmt: skip
-    if "__init__" not in vars(kind):
-        return kind("why")
-    parameters = inspect.signature(kind).parameters.values()
-    plain = [it for it in parameters if it.kind is it.POSITIONAL_OR_KEYWORD]
-    named = [it for it in parameters if it.kind is it.KEYWORD_ONLY]
-
-    def sample(it: inspect.Parameter) -> Any:
-        annotation = (
-            it.annotation if isinstance(it.annotation, str) else getattr(it.annotation, "__name__", "")
-        )
-        return samples.get(str(it.annotation), samples.get(annotation))
-
-    return kind(*map(sample, plain), **{it.name: sample(it) for it in named})
-
-
 def exceptions(module: Any) -> list[type[Exception]]:
     classes = [it for it in vars(module).values() if isinstance(it, type) and issubclass(it, Exception)]
     return [it for it in classes if it.__module__ == module.__name__ and it is not hub.HubError]
@@ -300,7 +275,7 @@ def exceptions(module: Any) -> list[type[Exception]]:
 
 @pytest.mark.parametrize("kind", [*exceptions(hub), *exceptions(store), *exceptions(errors)])
 def test_every_exception_that_a_caller_may_meet_has_a_kind(kind: type[Exception]) -> None:
-    code, message, data = errors.explain(made(kind))
+    code, message, data = errors.explain(sample(kind))
     assert data.kind != "internal"
     assert code == CODES[data.kind]
     assert data.retryable == ADVICE[data.kind].retryable

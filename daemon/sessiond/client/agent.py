@@ -27,6 +27,7 @@ from sessiond.client.patience import patiently
 from sessiond.client.receiver import OnProgress
 from sessiond.client.results import SessionContext
 from sessiond.client.wire import Disconnected, RpcError
+from sessiond.error_text import TemplatedError
 from sessiond.protocol import types as t
 
 _NOT_COMPACTED: Final = frozenset(
@@ -35,14 +36,14 @@ _NOT_COMPACTED: Final = frozenset(
 """Refusals of a compaction with which an agent can live as long as its context fits."""
 
 
-class ContextOverflow(Exception):
-    """The context takes {tokens} tokens, the model has room for {context_window}, and it was not compacted."""
+class ContextOverflow(TemplatedError):
+    """Raised when a context does not fit into the model and compaction has not made it fit; sizes are in tokens."""
+
+    sentence = "The context takes {tokens} tokens, the model has room for {context_window}, and it was not compacted."
+    advice = "Branch to an earlier entry, or give a summary to compact()."
 
     def __init__(self, tokens: int, context_window: int) -> None:
-        super().__init__(
-            f"The context takes {tokens} tokens, the model has room for {context_window}, "
-            "and it was not compacted. Branch to an earlier entry, or give a summary to compact()."
-        )
+        super().__init__(tokens=tokens, context_window=context_window)
         self.tokens = tokens
         self.context_window = context_window
 

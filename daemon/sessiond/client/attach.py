@@ -23,6 +23,7 @@ from sessiond.client.daemon_socket import CannotConnect, knock, read_endpoint
 from sessiond.client.declaration import Declaration
 from sessiond.client.dial import connect, look
 from sessiond.client.terminal import here
+from sessiond.error_text import TemplatedError
 from sessiond.paths import Locations, UnsafeFolder, places
 from sessiond.rpc.framing import Framer, FramingError, encode_frame
 from sessiond.rpc.large_texts import is_large_text
@@ -37,24 +38,28 @@ _IN_VAIN: Final = 10  # daemons in a row that ended before they had said anythin
 Say = Callable[[str], object]
 
 
-class DaemonWentAway(Exception):
-    """The daemon went away; {undelivered} bytes of the input did not reach it. Attach again to go on."""
+class DaemonWentAway(TemplatedError):
+    """Raised when the connection is lost and cannot be made again; `undelivered` counts bytes of the input."""
+
+    sentence = "The daemon went away; {lost}."
+    advice = "Attach again to go on."
 
     def __init__(self, undelivered: int) -> None:
-        lost = (
-            f"{undelivered} bytes of the input did not reach it"
+        super().__init__(
+            lost=f"{undelivered} bytes of the input did not reach it"
             if undelivered
             else "an answer may be missing"
         )
-        super().__init__(f"The daemon went away; {lost}. Attach again to go on.")
         self.undelivered = undelivered
 
 
-class NotMessages(Exception):
-    """What came on standard input is not framed as messages: {reason}."""
+class NotMessages(TemplatedError):
+    """Raised when standard input holds something else than frames."""
+
+    sentence = "What came on standard input is not framed as messages: {reason}"
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"What came on standard input is not framed as messages: {reason}")
+        super().__init__(reason=reason)
 
 
 def attach(source: int, sink: int, say: Say) -> None:

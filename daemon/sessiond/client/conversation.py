@@ -17,6 +17,7 @@ from msgspec import UNSET, Raw
 
 from sessiond.client.commands import METHODS, is_repeatable
 from sessiond.client.declaration import Declaration
+from sessiond.error_text import TemplatedError
 from sessiond.protocol import methods as m, types as t
 from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.errors import CODES, ErrorData
@@ -49,11 +50,13 @@ _FOLLOWING: Final = frozenset({m.CREATE.name, m.OPEN.name, m.CONTINUE.name, m.FO
 _LEAVING: Final = frozenset({m.CLOSE.name, m.UNSUBSCRIBE.name, m.DELETE.name})
 
 
-class GreetingRefused(Exception):
-    """The new daemon refused the handshake that the one before it took: {reason}."""
+class GreetingRefused(TemplatedError):
+    """Raised when a client cannot be moved to a new daemon."""
+
+    sentence = "The new daemon refused the handshake that the one before it took: {reason}"
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"The new daemon refused the handshake that the one before it took: {reason}")
+        super().__init__(reason=reason)
 
 
 @dataclass

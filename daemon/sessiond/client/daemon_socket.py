@@ -12,6 +12,7 @@ import os
 import socket
 import time
 
+from sessiond.error_text import TemplatedError
 from sessiond.protocol import versions
 from sessiond.rpc.peer import peer_uid
 
@@ -29,61 +30,72 @@ ADDRESS = "SESSIOND_CONNECT"
 """Where a daemon is that is not to be found, or started, in the usual way: `tcp://127.0.0.1:7413`."""
 
 
-class CannotConnect(Exception):
-    """There is no connection to the daemon."""
+class CannotConnect(TemplatedError):
+    """The base of the reasons why there is no connection to the daemon."""
 
 
 class DaemonNotRunning(CannotConnect):
-    """sessiond is not running, and was not to be started. Start it with: sessiond serve --detach."""
+    """Raised when no daemon answers and the caller does not want one to be started."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "sessiond is not running, and was not to be started. Start it with: sessiond serve --detach"
-        )
+    sentence = "sessiond is not running, and was not to be started."
+    advice = "Start it with: sessiond serve --detach"
 
 
 class DaemonBusy(CannotConnect):
-    """The daemon at {path} runs, but took no new connection for {seconds} seconds. Try again."""
+    """Raised when a daemon listens and accepts no connection in time."""
+
+    sentence = "The daemon at {path} runs, but took no new connection for {seconds:.0f} seconds."
+    advice = "Try again; if it stays so, end that process and see its log."
 
     def __init__(self, path: str, seconds: float) -> None:
-        super().__init__(
-            f"The daemon at {path} runs, but took no new connection for {seconds:.0f} seconds. "
-            "Try again; if it stays so, end that process and see its log."
-        )
+        super().__init__(path=path, seconds=seconds)
 
 
 class SocketRefused(CannotConnect):
-    """The socket {path} cannot be used: {reason}."""
+    """Raised when the system refuses a connection to the socket."""
+
+    sentence = "The socket {path} cannot be used: {reason}."
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"The socket {path} cannot be used: {reason}.")
+        super().__init__(path=path, reason=reason)
 
 
 class DaemonNotStarted(CannotConnect):
-    """sessiond could not be started: {reason}. The end of its log {log} follows."""
+    """Raised when a daemon that was started ends or does not listen in time; `code` is its exit status.
+
+    The message ends with the last lines of its log.
+    """
+
+    sentence = "sessiond could not be started: {reason}. Its log is {log}.{tail}"
 
     def __init__(self, reason: str, log: str, last_lines: list[str], code: int | None = None) -> None:
         tail = "".join(f"\n  {line}" for line in last_lines)
-        super().__init__(f"sessiond could not be started: {reason.rstrip('.')}. Its log is {log}.{tail}")
+        super().__init__(reason=reason.rstrip("."), log=log, tail=tail)
         self.code = code
 
 
 class VersionMismatch(CannotConnect):
-    """The daemon speaks {theirs} of the protocol, this program {ours}. Update the older of the two."""
+    """Raised when this program and the daemon share no version of the protocol."""
+
+    sentence = (
+        "The daemon (sessiond {build}, process {pid}) speaks {theirs} of the protocol, this program "
+        "(sessiond {version}) {ours}."
+    )
+    advice = "{advice}."
 
     def __init__(self, told: dict[str, Any], theirs: list[int]) -> None:
         from sessiond import __version__
 
         older = max(theirs, default=0) < versions.OLDEST
-        advice = (
-            "Start the daemon anew: sessiond restart"
-            if older
-            else "Update this program; or, to go back to its version, end that daemon: sessiond stop"
-        )
         super().__init__(
-            f"The daemon (sessiond {told.get('build', 'of an unknown version')}, process {told.get('pid')}) speaks "
-            f"{versions.named(theirs)} of the protocol, this program (sessiond {__version__}) "
-            f"{versions.named(versions.spoken())}. {advice}."
+            build=told.get("build", "of an unknown version"),
+            pid=told.get("pid"),
+            theirs=versions.named(theirs),
+            version=__version__,
+            ours=versions.named(versions.spoken()),
+            advice="Start the daemon anew: sessiond restart"
+            if older
+            else "Update this program; or, to go back to its version, end that daemon: sessiond stop",
         )
 
 

@@ -6,15 +6,15 @@ from typing import Self
 
 from sessiond.client.link import DaemonLink
 from sessiond.client.receiver import Note
+from sessiond.error_text import TemplatedError
 
 MOST_WAITING = 10_000
 
 
-class Missed(Exception):
-    """Some notifications were missed: they came too fast, or the connection was lost."""
+class Missed(TemplatedError):
+    """Raised when the iterator cannot give every notification."""
 
-    def __init__(self) -> None:
-        super().__init__("Some notifications were missed: they came too fast, or the connection was lost.")
+    sentence = "Some notifications were missed: they came too fast, or the connection was lost."
 
 
 class Notifications:

@@ -32,10 +32,12 @@ _AN_ANSWER = 30.0
 
 
 class DaemonStays(CannotConnect):
-    """The daemon at {path} was asked to make room, and is still there: {reason}."""
+    """Raised when a daemon that is to be replaced does not end."""
+
+    sentence = "The daemon at {path} was asked to make room, and is still there: {reason}."
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"The daemon at {path} was asked to make room, and is still there: {reason}.")
+        super().__init__(path=path, reason=reason)
 
 
 def replaced_if_older(places: Locations) -> socket.socket:

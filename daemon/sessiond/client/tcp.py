@@ -23,10 +23,12 @@ _PATIENCE = 15.0
 
 
 class NoWayIn(CannotConnect):
-    """The daemon at {address} cannot be reached: {reason}."""
+    """Raised when there is no connection to a daemon over TCP."""
+
+    sentence = "The daemon at {address} cannot be reached: {reason}."
 
     def __init__(self, address: str, reason: str) -> None:
-        super().__init__(f"The daemon at {address} cannot be reached: {reason}.")
+        super().__init__(address=address, reason=reason)
 
 
 def connect(places: Locations, address: str) -> socket.socket:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json  # noqa: TID251 - importing msgspec takes longer than a whole command of the thin client
 
+from sessiond.error_text import TemplatedError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
@@ -20,15 +22,17 @@ _CHUNK = 1 << 18
 _decoder = json.JSONDecoder()
 
 
-class RpcError(Exception):
-    """The daemon refused a request.
+class RpcError(TemplatedError):
+    """Raised when the daemon responds with an error.
 
     Match `kind` (the closed list of `protocol.errors.CODES`), never `message`, which is for people. `data` is
     the wire's `ErrorData` as a dict: `didYouMean`, `currentLeaf` and others where they help.
     """
 
+    sentence = "{message}"
+
     def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message=message)
         self.code = code
         self.message = message
         self.data = data or {}
@@ -44,38 +48,38 @@ class RpcError(Exception):
         return self.data.get("retryable") is True
 
 
-class Disconnected(Exception):
-    """The connection ended before the answer, so it is not known whether the request was carried out."""
+class Disconnected(TemplatedError):
+    """Raised when the connection is lost while a request is in flight; its outcome is unknown."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The connection ended before the answer, so it is not known whether the request was carried out."
-        )
+    sentence = (
+        "The connection ended before the answer, so it is not known whether the request was carried out."
+    )
 
 
 class Unread(Disconnected):
-    """The daemon ended before it had read the request, so nothing was done. Send it again."""
+    """Raised when the connection is lost and the daemon cannot have received the request."""
 
-    def __init__(self) -> None:
-        Exception.__init__(
-            self, "The daemon ended before it had read the request, so nothing was done. Send it again."
-        )
+    sentence = "The daemon ended before it had read the request, so nothing was done."
+    advice = "Send it again."
 
 
-class DaemonHung(Exception):
-    """The daemon (process {pid}) has not answered for {seconds} seconds."""
+class DaemonHung(TemplatedError):
+    """Raised when a daemon keeps its connection open and does not respond; `pid` is None where it is unknown."""
+
+    sentence = "The daemon{process} has not answered for {seconds:.0f} seconds."
 
     def __init__(self, pid: int | None, seconds: float) -> None:
-        process = "" if pid is None else f" (process {pid})"
-        super().__init__(f"The daemon{process} has not answered for {seconds:.0f} seconds.")
+        super().__init__(process="" if pid is None else f" (process {pid})", seconds=seconds)
         self.pid = pid
 
 
-class BadReply(Exception):
-    """What answers on the socket does not speak sessiond's protocol: {reason}."""
+class BadReply(TemplatedError):
+    """Raised when bytes from the socket are not a response of a daemon."""
+
+    sentence = "What answers on the socket does not speak sessiond's protocol: {reason}."
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"What answers on the socket does not speak sessiond's protocol: {reason}.")
+        super().__init__(reason=reason)
 
 
 def frame(message: dict[str, Any]) -> bytes:

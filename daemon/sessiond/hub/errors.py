@@ -1,75 +1,75 @@
-"""What a caller may do wrong, one exception each; the docstring is the message.
+"""What a caller may do wrong, one exception each.
 
 `server.errors` gives them their kinds and codes.
 """
 
 import shlex
 
+from sessiond.error_text import TemplatedError
 from sessiond.session.dialects.recognition import ForeignProgram
 from sessiond.session.tree.lines import sound
 from sessiond.session.tree.problems import LineProblem
 
 
-class HubError(Exception):
+class HubError(TemplatedError):
     """The base of all refusals of the hub."""
 
 
 class SessionNotFound(HubError):
-    """There is no session {ref}. `sessiond list --all` shows what there is."""
+    """Raised when no session has the id or path that a request names."""
+
+    sentence = "There is no session {ref!r:.80}.{near}"
+    advice = "`sessiond list --all` shows what there is."
 
     def __init__(self, ref: str, *, did_you_mean: list[str] | None = None) -> None:
-        near = f" Did you mean {', '.join(did_you_mean)}?" if did_you_mean else ""
-        super().__init__(f"There is no session {ref!r:.80}.{near} `sessiond list --all` shows what there is.")
+        super().__init__(ref=ref, near=_near(did_you_mean))
         self.ref = ref
         self.did_you_mean = did_you_mean or None
 
 
 class NothingToContinue(SessionNotFound):
-    """No session of {cwd} has a message yet. `sessiond new` makes one and prints its id, for other commands.
+    """Raised when a terminal has no session to go on with; `ref` is the folder."""
 
-    Such as `sessiond append ID --user TEXT`.
-    """
+    sentence = "No session of {ref!r:.200} has a message yet."
+    advice = "`sessiond new` makes one and prints its id, for other commands, such as `sessiond append ID --user TEXT`."
 
     def __init__(self, cwd: str) -> None:
         super().__init__(cwd)
-        self.args = (
-            f"No session of {cwd!r:.200} has a message yet. `sessiond new` makes one and prints its id, for other "
-            "commands, such as `sessiond append ID --user TEXT`.",
-        )
 
 
 class SessionTrashed(HubError):
-    """Session {session_id} is in the trash. `sessiond restore {session_id}` brings it back."""
+    """Raised for a session that was deleted and can be restored."""
+
+    sentence = "Session {session_id} is in the trash."
+    advice = "`sessiond restore {session_id}` brings it back."
 
     def __init__(self, session_id: str, trashed: str | None) -> None:
-        super().__init__(
-            f"Session {session_id} is in the trash. `sessiond restore {session_id}` brings it back."
-        )
+        super().__init__(session_id=session_id)
         self.session_id = session_id
         self.trashed = trashed
         """Where it is there; None while it is on its way."""
 
 
 class NotInTrash(HubError):
-    """There is no session {ref} in the trash. `sessiond trash` shows what there is."""
+    """Raised when a session that is to be restored or purged was not deleted."""
+
+    sentence = "There is no session {ref!r:.80} in the trash.{near}"
+    advice = "`sessiond trash` shows what there is."
 
     def __init__(self, ref: str, *, did_you_mean: list[str] | None = None) -> None:
-        near = f" Did you mean {', '.join(did_you_mean)}?" if did_you_mean else ""
-        super().__init__(
-            f"There is no session {ref!r:.80} in the trash.{near} `sessiond trash` shows what there is."
-        )
+        super().__init__(ref=ref, near=_near(did_you_mean))
         self.ref = ref
         self.did_you_mean = did_you_mean or None
 
 
 class EntryNotFound(HubError):
-    """There is no entry {entry_id} in this session. `sessiond tree` shows what there is."""
+    """Raised when no entry of a session has the id that a request names."""
+
+    sentence = "There is no entry {entry_id!r:.80} in this session.{near}"
+    advice = "`sessiond tree` shows what there is."
 
     def __init__(self, entry_id: str, *, did_you_mean: list[str] | None = None) -> None:
-        near = f" Did you mean {', '.join(did_you_mean)}?" if did_you_mean else ""
-        super().__init__(
-            f"There is no entry {entry_id!r:.80} in this session.{near} `sessiond tree` shows what there is."
-        )
+        super().__init__(entry_id=entry_id, near=_near(did_you_mean))
         self.entry_id = entry_id
         self.did_you_mean = did_you_mean or None
 
@@ -82,15 +82,15 @@ class NamesALine:
 
 
 class LeafConflict(NamesALine, HubError):
-    """The leaf is {current}, not {expected}: {missing} lines came since. Read them, then append again."""
+    """Raised when the leaf of a session is not the one that a write expects."""
+
+    sentence = "The leaf is {current}, not {expected!r:.80}: {missing} lines were added since."
+    advice = "Read them, then append again."
 
     def __init__(
         self, expected: str | None, current: str | None, *, seq: int, missing: int, log_id: str | None = None
     ) -> None:
-        super().__init__(
-            f"The leaf is {current}, not {expected!r:.80}: {missing} lines were added since. "
-            "Read them, then append again."
-        )
+        super().__init__(current=current, expected=expected, missing=missing)
         self.expected = expected
         self.current = current
         self.log_id = log_id
@@ -99,143 +99,152 @@ class LeafConflict(NamesALine, HubError):
 
 
 class IdReused(NamesALine, HubError):
-    """Entry {entry_id} exists with other content. Take a new id, or send the same content again."""
+    """Raised when a draft brings the id of an entry that differs from it."""
+
+    sentence = "Entry {entry_id} exists with other content."
+    advice = "Take a new id, or send the same content again."
 
     def __init__(self, entry_id: str, seq: int) -> None:
-        super().__init__(
-            f"Entry {entry_id} exists with other content. Take a new id, or send the same content again."
-        )
+        super().__init__(entry_id=entry_id)
         self.entry_id = entry_id
         self.seq = seq
 
 
 class CommandReused(HubError):
-    """The commandId {command_id} belongs to another request, a {method}. Nothing was written; use a new one."""
+    """Raised when a request brings the `commandId` of a request with another method or other params."""
+
+    sentence = "The commandId {command_id!r:.140} belongs to another request, a {method:.40}."
+    advice = "Nothing was written; use a new one."
 
     def __init__(self, command_id: str, method: str) -> None:
-        super().__init__(
-            f"The commandId {command_id!r:.140} belongs to another request, a {method:.40}. "
-            "Nothing was written; use a new one."
-        )
+        super().__init__(command_id=command_id, method=method)
         self.command_id = command_id
 
 
 class InvalidEntry(HubError):
-    """Entry {index} of the batch cannot be stored: {reason}. Nothing of the batch was."""
+    """Raised when a draft of a batch is not a valid entry; `place` is its path in the params."""
+
+    sentence = "Entry {index} of the batch cannot be stored: {reason}. Nothing of the batch was."
 
     def __init__(self, index: int, reason: str) -> None:
         reason, inside = split_place(reason)
-        super().__init__(f"Entry {index} of the batch cannot be stored: {reason}. Nothing of the batch was.")
+        super().__init__(index=index, reason=reason)
         self.place = f"$.entries[{index}]{inside}"
 
 
 class TooLarge(HubError):
-    """There is a limit of {limit:,} bytes, and {what} has {actual:,}. Send less at once."""
+    """Raised when a request, an entry or a file exceeds its limit; sizes are in bytes."""
+
+    sentence = "There is a limit of {limit:,} bytes, and {what} has {actual:,}."
+    advice = "Send less at once."
 
     def __init__(self, what: str, actual: int, limit: int) -> None:
-        super().__init__(
-            f"There is a limit of {limit:,} bytes, and {what} has {actual:,}. Send less at once."
-        )
+        super().__init__(limit=limit, what=what, actual=actual)
         self.actual = actual
         self.limit = limit
 
 
 class ContextTooLarge(HubError):
-    """The context has {actual:,} bytes, and a reply has at most {limit:,}.
+    """Raised when a context does not fit into one reply; sizes are in bytes."""
 
-    Compact the session, read it in pages with `session/path`, or leave images in blobs out with `resolveBlobs` false.
-    """
+    sentence = "The context has {actual:,} bytes, and a reply has at most {limit:,}."
+    advice = (
+        "Compact the session, read it in pages with `session/path`, or leave images in blobs out with "
+        "`resolveBlobs` false."
+    )
 
     def __init__(self, actual: int, limit: int) -> None:
-        super().__init__(
-            f"The context has {actual:,} bytes, and a reply has at most {limit:,}. Compact the session, read it "
-            "in pages with `session/path`, or leave images in blobs out with `resolveBlobs` false."
-        )
+        super().__init__(actual=actual, limit=limit)
         self.actual = actual
         self.limit = limit
 
 
 class EntryTooLarge(HubError):
-    """An entry with its blobs has {actual:,} bytes, and a reply has at most {limit:,}.
+    """Raised when one entry with its resolved blobs does not fit into one reply; sizes are in bytes."""
 
-    Read it with `resolveBlobs` false, and its blobs in parts with `blob/get`.
-    """
+    sentence = "An entry with its blobs has {actual:,} bytes, and a reply has at most {limit:,}."
+    advice = "Read it with `resolveBlobs` false, and its blobs in parts with `blob/get`."
 
     def __init__(self, actual: int, limit: int) -> None:
-        super().__init__(
-            f"An entry with its blobs has {actual:,} bytes, and a reply has at most {limit:,}. "
-            "Read it with `resolveBlobs` false, and its blobs in parts with `blob/get`."
-        )
+        super().__init__(actual=actual, limit=limit)
         self.actual = actual
         self.limit = limit
 
 
 class WouldBreakTree(HubError):
-    """This compaction is not safe: {reason}."""
+    """Raised when a compaction would split a tool call from its result, or keeps what is not on the path."""
+
+    sentence = "This compaction is not safe: {reason}."
 
     def __init__(self, entry_id: str | None, rule: str, reason: str) -> None:
-        super().__init__(f"This compaction is not safe: {reason}.")
+        super().__init__(reason=reason)
         self.entry_id = entry_id
         self.rule = rule
 
 
 class NothingToCompact(HubError):
-    """There is nothing to compact: {reason}."""
+    """Raised when a path ends in a compaction, or has no entries before the safe cut."""
+
+    sentence = "There is nothing to compact: {reason}."
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"There is nothing to compact: {reason}.")
+        super().__init__(reason=reason)
 
 
 class NoSummarizer(HubError):
-    """Nobody is there to write a summary.
+    """Raised when a summary is wanted, no client declares `summarize` and no command is configured."""
 
-    Give one, attach a client that declares `summarize`, or set `command` under [summarizer] in config.toml.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Nobody is there to write a summary. Give one, attach a client that declares `summarize`, "
-            "or set `command` under [summarizer] in config.toml."
-        )
+    sentence = "Nobody is there to write a summary."
+    advice = "Give one, attach a client that declares `summarize`, or set `command` under [summarizer] in config.toml."
 
 
 class SummarizerFailed(HubError):
-    """The summary was not written: {reason}. Nothing was changed."""
+    """Raised when the summarizer disconnects, fails, times out or returns no text."""
+
+    sentence = "The summary was not written: {reason}. Nothing was changed."
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"The summary was not written: {reason}. Nothing was changed.")
+        super().__init__(reason=reason)
 
 
 class BlobNotFound(HubError):
-    """There is no blob {hash}. What an entry says of it is all that is left."""
+    """Raised when no blob of the store has the hash that a request names."""
+
+    sentence = "There is no blob {hash!r:.80}. What an entry says of it is all that is left."
 
     def __init__(self, hash: str) -> None:
-        super().__init__(f"There is no blob {hash!r:.80}. What an entry says of it is all that is left.")
+        super().__init__(hash=hash)
         self.hash = hash
 
 
 class ReadOnly(HubError):
-    """This session can be read, but not written: {reason}."""
+    """Raised for a write to a session whose file accepts none."""
+
+    sentence = "This session can be read, but not written: {reason}."
 
     def __init__(self, reason: str, *, path: str | None = None) -> None:
-        super().__init__(f"This session can be read, but not written: {reason}.")
+        super().__init__(reason=reason)
         self.path = path
 
 
 class Damaged(HubError):
-    """{path} holds no session: {reason}. The file was not touched."""
+    """Raised when the header of a file cannot be read."""
+
+    sentence = "{path} holds no session: {reason}. The file was not touched."
 
     def __init__(self, path: str, problem: LineProblem) -> None:
-        super().__init__(f"{path} holds no session: {problem.reason}. The file was not touched.")
+        super().__init__(path=path, reason=problem.reason)
         self.path = path
         self.problem = problem
 
 
 class ForeignDialect(HubError):
-    """{path} is a session file of another program ({program}), which sessiond does not open in place.
+    """Raised when a session file of another program is to be opened. `import_command` is None without an importer."""
 
-    To import it, run `sessiond import {path}`. The file is unchanged. Where no importer exists, the message says so.
-    """
+    sentence = (
+        "{path} is a session file of another program ({program}), which sessiond does not open in place."
+    )
+    advice = "{remedy} The file is unchanged."
 
     def __init__(self, path: str, program: ForeignProgram) -> None:
         path = sound(path)
@@ -245,55 +254,59 @@ class ForeignDialect(HubError):
         remedy = (
             f"To import it, run `{self.import_command}`." if program.importable else "It cannot be imported."
         )
-        super().__init__(
-            f"{path} is a session file of another program ({program.name}), which sessiond does not open in place. "
-            f"{remedy} The file is unchanged."
-        )
+        super().__init__(path=path, program=program.name, remedy=remedy)
 
 
 class UnsupportedVersion(HubError):
-    """This session has format version {version}; it can be read, but only versions 1 to 3 can be written."""
+    """Raised for a write to a session whose format version is newer than those that can be written."""
+
+    sentence = (
+        "This session has format version {version}; it can be read, but only versions 1 to 3 can be written."
+    )
 
     def __init__(self, version: int) -> None:
-        super().__init__(
-            f"This session has format version {version}; it can be read, "
-            "but only versions 1 to 3 can be written."
-        )
+        super().__init__(version=version)
 
 
 class IncompatibleParams(HubError):
-    """The params do not go together: {reason}."""
+    """Raised when each param of a request is valid, and all of them together are not."""
+
+    sentence = "The params do not go together: {reason}."
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"The params do not go together: {reason}.")
+        super().__init__(reason=reason)
 
 
 class CursorExpired(HubError):
-    """The cursor does not belong to this question. Ask again without a cursor."""
+    """Raised for a cursor of another query, or of a state that is gone."""
 
-    def __init__(self) -> None:
-        super().__init__("The cursor does not belong to this question. Ask again without a cursor.")
+    sentence = "The cursor does not belong to this question."
+    advice = "Ask again without a cursor."
 
 
 class Draining(HubError):
-    """The daemon is about to stop and takes no more writes. Connect again and repeat the request."""
+    """Raised for a write to a daemon that was told to stop."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The daemon is about to stop and takes no more writes. Connect again and repeat the request."
-        )
+    sentence = "The daemon is about to stop and takes no more writes."
+    advice = "Connect again and repeat the request."
 
 
 class Overloaded(HubError):
-    """The daemon has too much to do for now: {reason}. Send the same request again in a moment."""
+    """Raised when a limit on clients, queued writes, summaries or open files is reached."""
+
+    sentence = "The daemon has too much to do for now: {reason}."
+    advice = "Send the same request again in a moment."
 
     def __init__(self, reason: str) -> None:
-        super().__init__(
-            f"The daemon has too much to do for now: {reason}. Send the same request again in a moment."
-        )
+        super().__init__(reason=reason)
 
 
 def split_place(reason: str) -> tuple[str, str]:
     """What msgspec says is wrong, and where, as a path that follows on `$`: "" for the whole."""
     said, _, place = reason.partition(" - at `$")
     return said, place.removesuffix("`")
+
+
+def _near(did_you_mean: list[str] | None) -> str:
+    """What is said of similar names, with a space before it."""
+    return f" Did you mean {', '.join(did_you_mean)}?" if did_you_mean else ""

@@ -57,7 +57,7 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "cancelled": Advice("The client cancelled the request with `$/cancelRequest`.", "Nothing."),
     "unauthenticated": Advice(
-        "A client came over TCP and did not show the token in its first message. The connection is closed.",
+        "A client came over TCP and did not show the token in its first message. The daemon closes the connection.",
         "Send `server/authenticate` first, with what the file `tcp-token` beside the daemon's log holds.",
     ),
     "sessionNotFound": Advice(
@@ -66,7 +66,7 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "sessionTrashed": Advice(
         "The session was moved to the trash; `path` says where it is now. Nothing was written.",
-        "`session/restore` brings it back; then send the same request again.",
+        "Call `session/restore`, then send the same request again.",
     ),
     "entryNotFound": Advice(
         "The session has no entry with this id.", "See `didYouMean`, or read `session/tree`."
@@ -93,7 +93,7 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "tooLarge": Advice(
         "A frame, an entry, a batch or a context has more than `limit` (it has `actual`).",
-        "Send less at once; the handshake's `limits` say how much is taken. Of a context, leave images out or "
+        "Split what you send; the handshake's `limits` say how much is taken. Of a context, leave images out or "
         "compact the session.",
     ),
     "nothingToCompact": Advice(
@@ -131,7 +131,7 @@ ADVICE: Final[dict[str, Advice]] = {
     "unsupportedVersion": Advice(
         "Client and daemon share no version of the protocol, or a file has a version that this daemon cannot "
         "write; `supported` lists what it can.",
-        "Update the older of the two.",
+        "Update the client or the daemon, whichever is older.",
     ),
     "draining": Advice(
         "The daemon is about to end and takes no more writes.",
@@ -160,12 +160,12 @@ ADVICE: Final[dict[str, Advice]] = {
         "whose entries bring their own ids is simply sent again.",
     ),
     "unreachable": Advice(
-        "The daemon went away and cannot be started; the message says why. Only `sessiond attach` answers so.",
+        "The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so.",
         "Mend that, then send the same request again.",
         retryable=True,
     ),
     "storageFull": Advice(
-        "There is no room left on the disk. Nothing of the request was kept.",
+        "The disk or the quota of the user is full. Nothing of the request was kept.",
         "Free some space, then send the same request again.",
         retryable=True,
     ),

@@ -11,6 +11,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
+from sessiond.error_text import TemplatedError
 from sessiond.protocol import errors, methods, types
 from sessiond.protocol.advice import ADVICE, GENERAL
 from sessiond.protocol.comments import field_comments
@@ -24,13 +25,14 @@ _BESIDE_METHODS = (types.InitializeOptions, types.Handshake, errors.ErrorData)
 _ENTRIES = get_args(entries.AnyPayload)
 
 
-class Undocumented(Exception):
-    """{names}: no docstring. It crosses the wire, so say in its class what it is."""
+class Undocumented(TemplatedError):
+    """Raised when the schema is generated from types without docstrings."""
+
+    sentence = "{names}: no docstring."
+    advice = "It crosses the wire, so say in its class what it is."
 
     def __init__(self, names: Iterable[str]) -> None:
-        super().__init__(
-            f"{', '.join(names)}: no docstring. It crosses the wire, so say in its class what it is."
-        )
+        super().__init__(names=", ".join(names))
 
 
 def schema() -> JsonSchema:

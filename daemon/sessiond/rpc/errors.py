@@ -5,11 +5,12 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw
 
+from sessiond.error_text import TemplatedError
 from sessiond.rpc.message import INVALID_REQUEST, RequestId
 
 
-class RemoteError(Exception):
-    """The peer answered with an error.
+class RemoteError(TemplatedError):
+    """Raised when the peer responds with an error.
 
     Attributes:
         code: The code of JSON-RPC or of the protocol.
@@ -18,28 +19,32 @@ class RemoteError(Exception):
 
     """
 
+    sentence = "{message}"
+
     def __init__(self, code: int, message: str, data: Raw | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message=message)
         self.code = code
         self.message = message
         self.data = data
 
 
-class ConnectionClosed(Exception):
-    """The connection is closed."""
+class ConnectionClosed(TemplatedError):
+    """Raised for a call over a connection that has ended, or ends before the response."""
+
+    sentence = "The connection is closed{why}"
 
     def __init__(self, reason: Exception | None = None) -> None:
-        super().__init__(
-            "The connection is closed." if reason is None else f"The connection is closed: {reason}"
-        )
+        super().__init__(why="." if reason is None else f": {reason}")
         self.__cause__ = reason
 
 
-class NotAwaited(Exception):
-    """No request with this id awaits a reply: it was answered already, or never came."""
+class NotAwaited(TemplatedError):
+    """Raised for a response to a request that is not in flight."""
+
+    sentence = "No request {id!r} awaits a reply: it was answered already, or never came."
 
     def __init__(self, id: RequestId) -> None:
-        super().__init__(f"No request {id!r} awaits a reply: it was answered already, or never came.")
+        super().__init__(id=id)
 
 
 class _ErrorObject(msgspec.Struct, gc=False):

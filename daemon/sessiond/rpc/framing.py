@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
+from sessiond.error_text import TemplatedError
+
 Mode = Literal["content-length", "json-lines"]
 
 MAX_FRAME: Final = 64 * 1024 * 1024
@@ -29,30 +31,42 @@ _match_usual_header = re.compile(rb"Content-Length: ([0-9]{1,9})\r\n\r\n").match
 _match_name = re.compile(rb"[a-z0-9-]+").fullmatch
 
 
-class FramingError(Exception):
-    """The bytes are no message frames."""
+class FramingError(TemplatedError):
+    """The base of what is wrong with a stream of frames. `detail` is a whole sentence, or nothing."""
 
     def __init__(self, detail: str = "") -> None:
-        super().__init__(" ".join(filter(None, (type(self).__doc__, detail))))
+        super().__init__(detail=f" {detail}" if detail else "")
         self.detail = detail
         self.bodies: list[bytes] = []
         """The bodies that were complete before the bad frame, from the same `feed`."""
 
 
 class BadHeader(FramingError):
-    """A frame must start with header lines `Name: value`, one of them Content-Length, then an empty line."""
+    """Raised when the header of a frame has another form, or no length."""
+
+    sentence = (
+        "A frame must start with header lines `Name: value`, one of them Content-Length, then an empty line."
+        "{detail}"
+    )
 
 
 class BadLength(FramingError):
-    """Content-Length must be given once, as decimal digits."""
+    """Raised when the length of a frame is not a number, or is repeated."""
+
+    sentence = "Content-Length must be given once, as decimal digits.{detail}"
 
 
 class HeaderTooLarge(FramingError):
-    """The header of a frame is larger than this end accepts."""
+    """Raised when a header has more bytes than the limit."""
+
+    sentence = "The header of a frame is larger than this end accepts.{detail}"
 
 
 class FrameTooLarge(FramingError):
-    """The body of a frame is larger than this end accepts. Send less in one message."""
+    """Raised when a body has more bytes than the limit."""
+
+    sentence = "The body of a frame is larger than this end accepts."
+    advice = "Send less in one message.{detail}"
 
     def __init__(
         self, detail: str = "", *, limit: int = 0, actual: int | None = None, to_come: int = 0
@@ -66,7 +80,9 @@ class FrameTooLarge(FramingError):
 
 
 class CutOff(FramingError):
-    """The stream ended inside a frame."""
+    """Raised at an end of file that does not lie between two frames."""
+
+    sentence = "The stream ended inside a frame.{detail}"
 
 
 class Framer:

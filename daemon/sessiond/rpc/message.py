@@ -10,6 +10,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from sessiond.error_text import TemplatedError
 from sessiond.unicode import valid_json
 
 RequestId = int | str
@@ -18,15 +19,17 @@ PARSE: Final = -32700
 INVALID_REQUEST: Final = -32600
 
 
-class BadMessage(Exception):
-    """The body is no JSON-RPC 2.0 message.
+class BadMessage(TemplatedError):
+    """Raised when a body is not a JSON-RPC 2.0 message.
 
     `code` is PARSE or INVALID_REQUEST and `message` a sentence for the peer. `id` is that of the request
     when the body is one and its id can be read: the peer waits for an answer to it.
     """
 
+    sentence = "{message}"
+
     def __init__(self, code: int, message: str, id: RequestId | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message=message)
         self.code = code
         self.message = message
         self.id = id

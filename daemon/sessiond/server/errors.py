@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import sessiond
+from sessiond.error_text import TemplatedError
 from sessiond.hub import errors as hub
 from sessiond.protocol import versions
 from sessiond.protocol.advice import ADVICE
@@ -19,11 +20,18 @@ from sessiond.store.blobs import BlobDamaged
 log = logging.getLogger(__name__)
 
 
-class InvalidParams(Exception):
-    """{method}: {problem}. {hint}.
+class InvalidParams(TemplatedError):
+    """Raised when the params of a request do not have the type of its method.
 
-    The hint is a whole sentence, or nothing.
+    Args:
+        method: The method of the request.
+        problem: What is wrong, without a full stop.
+        place: Where, as a path that begins with `$`.
+        did_you_mean: Known names that are like an unknown one.
+        hint: A whole sentence, or nothing.
     """
+
+    sentence = "{method}: {problem}.{hint}"
 
     def __init__(
         self,
@@ -33,51 +41,55 @@ class InvalidParams(Exception):
         did_you_mean: list[str] | None = None,
         hint: str = "",
     ) -> None:
-        super().__init__(f"{method}: {problem}. {hint}".rstrip())
+        super().__init__(method=method, problem=problem, hint=f" {hint}".rstrip())
         self.place = place
         self.did_you_mean = did_you_mean or None
 
 
-class MethodNotFound(Exception):
-    """There is no method {method}. See `sessiond schema`."""
+class MethodNotFound(TemplatedError):
+    """Raised for a request with an unknown method; `did_you_mean` has the known one that is most like it."""
+
+    sentence = "There is no method {method!r:.80}."
+    advice = "{hint}"
 
     def __init__(self, method: str) -> None:
         near = difflib.get_close_matches(method[:80], METHODS, 1)
         hint = f"Did you mean {near[0]}?" if near else "See `sessiond schema`."
-        super().__init__(f"There is no method {method!r:.80}. {hint}")
+        super().__init__(method=method, hint=hint)
         self.did_you_mean = near or None
 
 
-class UnsupportedProtocol(Exception):
-    """This daemon (sessiond {build}) speaks {ours} of the protocol, the client {theirs}.
+class UnsupportedProtocol(TemplatedError):
+    """Raised when client and daemon share no version of the protocol."""
 
-    Update the older of the two; `sessiond restart` starts the daemon anew.
-    """
+    sentence = "This daemon (sessiond {build}) speaks {ours} of the protocol, the client {theirs}."
+    advice = "Update the older of the two; `sessiond restart` starts the daemon anew."
 
     def __init__(self, theirs: list[int]) -> None:
         super().__init__(
-            f"This daemon (sessiond {sessiond.__version__}) speaks {versions.named(versions.spoken())} of the "
-            f"protocol, the client {versions.named(theirs)}. Update the older of the two; `sessiond restart` starts "
-            "the daemon anew."
+            build=sessiond.__version__, ours=versions.named(versions.spoken()), theirs=versions.named(theirs)
         )
 
 
-class NotInitialized(Exception):
-    """The first request of an LSP client is `initialize`."""
+class NotInitialized(TemplatedError):
+    """Raised for an LSP request before the handshake."""
 
-    def __init__(self) -> None:
-        super().__init__("The first request of an LSP client is `initialize`.")
-
-
-class InvalidRequest(Exception):
-    """The request cannot be made now; the message says why."""
+    sentence = "The first request of an LSP client is `initialize`."
 
 
-class Cancelled(Exception):
-    """The request was cancelled."""
+class InvalidRequest(TemplatedError):
+    """Raised for a request that may not be made in the present state of its connection."""
 
-    def __init__(self) -> None:
-        super().__init__("The request was cancelled.")
+    sentence = "{reason}"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason=reason)
+
+
+class Cancelled(TemplatedError):
+    """Raised when the client cancels a request before its response."""
+
+    sentence = "The request was cancelled."
 
 
 def explain(error: Exception) -> tuple[int, str, ErrorData]:

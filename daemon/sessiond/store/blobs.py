@@ -6,22 +6,26 @@ A blob is written once and never changed. The same bytes are kept once, however 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
+from sessiond.error_text import TemplatedError
 
-class BlobAbsent(Exception):
-    """There is no blob {hash} here."""
+
+class BlobAbsent(TemplatedError):
+    """Raised when a store is asked for a blob that it does not have."""
+
+    sentence = "There is no blob {hash!r:.80} here."
 
     def __init__(self, hash: str) -> None:
-        super().__init__(f"There is no blob {hash!r:.80} here.")
+        super().__init__(hash=hash)
         self.hash = hash
 
 
-class BlobDamaged(Exception):
-    """What lies at {path} are not the bytes that blob {hash} had. The file is left as it is."""
+class BlobDamaged(TemplatedError):
+    """Raised when the digest of a blob's file is not its hash."""
+
+    sentence = "What lies at {path} are not the bytes that blob {hash} had. The file is left as it is."
 
     def __init__(self, hash: str, path: str) -> None:
-        super().__init__(
-            f"What lies at {path} are not the bytes that blob {hash} had. The file is left as it is."
-        )
+        super().__init__(hash=hash, path=path)
         self.hash = hash
         self.path = path
 

@@ -2,31 +2,35 @@
 
 import errno
 import resource
-from typing import ClassVar
+
+from sessiond.error_text import TemplatedError
 
 
-class StorageFailed(Exception):
-    """The disk refused: {reason}. Nothing of this request was kept; it may be sent again."""
+class StorageFailed(TemplatedError):
+    """Raised when the system refuses to read or write; `errno` is None where the system named none."""
 
-    _TOLD: ClassVar = "The disk refused: {reason}. Nothing of this request was kept; it may be sent again."
+    sentence = "The disk refused: {reason}."
+    advice = "Nothing of this request was kept; it may be sent again."
 
     def __init__(self, reason: str, *, path: str | None = None, errno: int | None = None) -> None:
-        super().__init__(self._TOLD.format(reason=reason))
+        super().__init__(reason=reason)
         self.reason = reason
         self.path = path
         self.errno = errno
 
 
 class StorageFull(StorageFailed):
-    """There is no room left: {reason}. Nothing of this request was kept; free some space and send it again."""
+    """Raised when the disk or the quota of the user is full."""
 
-    _TOLD = "There is no room left: {reason}. Nothing of this request was kept; free some space and send it again."
+    sentence = "There is no room left: {reason}."
+    advice = "Nothing of this request was kept; free some space and send it again."
 
 
 class TooManyOpenFiles(StorageFailed):
-    """Cannot open {reason}. Send the request again, or raise the daemon's limit (`ulimit -n`, `LimitNOFILE=`)."""
+    """Raised when the process, or the whole system, has no file descriptor left."""
 
-    _TOLD = "Cannot open {reason}. Send the request again, or raise the daemon's limit (`ulimit -n`, `LimitNOFILE=`)."
+    sentence = "Cannot open {reason}."
+    advice = "Send the request again, or raise the daemon's limit (`ulimit -n`, `LimitNOFILE=`)."
 
     def __init__(self, number: int | None, path: str | None) -> None:
         """`number` is `EMFILE`, or `ENFILE` when the whole system has no descriptor left."""
@@ -37,79 +41,69 @@ class TooManyOpenFiles(StorageFailed):
 
 
 class SyncFailed(StorageFailed):
-    """The disk did not take for good what was written: {reason}. Nothing of this request was kept.
+    """Raised when a sync fails, so that the durability of the written bytes is unknown."""
 
-    What was acknowledged is kept in memory, and is written to a new file as soon as the disk takes one. Look at
-    the disk, and send the request again.
-    """
-
-    _TOLD = (
-        "The disk did not take for good what was written: {reason}. Nothing of this request was kept. What was "
-        "acknowledged is kept in memory, and is written to a new file as soon as the disk takes one. Look at the "
-        "disk, and send the request again."
+    sentence = "The disk did not take for good what was written: {reason}. Nothing of this request was kept."
+    advice = (
+        "What was acknowledged is kept in memory, and is written to a new file as soon as the disk takes one. "
+        "Look at the disk, and send the request again."
     )
 
 
-class LogNotFound(Exception):
-    """No file holds a session named {ref}."""
+class LogNotFound(TemplatedError):
+    """Raised when a store is asked for a log that it does not have."""
+
+    sentence = "No file holds a session named {ref}."
 
     def __init__(self, ref: str) -> None:
-        super().__init__(f"No file holds a session named {ref}.")
+        super().__init__(ref=ref)
         self.ref = ref
 
 
-class LogExists(Exception):
-    """There already is a session named {ref}. Choose another id, or open that one."""
+class LogExists(TemplatedError):
+    """Raised when a log is to be created with an id that is taken."""
+
+    sentence = "There already is a session named {ref}."
+    advice = "Choose another id, or open that one."
 
     def __init__(self, ref: str) -> None:
-        super().__init__(f"There already is a session named {ref}. Choose another id, or open that one.")
+        super().__init__(ref=ref)
         self.ref = ref
 
 
 class LogCopied(LogExists):
-    """{path} holds session {ref}, and so does {other}, which is open.
+    """Raised when a copy of the file of an open session is to be opened; `other` is None for one in memory."""
 
-    `sessiond import {path}` makes a session of its own of it.
-    """
+    sentence = "{path} holds session {ref}, and so does {other}, which is open."
+    advice = "`sessiond import {path}` makes a session of its own of it."
 
     def __init__(self, ref: str, path: str, other: str | None) -> None:
-        super().__init__(ref)
-        self.args = (
-            f"{path} holds session {ref}, and so does {other or 'one in memory'}, which is open. "
-            f"`sessiond import {path}` makes a session of its own of it.",
-        )
+        TemplatedError.__init__(self, ref=ref, path=path, other=other or "one in memory")
+        self.ref = ref
 
 
-class LogReplaced(Exception):
-    """The file at {path} was cut short or replaced by another program.
+class LogReplaced(TemplatedError):
+    """Raised when the open file of a log is no longer what this daemon has read and written."""
 
-    It is left as it is; open it again to read it.
-    """
-
-    _TOLD: ClassVar = (
-        "The file at {path} was cut short or replaced by another program. "
-        "It is left as it is; open it again to read it."
-    )
+    sentence = "The file at {path} was cut short or replaced by another program."
+    advice = "It is left as it is; open it again to read it."
 
     def __init__(self, path: str) -> None:
-        super().__init__(self._TOLD.format(path=path))
+        super().__init__(path=path)
         self.path = path
 
 
 class LogGone(LogReplaced):
-    """The file at {path} is gone: another program has moved or removed it.
+    """Raised when the open file of a log is no longer at its path."""
 
-    Put it back and send the request again. `sessiond export` may still save what it held.
-    """
-
-    _TOLD = (
-        "The file at {path} is gone: another program has moved or removed it. Put it back and send the request "
-        "again. `sessiond export` may still save what it held."
-    )
+    sentence = "The file at {path} is gone: another program has moved or removed it."
+    advice = "Put it back and send the request again. `sessiond export` may still save what it held."
 
 
-class LogReadOnly(Exception):
-    """Nothing can be added to this session: {reason}."""
+class LogReadOnly(TemplatedError):
+    """Raised for a write to a log that was opened for reading, or whose file may not be written."""
+
+    sentence = "Nothing can be added to this session: {reason}."
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"Nothing can be added to this session: {reason}.")
+        super().__init__(reason=reason)

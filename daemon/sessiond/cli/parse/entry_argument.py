@@ -11,6 +11,7 @@ import itertools
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.wire import RpcError
+from sessiond.error_text import TemplatedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +36,14 @@ _MOST = 8
 
 
 class Ambiguous(UsageError):
-    """{name!r} may be one of several entries: `then` has lines that tell them apart."""
+    """Raised when several entries match a name; `then` has the lines that tell them apart."""
+
+    sentence = "{name!r} may be one of several entries"
 
     def __init__(self, name: str, candidates: list[str]) -> None:
-        super().__init__(f"{name!r} may be one of several entries", "\n".join(candidates))
+        TemplatedError.__init__(self, name=name)
+        self.what = str(self)
+        self.then = "\n".join(candidates)
 
 
 class _Commands:

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
+from sessiond.error_text import TemplatedError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -22,12 +24,19 @@ _NICENESS: Final = 5
 _PROTOCOL: Final = 5
 
 
-class ChildFailed(RuntimeError):
-    """A process that was started for a long computation ended without a result."""
+class ChildFailed(TemplatedError):
+    """Raised when the child process ends without a result."""
+
+    sentence = "The process that was to do the work ended: {reason}"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason=reason)
 
 
 class ChildNotStarted(ChildFailed):
-    """The system allows no process for a long computation: there are too many, or too little memory."""
+    """Raised when the system allows no child process: there are too many, or too little memory."""
+
+    sentence = "No process could be started: {reason}"
 
 
 async def run_in_child_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -56,7 +65,7 @@ def _started() -> "subprocess.Popen[bytes]":
             _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/"
         )
     except OSError as error:
-        raise ChildNotStarted(f"No process could be started: {error}") from error
+        raise ChildNotStarted(str(error)) from error
 
 
 def _exchange(process: "subprocess.Popen[bytes]", work: object) -> tuple[bool, Any]:
@@ -70,7 +79,7 @@ def _exchange(process: "subprocess.Popen[bytes]", work: object) -> tuple[bool, A
             answer: tuple[bool, Any] = pickle.load(process.stdout)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             process.kill()
-            raise ChildFailed(f"The process that was to do the work ended: {error}") from error
+            raise ChildFailed(str(error)) from error
         return answer
 
 

@@ -4,17 +4,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from sessiond.error_text import TemplatedError
 from sessiond.protocol import types as t
 
 Tell: TypeAlias = Callable[[t.Progress], None]
 """Takes a step of the work, for whoever waits."""
 
 
-class Unwritten(Exception):
-    """Whoever was asked wrote no summary: {reason}."""
+class Unwritten(TemplatedError):
+    """Raised when a summarizer wrote no summary; the reason is the whole message."""
+
+    sentence = "{reason}"
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(reason=reason)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
 from sessiond.session.dialects import codex, known
 from sessiond.session.dialects.recognition import without_importer
@@ -23,11 +24,13 @@ _SUFFIXES: Final = (".jsonl", ".json", ".jsonl.zst")
 _INDEX: Final = "session_index.jsonl"
 
 
-class NotImported(Exception):
-    """A file is not imported; the reason says why."""
+class NotImported(TemplatedError):
+    """Raised when a file is not imported; the reason is the whole message."""
+
+    sentence = "{reason}"
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(reason=reason)
         self.reason = reason
 
 

@@ -13,6 +13,8 @@ import socket
 import sys
 from typing import TYPE_CHECKING, Final
 
+from sessiond.error_text import TemplatedError
+
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
@@ -23,14 +25,14 @@ _FIRST: Final = 3  # where systemd's descriptors begin
 log = logging.getLogger(__name__)
 
 
-class BadActivation(Exception):
-    """The service manager gave no socket to listen on: {reason}. Write its files again: sessiond install-service."""
+class BadActivation(TemplatedError):
+    """Raised when the daemon was started for a socket, and the sockets that it was given are not the expected ones."""
+
+    sentence = "The service manager gave no socket to listen on: {reason}."
+    advice = "Write its files again: sessiond install-service."
 
     def __init__(self, reason: str) -> None:
-        super().__init__(
-            f"The service manager gave no socket to listen on: {reason}. "
-            "Write its files again: sessiond install-service."
-        )
+        super().__init__(reason=reason)
 
 
 def inherited(environ: MutableMapping[str, str] = os.environ) -> socket.socket | None:

@@ -17,15 +17,10 @@ _CALLS: Final = Syscalls()
 
 
 class BadToken(CannotListen):
-    """The token file {path} cannot be used: {reason}. Remove it, and the daemon makes another: sessiond restart."""
+    """Raised when the token of the TCP listener cannot be read, or others may read it."""
 
-    def __init__(self, path: str, reason: str) -> None:
-        Exception.__init__(
-            self,
-            f"The token file {path} cannot be used: {reason}. "
-            "Remove it, and the daemon makes another: sessiond restart.",
-        )
-        self.path = path
+    sentence = "The token file {path} cannot be used: {reason}."
+    advice = "Remove it, and the daemon makes another: sessiond restart."
 
 
 def token_of(path: str, calls: Syscalls = _CALLS) -> str:

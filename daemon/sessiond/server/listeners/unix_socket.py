@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
+from sessiond.error_text import TemplatedError
 from sessiond.rpc.peer import peer_uid
 
 _BACKLOG: Final = 1024
@@ -23,11 +24,13 @@ _ACCEPTS: Final = 1 << 16  # __SO_ACCEPTCON in the flags of /proc/net/unix
 log = logging.getLogger(__name__)
 
 
-class CannotListen(Exception):
-    """The daemon cannot be reached by way of {path}: {reason}."""
+class CannotListen(TemplatedError):
+    """Raised when a listener cannot be opened."""
+
+    sentence = "The daemon cannot be reached by way of {path}: {reason}."
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"The daemon cannot be reached by way of {path}: {reason}.")
+        super().__init__(path=path, reason=reason)
         self.path = path
 
 

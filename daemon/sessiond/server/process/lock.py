@@ -13,22 +13,29 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from sessiond.error_text import TemplatedError
+
 _PATIENCE: Final = 5.0  # seconds; a network filesystem may never answer
 
 
-class AnotherRuns(Exception):
-    """Another sessiond holds {path}."""
+class AnotherRuns(TemplatedError):
+    """Raised when the lock of the state folder is held by another process."""
+
+    sentence = "Another sessiond holds {path}."
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"Another sessiond holds {path}.")
+        super().__init__(path=path)
         self.path = path
 
 
-class LockRefused(Exception):
-    """The lock {path} cannot be taken: {reason}. What to do: {advice}."""
+class LockRefused(TemplatedError):
+    """Raised when the lock file cannot be opened or locked, and no other daemon is the reason."""
+
+    sentence = "The lock {path} cannot be taken: {reason}."
+    advice = "What to do: {advice}."
 
     def __init__(self, path: str, reason: str, advice: str) -> None:
-        super().__init__(f"The lock {path} cannot be taken: {reason}. What to do: {advice}.")
+        super().__init__(path=path, reason=reason, advice=advice)
         self.path = path
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from sessiond import config, paths
+from sessiond.error_text import TemplatedError
 from sessiond.server.listeners import activation
 from sessiond.server.listeners.unix_socket import CannotListen
 from sessiond.server.process import endpoint, lifecycle
@@ -51,11 +52,13 @@ class _Manager:
     tell: SystemdNotifier
 
 
-class CannotServe(Exception):
-    """No daemon can run here: {reason}."""
+class CannotServe(TemplatedError):
+    """Raised when no daemon can run here; the reason is the whole message."""
+
+    sentence = "{reason}"
 
     def __init__(self, reason: str, status: int) -> None:
-        super().__init__(reason)
+        super().__init__(reason=reason)
         self.status = status
         """The exit status: 71, 73, 75 or 78 of sysexits.h."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Literal
 
-from sessiond.session.compaction.tool_calls import NO_CALLS, Calls
+from sessiond.session.compaction.tool_calls import NO_CALLS, MessageToolCalls
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 
 Voice = Literal["silent", "system", "asks", "answers", "other"]
@@ -29,8 +29,8 @@ class CutPiece:
     voice: Voice
     role: str = ""
     tokens: int = 0
-    calls: Calls = NO_CALLS
-    said_calls: Calls = NO_CALLS
+    calls: MessageToolCalls = NO_CALLS
+    said_calls: MessageToolCalls = NO_CALLS
     bound_to: int | None = None
 
     @property
@@ -106,7 +106,7 @@ def places(pieces: Sequence[CutPiece]) -> Steps[list[int]]:
     return [at for at, count in enumerate(accumulate(crossed[: len(pieces)])) if not count]
 
 
-def _bonds(pieces: Sequence[CutPiece], calls: Sequence[Calls]) -> Steps[list[tuple[int, int]]]:
+def _bonds(pieces: Sequence[CutPiece], calls: Sequence[MessageToolCalls]) -> Steps[list[tuple[int, int]]]:
     """Calls with their results, and the newest words with the end when they wait for one."""
     bonds: list[tuple[int, int]] = []
     made_at: dict[str | None, int] = {}

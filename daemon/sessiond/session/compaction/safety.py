@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from sessiond.session.compaction.tool_calls import Calls, calls_of
+from sessiond.session.compaction.tool_calls import MessageToolCalls, calls_of
 from sessiond.session.content.agent_message import message_of
 from sessiond.session.tree import payloads
 from sessiond.session.tree.tree import KIND, MESSAGE, NONE, OTHER, ROLES, NewRow, Tree
@@ -102,7 +102,7 @@ class _Path:
     def line(self, step: _Step) -> bytes:
         return step.line if step.row == NONE else self._read(step.row)
 
-    def calls(self, step: _Step) -> Calls:
+    def calls(self, step: _Step) -> MessageToolCalls:
         return calls_of(message_of(self.line(step)))
 
     def in_context(self, start: int | str | None) -> Iterator[_Step]:

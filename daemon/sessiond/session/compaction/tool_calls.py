@@ -8,7 +8,7 @@ NOBODY_RUNS: Final = ("aborted", "error")
 """Stop reasons of answers whose calls no agent carries out."""
 
 
-class Calls(NamedTuple):
+class MessageToolCalls(NamedTuple):
     """Of a message: ids of the calls it makes, the id of the call it answers, whether results may come."""
 
     made: tuple[str, ...] = ()
@@ -16,12 +16,12 @@ class Calls(NamedTuple):
     awaited: bool = False
 
 
-NO_CALLS: Final = Calls()
+NO_CALLS: Final = MessageToolCalls()
 
 
-def calls_of(message: AgentMessage) -> Calls:
+def calls_of(message: AgentMessage) -> MessageToolCalls:
     """The calls that a message makes or answers."""
     if message.role == "toolResult" and isinstance(message.tool_call_id, str):
-        return Calls(answered=message.tool_call_id)
+        return MessageToolCalls(answered=message.tool_call_id)
     made = tuple(block.id for block in message.tool_calls if isinstance(block.id, str))
-    return Calls(made, None, message.stop_reason not in NOBODY_RUNS) if made else NO_CALLS
+    return MessageToolCalls(made, None, message.stop_reason not in NOBODY_RUNS) if made else NO_CALLS

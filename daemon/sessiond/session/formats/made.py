@@ -9,17 +9,21 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec import Raw
 
+from sessiond.error_text import TemplatedError
+
 Json: TypeAlias = dict[str, Any]
 
 _NO_COST: Final = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
 _fields = msgspec.json.Decoder(dict[str, Raw])
 
 
-class NotReadable(Exception):
-    """What a client sent is no message of the format: {reason}."""
+class NotReadable(TemplatedError):
+    """Raised when what a client sent is not a message of its format."""
+
+    sentence = "{reason}{where}"
 
     def __init__(self, reason: str, place: str = "") -> None:
-        super().__init__(f"{reason} - at `${place}`" if place else reason)
+        super().__init__(reason=reason, where=f" - at `${place}`" if place else "")
 
 
 class TokenUsage(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from sessiond.error_text import TemplatedError
 from sessiond.unicode import valid_unicode
 
 BOM: Final = b"\xef\xbb\xbf"
@@ -37,11 +38,13 @@ class Skim(msgspec.Struct, rename="camel", gc=False):
 _decoder = msgspec.json.Decoder(Skim)
 
 
-class NotAnEntry(Exception):
-    """The line holds no entry; the reason says why."""
+class NotAnEntry(TemplatedError):
+    """Raised for a line that holds no entry; the reason is the whole message."""
+
+    sentence = "{reason}"
 
     def __init__(self, kind: BadLine, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(reason=reason)
         self.kind: BadLine = kind
         self.reason = reason
 

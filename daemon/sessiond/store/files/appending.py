@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from sessiond.error_text import TemplatedError
+
 
 class WrittenPiece(NamedTuple):
     """Bytes of ours and where in the file they begin."""
@@ -34,14 +36,16 @@ class WriteOutcome:
     blanked: tuple[WrittenPiece, ...] = ()
 
 
-class ForeignHalfLine(Exception):
-    """Another program has written a line without its newline, up to byte {size}. It may be about to write the rest."""
+class ForeignHalfLine(TemplatedError):
+    """Raised when a file does not end with a newline that this daemon expects; `size` is in bytes."""
+
+    sentence = (
+        "Another program has written a line without its newline, up to byte {size}. It may be about to write the "
+        "rest."
+    )
 
     def __init__(self, size: int) -> None:
-        super().__init__(
-            f"Another program has written a line without its newline, up to byte {size}. "
-            "It may be about to write the rest."
-        )
+        super().__init__(size=size)
         self.size = size
 
 

@@ -1,0 +1,52 @@
+"""The exception classes of the package, and one exception of each, its arguments by the types that they ask for."""
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import sessiond
+from sessiond.session.dialects.recognition import ForeignProgram
+from sessiond.session.tree.problems import LineProblem
+
+_SAMPLES: dict[str, Any] = {
+    "str": "x", "int": 1, "float": 2.0, "list[str]": ["x"], "list[int]": [1],
+    "LineProblem": LineProblem("damagedHeader", 1, 0, "why"),
+    "ForeignProgram": ForeignProgram("x", "X", importable=True),
+    "dict[str, Any]": {"build": "1.0", "pid": 7}, "RequestId": 3, "Exception": ValueError("why"),
+    "int | str": 3,
+    "Literal['damagedLine', 'nulBytes', 'notAnEntry']": "notAnEntry", "Iterable[str]": ["x"], "Raw": None,
+}  # fmt: skip
+
+
+def sample(kind: type[Exception]) -> Exception:
+    """An exception of this class."""
+    parameters = inspect.signature(kind).parameters.values()
+    plain = [it for it in parameters if it.kind is it.POSITIONAL_OR_KEYWORD]
+    named = [it for it in parameters if it.kind is it.KEYWORD_ONLY]
+    return kind(*map(_value, plain), **{it.name: _value(it) for it in named})
+
+
+def exceptions() -> Iterator[type[Exception]]:
+    """Every exception class that the package defines, in the order of its modules."""
+    for found in pkgutil.walk_packages(sessiond.__path__, "sessiond."):
+        if found.name.endswith("__main__"):
+            continue
+        module = import_module(found.name)
+        for kind in vars(module).values():
+            if isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ == found.name:
+                yield kind
+
+
+def _value(parameter: inspect.Parameter) -> Any:
+    annotation = parameter.annotation
+    written = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return _SAMPLES[_plain(written)]
+
+
+def _plain(annotation: str) -> str:
+    """An annotation as the samples name it: without None and without the modules of its names."""
+    first = annotation.removesuffix(" | None")
+    outer, bracket, inner = first.partition("[")
+    return outer.rpartition(".")[2] + bracket + inner
