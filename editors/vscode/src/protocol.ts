@@ -3032,7 +3032,7 @@ export const errorCodes = {
   notInitialized: -32002,
   /** The client cancelled the request with `$/cancelRequest`. */
   cancelled: -32800,
-  /** A client came over TCP and did not show the token in its first message. The connection is closed. */
+  /** A client came over TCP and did not show the token in its first message. The daemon closes the connection. */
   unauthenticated: 1401,
   /** No session has this id or path. */
   sessionNotFound: 1404,
@@ -3078,9 +3078,9 @@ export const errorCodes = {
   damaged: 1500,
   /** The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so. */
   outcomeUnknown: 1502,
-  /** The daemon went away and cannot be started; the message says why. Only `sessiond attach` answers so. */
+  /** The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so. */
   unreachable: 1503,
-  /** There is no room left on the disk. Nothing of the request was kept. */
+  /** The disk or the quota of the user is full. Nothing of the request was kept. */
   storageFull: 1507,
   /** The disk refused (`errno`). Nothing of the request was kept. */
   storageFailed: 1507,

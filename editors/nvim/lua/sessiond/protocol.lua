@@ -1862,7 +1862,7 @@ M.error_codes = {
   internal = -32603, -- A defect of the daemon. Nothing of the request was kept unless the message says so.
   notInitialized = -32002, -- An LSP request came before `initialize`. Methods of this document never answer so.
   cancelled = -32800, -- The client cancelled the request with `$/cancelRequest`.
-  unauthenticated = 1401, -- A client came over TCP and did not show the token in its first message. The connection is closed.
+  unauthenticated = 1401, -- A client came over TCP and did not show the token in its first message. The daemon closes the connection.
   sessionNotFound = 1404, -- No session has this id or path.
   entryNotFound = 1404, -- The session has no entry with this id.
   blobNotFound = 1404, -- No blob has this hash.
@@ -1885,8 +1885,8 @@ M.error_codes = {
   overloaded = 1429, -- Too many clients are attached, too much waits to be written or to be summarized, or too many files are open. Nothing of the request was kept.
   damaged = 1500, -- The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.
   outcomeUnknown = 1502, -- The daemon ended before it answered: what was asked may have been carried out, or not. Only `sessiond attach` answers so.
-  unreachable = 1503, -- The daemon went away and cannot be started; the message says why. Only `sessiond attach` answers so.
-  storageFull = 1507, -- There is no room left on the disk. Nothing of the request was kept.
+  unreachable = 1503, -- The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so.
+  storageFull = 1507, -- The disk or the quota of the user is full. Nothing of the request was kept.
   storageFailed = 1507, -- The disk refused (`errno`). Nothing of the request was kept.
 }
 
