@@ -11,7 +11,6 @@ from textual.containers import Container
 from textual.events import Event, Key, Resize
 from textual.geometry import Size
 
-from sessiond import human
 from sessiond.client.daemon import Daemon
 from sessiond.client.daemon_socket import VersionMismatch
 from sessiond.client.receiver import Note
@@ -20,16 +19,16 @@ from sessiond.client.wire import RpcError
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.tui.actions import Actions
-from sessiond.tui.bar import Bar
 from sessiond.tui.contents import Contents, Question
 from sessiond.tui.following import Following
 from sessiond.tui.keys import Keys
 from sessiond.tui.layout import CSS
 from sessiond.tui.pane import Pane
 from sessiond.tui.prompt import Prompt
-from sessiond.tui.row_renderer import DIM, ERROR, LABEL, NONE, TITLE, RowRenderer, Signs
+from sessiond.tui.row_renderer import ERROR, RowRenderer, Signs
 from sessiond.tui.rows import NOWHERE
 from sessiond.tui.search import Search
+from sessiond.tui.status_lines import StatusLines
 from sessiond.tui.tree_view import TreeView
 from sessiond.tui.user_errors import USER_ERRORS, NoEntry
 
@@ -82,13 +81,10 @@ class Browser(App[int]):
         """The defect that ended it, if one did."""
         self._renderer = renderer
         self._home = home
-        self._top, self._foot = Bar(renderer), Bar(renderer)
+        self._lines = StatusLines(renderer, home)
         self._following = Following(where, session.session_id)
         self._keys = Keys()
-        self._note: tuple[str, bool] = ("", False)
-        self._state = ""
         self._is_attached = False
-        self._new = 0
         self.wants_pane = True
         self._answer: asyncio.Future[bool] | None = None
         self._begin = (first, at)
@@ -102,12 +98,12 @@ class Browser(App[int]):
     # --- the screen --------------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
-        yield self._top
+        yield self._lines.head
         with Container(id="middle"):
             yield self.view
             yield self.pane
         yield self.prompt
-        yield self._foot
+        yield self._lines.foot
 
     def on_mount(self) -> None:
         self._actions = Actions(self)
@@ -132,7 +128,7 @@ class Browser(App[int]):
 
     def _draw_all(self) -> None:
         """After another program had the terminal, nothing of what was drawn is there any more."""
-        for widget in (self._top, self.view, self.pane, self._foot):
+        for widget in (self._lines.head, self.view, self.pane, self._lines.foot):
             widget.refresh()
         self.screen.refresh(layout=True)
 
@@ -164,42 +160,17 @@ class Browser(App[int]):
 
     def tell(self, note: str) -> None:
         """Say something at the foot of the screen, until the next key."""
-        self._note = note, False
+        self._lines.set_note(note)
         self.say()
 
     def complain(self, note: str) -> None:
         """The same of something that went wrong."""
-        self._note = note, True
+        self._lines.set_note(note, is_error=True)
         self.say()
 
     def say(self) -> None:
         """Bring both lines up to date."""
-        renderer, question, rows = self._renderer, self.contents.question, self.view.rows
-        title = self.session.title or self.session.first_prompt or "without a title"
-        self._top.say(
-            [Segment(renderer.safe(title), TITLE)],
-            [Segment(f"  {renderer.safe(human.folder(self.session.cwd, self._home))}", DIM)],
-        )
-        note, is_bad = self._note
-        if note:
-            self._foot.say([Segment(renderer.safe(note), ERROR if is_bad else NONE)], [])
-            return
-        left = [
-            Segment(self._state, ERROR),
-            Segment("  " if self._state else ""),
-            Segment(question.filter, LABEL),
-        ]
-        if question.query:
-            left.append(Segment(f"  only with: {renderer.safe(question.query)}", LABEL))
-        if said := self.search.said:
-            left.append(Segment(f"  {renderer.safe(said)}"))
-        if self.contents.loading:
-            left.append(Segment(f"  reading: {self.contents.loading:,} of {max(rows.shown, 1):,}", DIM))
-        if self._new:
-            down = "↓" if renderer.signs.encoding == "utf-8" else "below"
-            left.append(Segment(f"  {self._new:,} new {down}", TITLE))
-        place = f"{self.view.place + 1 + rows.before:,}/{rows.shown:,}" if len(rows) else "0"
-        self._foot.say(left, [Segment(f"  {place}  ", DIM), Segment("? help", DIM)])
+        self._lines.draw(self.session, self.contents, self.view, self.search.said)
 
     # --- what is shown -----------------------------------------------------------------------------------------
 
@@ -214,7 +185,7 @@ class Browser(App[int]):
     def turn_to(self, session: t.SessionInfo) -> None:
         """Show another session."""
         self.session = session
-        self._new = 0
+        self._lines.unseen = 0
         self.search.look_for("")
         self.view.folds.folded.clear()
         self.contents.ask(Question(session.session_id, self.contents.question.filter), session.leaf_id)
@@ -229,7 +200,7 @@ class Browser(App[int]):
         elif self.view.was_at_tip and rows.tip != NOWHERE and not self.contents.loading:
             current = rows.ids[rows.tip]
         else:
-            self._new = max(self._new + new, 0)
+            self._lines.unseen = max(self._lines.unseen + new, 0)
         self.search.rows_changed(rows)
         self._show(current)
         if self._wish is not None and rows.is_whole:
@@ -251,7 +222,7 @@ class Browser(App[int]):
 
     def on_tree_view_moved(self) -> None:
         if self.view.was_at_tip:
-            self._new = 0
+            self._lines.unseen = 0
         self.say()
         self._read_entry()
 
@@ -305,14 +276,14 @@ class Browser(App[int]):
 
     def attached(self, session: t.SessionInfo) -> None:
         if session.session_id == self._session_id:
-            self.session, self._state, self._wanted = session, "", None
+            self.session, self._lines.state, self._wanted = session, "", None
             self._is_attached = True
             self.contents.attached(session)
             self.say()
             self._read_entry()
 
     def away(self) -> None:
-        self._state = "offline, waiting"
+        self._lines.state = "offline, waiting"
         self._is_attached = False
         self.say()
 
@@ -322,7 +293,7 @@ class Browser(App[int]):
         return self._is_attached and self.contents.is_settled
 
     def refused(self, error: RpcError | VersionMismatch) -> None:
-        self._state = "not to be had"
+        self._lines.state = "not to be had"
         self._refused(error)
 
     def heard(self, note: Note) -> None:
@@ -334,7 +305,7 @@ class Browser(App[int]):
             self.session = note.session
             self.say()
         elif isinstance(note, t.DeletedNote):
-            self._state = "deleted"
+            self._lines.state = "deleted"
             self.complain("The session is in the trash now; sessiond restore takes it back.")
 
     def _refused(self, error: Exception) -> None:
@@ -367,7 +338,7 @@ class Browser(App[int]):
         if self._answer is not None:
             self._answered(key)
             return
-        if self._note[0]:
+        if self._lines.note:
             self.tell("")
         if self.pane.has_focus and key in (
             "j",

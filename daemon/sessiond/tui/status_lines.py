@@ -1,0 +1,68 @@
+"""The lines at the head and the foot of the screen: the session, and what the browser shows of it."""
+
+from rich.segment import Segment
+
+from sessiond import human
+from sessiond.protocol import types as t
+from sessiond.tui.bar import Bar
+from sessiond.tui.contents import Contents
+from sessiond.tui.row_renderer import DIM, ERROR, LABEL, NONE, TITLE, RowRenderer
+from sessiond.tui.tree_view import TreeView
+
+
+class StatusLines:
+    """Two bars. While there is a note, the one at the foot shows nothing else.
+
+    `state` is a word or two about the connection or the session, empty when all is well. `unseen` counts entries that
+    were added below the cursor's last position at the tip.
+    """
+
+    def __init__(self, renderer: RowRenderer, home: str) -> None:
+        self.head, self.foot = Bar(renderer), Bar(renderer)
+        self.note = ""
+        self.state = ""
+        self.unseen = 0
+        self._note_is_error = False
+        self._renderer = renderer
+        self._home = home
+
+    def set_note(self, note: str, *, is_error: bool = False) -> None:
+        """Set the note that the next `draw` shows; an empty one removes it."""
+        self.note, self._note_is_error = note, is_error
+
+    def draw(self, session: t.SessionInfo, contents: Contents, view: TreeView, searched: str) -> None:
+        """Bring both lines up to date. `searched` says how the search stands; it is empty without one."""
+        safe = self._renderer.safe
+        title = session.title or session.first_prompt or "without a title"
+        self.head.say(
+            [Segment(safe(title), TITLE)],
+            [Segment(f"  {safe(human.folder(session.cwd, self._home))}", DIM)],
+        )
+        if self.note:
+            self.foot.say([Segment(safe(self.note), ERROR if self._note_is_error else NONE)], [])
+            return
+        rows = view.rows
+        place = f"{view.place + 1 + rows.before:,}/{rows.shown:,}" if len(rows) else "0"
+        self.foot.say(
+            self._summary(contents, rows.shown, searched),
+            [Segment(f"  {place}  ", DIM), Segment("? help", DIM)],
+        )
+
+    def _summary(self, contents: Contents, shown: int, searched: str) -> list[Segment]:
+        """What is shown and searched, and what is still being read."""
+        safe, question = self._renderer.safe, contents.question
+        said = [
+            Segment(self.state, ERROR),
+            Segment("  " if self.state else ""),
+            Segment(question.filter, LABEL),
+        ]
+        if question.query:
+            said.append(Segment(f"  only with: {safe(question.query)}", LABEL))
+        if searched:
+            said.append(Segment(f"  {safe(searched)}"))
+        if contents.loading:
+            said.append(Segment(f"  reading: {contents.loading:,} of {max(shown, 1):,}", DIM))
+        if self.unseen:
+            down = "↓" if self._renderer.signs.encoding == "utf-8" else "below"
+            said.append(Segment(f"  {self.unseen:,} new {down}", TITLE))
+        return said
