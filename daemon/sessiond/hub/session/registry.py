@@ -10,11 +10,12 @@ import difflib
 import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.lookup import SessionLookup
 from sessiond.hub.session.observers import NOBODY, GrowthObserver, SessionObserver
 from sessiond.hub.session.readable import LoadedSession
 from sessiond.hub.trash import Trash
@@ -31,26 +32,6 @@ _HEADER_BYTES: Final = 64 * 1024
 """Bytes at the beginning of a log in which its header is looked for."""
 SHORTEST: Final = 4
 """Characters that a prefix of an id must have."""
-
-
-class NearIds(Protocol):
-    """What an id may mean: the refs of sessions by the ids that begin with it, else ids that are similar."""
-
-    @property
-    def refs(self) -> dict[str, str]: ...
-
-    @property
-    def alike(self) -> list[str]: ...
-
-
-class SessionLookup(Protocol):
-    """Finds sessions on disk by their ids. The index does."""
-
-    async def near(self, beginning: str, *, shortest: int) -> NearIds:
-        """Return the sessions that an id may mean; a beginning shorter than `shortest` must be the whole id."""
-
-    async def beginning(self, query: str, *, shortest: int, most: int) -> list[t.ListedSession]:
-        """Return up to `most` sessions whose id begins with `query`."""
 
 
 class OpenSessions:
