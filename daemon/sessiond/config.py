@@ -17,11 +17,11 @@ from sessiond.error_text import TemplatedError
 
 _SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _MIB: Final = 1024 * 1024
-_MOST_TOKENS: Final = 1_000_000_000
-_MOST_DECISIONS: Final = 10
-_MOST_CLIENTS: Final = 100_000
-_MOST_IN_A_FRAME: Final = 512 * _MIB
-_MOST_SESSIONS: Final = 1_000_000_000
+_MAX_TOKENS: Final = 1_000_000_000
+_MAX_DECISIONS: Final = 10
+_MAX_CLIENTS: Final = 100_000
+_MAX_FRAME_BYTES: Final = 512 * _MIB
+_MAX_SESSIONS: Final = 1_000_000_000
 
 
 class InvalidConfig(TemplatedError):
@@ -315,15 +315,15 @@ def _size(key: str, value: object) -> int:
 
 def _frame_size(key: str, value: object) -> int:
     size = _size(key, value)
-    if size > _MOST_IN_A_FRAME:
-        advice = f'{key} as at most "{_MOST_IN_A_FRAME // _MIB}MiB"; what is larger goes in parts'
+    if size > _MAX_FRAME_BYTES:
+        advice = f'{key} as at most "{_MAX_FRAME_BYTES // _MIB}MiB"; what is larger goes in parts'
         raise _Unfit(f"{key} is {value!r}, more than a message can have", advice)
     return size
 
 
 def _clients(key: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST_CLIENTS:
-        advice = f"{key} as a whole number from 1 to {_MOST_CLIENTS}"
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MAX_CLIENTS:
+        advice = f"{key} as a whole number from 1 to {_MAX_CLIENTS}"
         raise _Unfit(f"{key} is {value!r}, which is no number of clients", advice)
     return value
 
@@ -335,22 +335,22 @@ def _switch(key: str, value: object) -> bool:
 
 
 def _tokens(key: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_TOKENS:
-        advice = f"{key} as a whole number from 0 to {_MOST_TOKENS}"
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_TOKENS:
+        advice = f"{key} as a whole number from 0 to {_MAX_TOKENS}"
         raise _Unfit(f"{key} is {value!r}, which is no number of tokens", advice)
     return value
 
 
 def _decisions(key: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST_DECISIONS:
-        advice = f"{key} as a whole number from 1 to {_MOST_DECISIONS}; a working state never holds more"
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MAX_DECISIONS:
+        advice = f"{key} as a whole number from 1 to {_MAX_DECISIONS}; a working state never holds more"
         raise _Unfit(f"{key} is {value!r}, which is no number of decisions", advice)
     return value
 
 
 def _sessions(key: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_SESSIONS:
-        advice = f"{key} as a whole number from 0 (as many as there are) to {_MOST_SESSIONS}"
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_SESSIONS:
+        advice = f"{key} as a whole number from 0 (as many as there are) to {_MAX_SESSIONS}"
         raise _Unfit(f"{key} is {value!r}, which is no number of sessions", advice)
     return value
 

@@ -8,7 +8,7 @@ _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _JOINING_JAMO = range(0x1160, 0x1200)
 
 _WHOLE_SEQUENCES = (
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colors, cursor
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|\x9c|$)"  # OSC, DCS, SOS, PM, APC: titles, links, clipboard
     r"|\x9b[0-?]*[ -/]*[@-~]"  # CSI as one C1 character
     r"|\x1b[ -/]*[0-~]"  # the two-character ones

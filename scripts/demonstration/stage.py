@@ -11,7 +11,7 @@ from typing import IO
 
 PATIENCE = 15.0
 WIDTH = 96
-COLOURS = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+COLORS = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 class ClaimFailed(Exception):
@@ -48,7 +48,7 @@ def soon(happens: Callable[[], bool]) -> bool:
 
 
 def paint(text: str, code: str) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if COLOURS else text
+    return f"\x1b[{code}m{text}\x1b[0m" if COLORS else text
 
 
 class Terminal:
@@ -64,7 +64,7 @@ class Terminal:
             "SESSIOND_TERMINAL": name,
             "PYTHONUTF8": "1",
             "COLUMNS": str(WIDTH - len(name) - 2),
-            "FORCE_COLOR": "1" if COLOURS else "0",
+            "FORCE_COLOR": "1" if COLORS else "0",
         }
         self._started: list[Running] = []
         self._shell = subprocess.Popen(

@@ -25,7 +25,7 @@ class UnknownPart(Exception):
 
 
 def render(document: str, schema: JsonSchema) -> str:
-    """The document with every generated part made anew. Raises `UnknownPart`."""
+    """The document with every generated part made again. Raises `UnknownPart`."""
     available = parts(schema)
 
     def part(match: re.Match[str]) -> str:
@@ -114,7 +114,7 @@ def _problems() -> str:
 
 
 def _findings() -> str:
-    rows = (f"| `{kind}` | {it.severity} | {it.means} | {it.mends or ''} |" for kind, it in KINDS.items())
+    rows = (f"| `{kind}` | {it.severity} | {it.means} | {it.fixes or ''} |" for kind, it in KINDS.items())
     return _table(("kind", "severity", "means", "`fix`"), rows)
 
 

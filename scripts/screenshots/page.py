@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from scripts.screenshots.page_story import the_story
 
 from sessiond.export.html import to_html
-from sessiond.session.dialects.exported import Losses
+from sessiond.session.dialects.exported import ConversionLosses
 from support.browsers import a_browser, expect
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def draw_all(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, a_browser() as browser:
         page = Path(work) / "session.html"
-        page.write_bytes(to_html(the_story().whole(), Losses()))
+        page.write_bytes(to_html(the_story().whole(), ConversionLosses()))
         _draw(browser, page.as_uri(), folder / "page-light.png", (1180, 720))
         _draw(browser, f"{page.as_uri()}?targetId=e9", folder / "page-dark.png", (1180, 720), "dark", "o")
         _draw(browser, page.as_uri(), folder / "page-narrow.png", (390, 720))

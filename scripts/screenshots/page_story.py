@@ -1,4 +1,4 @@
-"""The session that is told for the pictures of the page: a bug that is found, mended and tested, with a fork."""
+"""The session that is told for the pictures of the page: a bug that is found, fixed and tested, with a fork."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ _COST = {"input": 0.011, "output": 0.006, "total": 0.017}
 
 
 def the_story() -> Story:
-    """A person asks, the assistant looks, mends and tests; another way was tried before."""
+    """A person asks, the assistant looks, fixes and tests; another way was tried before."""
     story = Story()
     question = story.user(
-        "The checkout test fails about once in **ten** runs. Find out why, and mend it.\n\n"
+        "The checkout test fails about once in **ten** runs. Find out why, and fix it.\n\n"
         "It began with `a41c9e0`; the log says `KeyError: 'reserved'`."
     )
     _answer(
@@ -47,7 +47,7 @@ def the_story() -> Story:
         ),
     )  # fmt: skip
     _result(story, "edit", "Edited shop/stock.py")
-    mended = _answer(
+    fixed = _answer(
         story,
         "Twenty runs, no failure. What was wrong, and what holds now:\n\n"
         "| | before | now |\n|---|---|---|\n| slot seen | while it was made | when it is whole |\n"
@@ -56,9 +56,9 @@ def the_story() -> Story:
         '    slot = self.slots.setdefault(order.sku, {"reserved": 0})\n'
         '    slot["reserved"] += order.amount  # nobody else writes here\n```\n',
     )
-    story.add("label", targetId=mended, label="mended")
+    story.add("label", targetId=fixed, label="fixed")
     story.add("label", targetId=question, label="the bug")
-    story.leaf = mended
+    story.leaf = fixed
     story.user("Good. Say it in one line for the changelog.")
     _answer(story, "> Checkout no longer fails when two orders meet at a new article.")
     return story

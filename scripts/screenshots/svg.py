@@ -10,7 +10,7 @@ WIDTH, HEIGHT, BASELINE = 8.4, 18, 13.5
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell. Colours are 0xRRGGBB; `text` is empty in the right half of a wide character."""
+    """One cell. Colors are 0xRRGGBB; `text` is empty in the right half of a wide character."""
 
     text: str
     foreground: int
@@ -25,7 +25,7 @@ def picture(rows: Sequence[Sequence[Cell]], background: int) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
         f'height="{height:g}" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14">',
-        f'<rect width="100%" height="100%" fill="{_colour(background)}"/>',
+        f'<rect width="100%" height="100%" fill="{_color(background)}"/>',
     ]
     for number, row in enumerate(rows):
         parts += _row(row, number * HEIGHT, background)
@@ -43,13 +43,13 @@ def _row(row: Sequence[Cell], top: float, ground: int) -> list[str]:
         column += len(run)
         if background != ground:
             parts.append(
-                f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{HEIGHT}" fill="{_colour(background)}"/>'
+                f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{HEIGHT}" fill="{_color(background)}"/>'
             )
         style = ' font-weight="bold"' * bold + ' font-style="italic"' * italic
         for start, words in _words(run):
             parts.append(
                 f'<text x="{left + start * WIDTH:g}" y="{top + BASELINE:g}" textLength="{len(words) * WIDTH:g}" '
-                f'fill="{_colour(foreground)}"{style}>{escape("".join(cell.text for cell in words))}</text>'
+                f'fill="{_color(foreground)}"{style}>{escape("".join(cell.text for cell in words))}</text>'
             )
     return parts
 
@@ -70,5 +70,5 @@ def _beside_blank(run: Sequence[Cell], at: int) -> bool:
     return any(not 0 <= other < len(run) or run[other].text == " " for other in (at - 1, at + 1))
 
 
-def _colour(number: int) -> str:
+def _color(number: int) -> str:
     return f"#{number:06x}"

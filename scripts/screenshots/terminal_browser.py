@@ -14,7 +14,7 @@ from support.browsing import SESSION, Screen, a_desk, a_screen_of, said
 from support.daemons import assistant, user
 
 _GROUND, _TEXT = (0x1A, 0x1B, 0x26), (0xC8, 0xCC, 0xD8)
-_COLOURS = TerminalTheme(
+_COLORS = TerminalTheme(
     _GROUND,
     _TEXT,
     [(0x1A, 0x1B, 0x26), (0xE0, 0x6C, 0x75), (0x8B, 0xC3, 0x7A), (0xE5, 0xC0, 0x7B), (0x61, 0x9F, 0xEF),
@@ -77,7 +77,7 @@ def _cells(screen: Screen) -> Iterator[list[Cell]]:
 
 
 def _cell(character: str, style: Style) -> Cell:
-    front, back = _colour(style.color, _TEXT), _colour(style.bgcolor, _GROUND)
+    front, back = _color(style.color, _TEXT), _color(style.bgcolor, _GROUND)
     if style.dim:
         front = tuple(round(_DIM * one + (1 - _DIM) * other) for one, other in zip(front, back, strict=True))
     if style.reverse:
@@ -85,9 +85,9 @@ def _cell(character: str, style: Style) -> Cell:
     return Cell(character, _number(front), _number(back), bool(style.bold), bool(style.italic))
 
 
-def _colour(color: Color | None, default: tuple[int, ...]) -> tuple[int, ...]:
-    return default if color is None or color.is_default else tuple(color.get_truecolor(_COLOURS))
+def _color(color: Color | None, default: tuple[int, ...]) -> tuple[int, ...]:
+    return default if color is None or color.is_default else tuple(color.get_truecolor(_COLORS))
 
 
-def _number(colour: tuple[int, ...]) -> int:
-    return colour[0] << 16 | colour[1] << 8 | colour[2]
+def _number(color: tuple[int, ...]) -> int:
+    return color[0] << 16 | color[1] << 8 | color[2]

@@ -70,8 +70,8 @@ class Scene:
         hold(False, f"{method} is not refused: {str(answer)[:200]}")
 
     def refuses(self) -> dict[str, str]:
-        told = self.daemon.call("server/status").get("refusing", [])
-        return {it["sessionId"]: it["refuses"]["reason"] for it in told}
+        told = self.daemon.call("server/status").get("blockedSessions", [])
+        return {it["sessionId"]: it["writeBlock"]["reason"] for it in told}
 
     def others_are_unharmed(self) -> None:
         """The session elsewhere takes writes, and everything can be read."""
@@ -149,7 +149,7 @@ def _late_comer(scene: Scene) -> str:
 
 def _may_not_be_written(scene: Scene, reason: str) -> None:
     opened = scene.daemon.call("session/open", {"sessionId": _LATE})["session"]
-    hold(opened["readOnly"] and opened["refuses"]["reason"] == reason, f"it is opened as {opened}")
+    hold(opened["readOnly"] and opened["writeBlock"]["reason"] == reason, f"it is opened as {opened}")
     scene.refused("session/append", ("readOnly",), sessionId=_LATE, entries=[assistant("no")])
     scene.others_are_unharmed()
 
@@ -175,7 +175,7 @@ def _read_only(scene: Scene) -> None:
 def _lost_rights(scene: Scene) -> None:
     path = f"{scene.home.folder}/{_late_comer(scene)}"
     scene.mount("chattr", "+i", path)
-    _may_not_be_written(scene, "noRight")
+    _may_not_be_written(scene, "permissionDenied")
     scene.mount("chattr", "-i", path)
     _may_be_written_again(scene)
 

@@ -171,14 +171,17 @@ async def _append(wire: Wire, session_id: str, count: int, acknowledged: dict[st
 
 
 async def _saw_everything(wire: Wire, session_id: str, first: int, tally: Tally) -> None:
-    """A watcher is told of every line since it came, once and in order; who was told that it lags, up to there."""
+    """A subscriber is told of every line since it came, once and in order; who was told that it lags, up to there."""
     last = max(tally.acknowledged[session_id].values())
     async with asyncio.timeout(PATIENCE):
         while not wire.lagged and (not wire.seqs or wire.seqs[-1] < last):
             await wire.told()
     end = wire.lagged.get(session_id, wire.seqs[-1] if wire.seqs else first)
     seen = [seq for seq in wire.seqs if seq <= end]
-    hold(seen == list(range(first + 1, end + 1)), f"a watcher of {session_id} was not told of each line once")
+    hold(
+        seen == list(range(first + 1, end + 1)),
+        f"a subscriber of {session_id} was not told of each line once",
+    )
 
 
 # --- the others ----------------------------------------------------------------------------------------------------

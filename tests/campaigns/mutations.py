@@ -340,8 +340,10 @@ def news_before_the_sync() -> None:
         first = len(self.tree)
         submit(self, prepared, durability, origin, done, *lines)
         rows = prepared.rows
-        if rows and len(self.watchers):
-            self.watchers.appended([row.line[:-1] for row in rows], range(first, first + len(rows)), origin)
+        if rows and len(self.subscribers):
+            self.subscribers.appended(
+                [row.line[:-1] for row in rows], range(first, first + len(rows)), origin
+            )
 
     live._submit = early
 
@@ -383,14 +385,14 @@ def no_look_at_the_expected_leaf() -> None:
 @_fault
 def a_gap_for_followers() -> None:
     """Followers are not told of every fifth line."""
-    watchers = _module("hub.session.subscribers").Watchers
-    appended = watchers.appended
+    subscribers = _module("hub.session.subscribers").Subscribers
+    appended = subscribers.appended
 
     def forgetful(self: Any, entries: Any, seqs: Any, origin: Any) -> None:
         if seqs[-1] % 5:
             appended(self, entries, seqs, origin)
 
-    watchers.appended = forgetful
+    subscribers.appended = forgetful
 
 
 @_fault

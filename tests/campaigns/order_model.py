@@ -229,7 +229,7 @@ class Plan:
     def _tree(self, session: Session) -> Step:
         expected = {name: session.labels.get(name) for name in session.messages}
         params = {**self._on(session), "filter": "all"}
-        return Step("session/tree", params, _is(_labelled, expected))
+        return Step("session/tree", params, _is(_labeled, expected))
 
     def _stats(self, session: Session) -> Step:
         expected = len(session.path), len(session.messages)
@@ -301,7 +301,7 @@ def _named_entries(result: dict[str, Any]) -> list[str]:
     return [it["id"] for it in result["entries"] if it["type"] == "message"]
 
 
-def _labelled(result: dict[str, Any]) -> dict[str, Any]:
+def _labeled(result: dict[str, Any]) -> dict[str, Any]:
     return {it["id"]: it["label"] for it in result["nodes"] if it["type"] == "message"}
 
 

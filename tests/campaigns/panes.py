@@ -22,9 +22,9 @@ from campaigns.log_on_disk import log_of, read_log
 from campaigns.other_version import command
 from campaigns.tmux import Ended, Pane, Tmux
 
-Deed = Literal["continue", "new", "append"]
+Action = Literal["continue", "new", "append"]
 
-_MOST_PANES: Final = 6
+_MAX_PANES: Final = 6
 _LONGEST_COMMAND: Final = 0.6
 """Seconds within which the daemon ends after commands were typed."""
 _IDLE: Final = 1
@@ -72,15 +72,15 @@ class _Scene:
             if it.session == session and pane != but and not it.is_uncertain
         ]  # fmt: skip
 
-    def type(self, pane: Pane, deed: Deed) -> "_Typed":
-        match deed:
+    def type(self, pane: Pane, action: Action) -> "_Typed":
+        match action:
             case "append":
                 self.texts += 1
                 text = f"garnet-{self.texts}"
                 words = ["append", "--user", text, "--assistant", "Yes.", "--json"]
-                return _Typed(pane, deed, self.tmux.type(pane, *words), text)
+                return _Typed(pane, action, self.tmux.type(pane, *words), text)
             case _:
-                return _Typed(pane, deed, self.tmux.type(pane, deed, "--json"))
+                return _Typed(pane, action, self.tmux.type(pane, action, "--json"))
 
     def look(self, typed: "_Typed", *, may_fail: bool) -> None:
         """Compare what a command has said with what its pane may have."""
@@ -88,9 +88,9 @@ class _Scene:
         standing = self.panes[typed.pane]
         if ended.code:
             hold(may_fail, f"{typed} failed with {ended.code}, and nothing had ended the daemon: {ended.err}")
-            standing.is_uncertain |= typed.deed == "new"
+            standing.is_uncertain |= typed.action == "new"
             return
-        match typed.deed:
+        match typed.action:
             case "continue":
                 self._has(typed, _session_in(ended))
             case "new":
@@ -118,7 +118,7 @@ class _Scene:
 
     def let_in(self) -> None:
         """Have a new pane continue before any other pane has spoken to the daemon that there is now."""
-        if len(self.panes) >= _MOST_PANES:
+        if len(self.panes) >= _MAX_PANES:
             self.close(self.dice.choice(list(self.panes)))
         self.look(self.type(self.open(), "continue"), may_fail=False)
 
@@ -147,12 +147,12 @@ class _Scene:
 @dataclass(frozen=True)
 class _Typed:
     pane: Pane
-    deed: Deed
+    action: Action
     base: Path
     text: str = ""
 
     def __str__(self) -> str:
-        return f"{self.deed} in {self.pane}"
+        return f"{self.action} in {self.pane}"
 
 
 def _session_in(ended: Ended) -> str:
@@ -191,9 +191,9 @@ def _run(ground: Ground) -> Figures:
 def _round(scene: _Scene) -> None:
     """Commands in several panes at the same moment, one end of a daemon among them, and panes that come and go."""
     dice = scene.dice
-    while len(scene.panes) < 2 or (len(scene.panes) < _MOST_PANES and dice.random() < 0.5):
+    while len(scene.panes) < 2 or (len(scene.panes) < _MAX_PANES and dice.random() < 0.5):
         scene.open()
-    typed = [scene.type(pane, _deed(scene, pane)) for pane in scene.panes if dice.random() < 0.7]
+    typed = [scene.type(pane, _action(scene, pane)) for pane in scene.panes if dice.random() < 0.7]
     end = dice.choice(_ENDS)
     if end is not None:
         time.sleep(dice.random() * _LONGEST_COMMAND)
@@ -202,7 +202,7 @@ def _round(scene: _Scene) -> None:
         gone = dice.choice(list(scene.panes))  # in the middle of its command, perhaps
         scene.close(gone)
         typed = [it for it in typed if it.pane != gone]
-    for it in sorted(typed, key=lambda it: it.deed != "new"):  # first what leaves a session to others
+    for it in sorted(typed, key=lambda it: it.action != "new"):  # first what leaves a session to others
         scene.look(it, may_fail=end is not None)
     if dice.random() < 0.05:
         scene.closed += len(scene.panes)
@@ -221,7 +221,7 @@ def _end(scene: _Scene, end: Callable[[_Scene], None] | None) -> None:
         end(scene)
 
 
-def _deed(scene: _Scene, pane: Pane) -> Deed:
+def _action(scene: _Scene, pane: Pane) -> Action:
     standing = scene.panes[pane]
     if standing.session is None or standing.is_uncertain:
         return scene.dice.choice(["continue", "new"])

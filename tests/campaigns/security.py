@@ -30,8 +30,8 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     content.lines_that_forge_the_log,
     surroundings.variables_code_and_descriptors_of_the_starter,
     surroundings.sockets_to_the_world,
-    surroundings.knocks_at_the_tcp_door,
-    surroundings.half_open_connections_at_the_tcp_door,
+    surroundings.knocks_at_the_tcp_listener,
+    surroundings.half_open_connections_at_the_tcp_listener,
 )
 
 

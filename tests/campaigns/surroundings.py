@@ -284,7 +284,7 @@ def with_another_program_at_the_socket(spot: Spot) -> None:
 
 
 def with_the_pid_of_somebody_else_in_the_endpoint(spot: Spot) -> None:
-    """A daemon died, and its pid is another's: nobody is signalled, and the next daemon starts."""
+    """A daemon died, and its pid is another's: nobody is signaled, and the next daemon starts."""
     with subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
     ) as bystander:

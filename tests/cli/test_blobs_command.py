@@ -36,16 +36,16 @@ def test_totals_say_what_there_is_and_what_nobody_names(shell: Shell) -> None:
     ]
 
 
-def test_collect_says_what_it_would_do_and_really_does_it(shell: Shell) -> None:
+def test_collect_says_what_it_would_do_and_with_yes_does_it(shell: Shell) -> None:
     name = put(shell, png(40, 40))
     file = Path(shell.where.data) / "blobs" / name
     lines = shell("blobs", "collect").lines
     assert lines[0].split()[0] == name[:16]
-    assert lines[1].endswith("would go to the trash: sessiond blobs collect --really")
+    assert lines[1].endswith("would go to the trash: sessiond blobs collect --yes")
     assert file.exists()
-    assert str(Path(shell.where.data) / "trash") in shell("blobs", "collect", "--really").lines[0]
+    assert str(Path(shell.where.data) / "trash") in shell("blobs", "collect", "--yes").lines[0]
     assert not file.exists()
-    assert shell("blobs", "collect", "--really").lines[0] == "Nothing to collect."
+    assert shell("blobs", "collect", "--yes").lines[0] == "Nothing to collect."
 
 
 def test_days_say_how_old_a_blob_must_be(shell: Shell) -> None:
@@ -63,7 +63,7 @@ def test_a_missing_blob_is_told_on_standard_error(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("blobs", "sweep"), ("blobs", "--really"), ("blobs", "collect", "--days", "x")]
+    "words", [("blobs", "sweep"), ("blobs", "--yes"), ("blobs", "collect", "--days", "x")]
 )
 def test_what_makes_no_sense_is_wrong_usage(shell: Shell, words: tuple[str, ...]) -> None:
     assert shell.run(*words).code == 2

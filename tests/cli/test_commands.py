@@ -256,41 +256,41 @@ def test_a_closed_pipe_ends_a_command_quietly(shell: Shell) -> None:
 
 def test_watching_shows_entries_as_they_arrive_over_a_crash_of_the_daemon(shell: Shell) -> None:
     session, _, answer = told(shell)
-    with shell.start("watch", session, "--last", "1") as watcher:
-        assert watcher.stdout is not None
-        assert watcher.stderr is not None
+    with shell.start("watch", session, "--last", "1") as subscriber:
+        assert subscriber.stdout is not None
+        assert subscriber.stderr is not None
         try:
-            assert answer in watcher.stdout.readline()
+            assert answer in subscriber.stdout.readline()
             live = shell("append", session, "--user", "live").lines[0]
-            assert live in watcher.stdout.readline()
+            assert live in subscriber.stdout.readline()
             os.kill(_daemon(shell), signal.SIGKILL)
-            assert "Watching" in watcher.stderr.readline()
-            assert watcher.stderr.readline()
+            assert "Watching" in subscriber.stderr.readline()
+            assert subscriber.stderr.readline()
             later = shell("append", session, "--user", "later").lines[0]
-            assert later in watcher.stdout.readline()
-            watcher.send_signal(signal.SIGINT)
-            assert watcher.wait(60) == 130
-            assert (watcher.stdout.read(), watcher.stderr.read()) == ("", "")
+            assert later in subscriber.stdout.readline()
+            subscriber.send_signal(signal.SIGINT)
+            assert subscriber.wait(60) == 130
+            assert (subscriber.stdout.read(), subscriber.stderr.read()) == ("", "")
         finally:
-            watcher.kill()
+            subscriber.kill()
 
 
 def test_watching_goes_on_over_a_daemon_that_dies_before_it_answers(shell: Shell) -> None:
     session, _, _ = told(shell)
-    with shell.start("watch", session) as watcher:
-        assert watcher.stdout is not None
-        assert watcher.stderr is not None
+    with shell.start("watch", session) as subscriber:
+        assert subscriber.stdout is not None
+        assert subscriber.stderr is not None
         try:
-            assert "Watching" in watcher.stderr.readline()
+            assert "Watching" in subscriber.stderr.readline()
             os.kill(_daemon(shell), signal.SIGKILL)
-            assert watcher.stderr.readline()
+            assert subscriber.stderr.readline()
             _take_a_request_and_die(shell.where.socket)
             later = shell("append", session, "--user", "later").lines[0]
-            assert later in watcher.stdout.readline()
-            watcher.send_signal(signal.SIGINT)
-            assert (watcher.wait(60), watcher.stderr.read()) == (130, "")
+            assert later in subscriber.stdout.readline()
+            subscriber.send_signal(signal.SIGINT)
+            assert (subscriber.wait(60), subscriber.stderr.read()) == (130, "")
         finally:
-            watcher.kill()
+            subscriber.kill()
 
 
 def _take_a_request_and_die(path: str) -> None:

@@ -1,4 +1,4 @@
-"""The commands compact, branch and configure, with a summarising command that is a small real program."""
+"""The commands compact, branch and configure, with a summarizing command that is a small real program."""
 
 import json  # noqa: TID251 - what a reader of --json would use
 import os
@@ -94,7 +94,7 @@ def test_a_turn_that_is_cut_and_the_files_it_touched_are_told(shell: Shell) -> N
         "--assistant", ANSWER,
     )  # fmt: skip
     out = shell("compact", session, "--keep-recent", "50", "--dry-run").out
-    assert "The newest turn is cut in its middle: 3 entries of it would be summarised." in out
+    assert "The newest turn is cut in its middle: 3 entries of it would be summarized." in out
     assert "files read  parser.py\n" in out
 
 

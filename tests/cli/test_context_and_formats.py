@@ -99,9 +99,9 @@ def test_an_explanation_is_fit_for_a_terminal() -> None:
         "entryId": "e1\x1b[2J", "type": "message", "role": "user\u202e", "fate": "in", "tokens": 1_200,
         "because": "It is said as it is.",
     }  # fmt: skip
-    plain, coloured = Style(boxes=False, columns=30), Style(colours=True)
+    plain, colored = Style(boxes=False, columns=30), Style(colors=True)
     assert next(explained([entry], plain)) == "* e1  user  1,200  It is sa..."
-    assert next(explained([entry], coloured)).startswith("\x1b[32m●\x1b[0m \x1b[2me1")
+    assert next(explained([entry], colored)).startswith("\x1b[32m●\x1b[0m \x1b[2me1")
 
 
 def test_an_empty_path_is_explained_too(shell: Shell) -> None:

@@ -71,10 +71,10 @@ def test_fix_starts_a_daemon_mends_and_has_nothing_to_do_again(shell: Shell) -> 
     shell("stop")
     tear(path)
     ran = shell.run("doctor", "--fix")
-    assert "mended" in ran.out
+    assert "fixed" in ran.out
     assert f"{path}.torn-3" in ran.out
     assert Path(f"{path}.torn-3").read_bytes() == b'{"type":"mess'
-    assert "mended" not in shell.run("doctor", "--fix").out
+    assert "fixed" not in shell.run("doctor", "--fix").out
 
 
 def test_an_id_or_a_file_or_a_folder_may_be_named(shell: Shell) -> None:
@@ -119,7 +119,7 @@ def test_a_socket_that_was_removed_comes_back(shell: Shell) -> None:
     a_session(shell)
     Path(endpoint(shell)["socket"]).unlink()
     assert "unreachable" in kinds(shell.run("doctor", "--json"))
-    assert of(shell.run("doctor", "--fix", "--json"), "unreachable")["mended"] is True
+    assert of(shell.run("doctor", "--fix", "--json"), "unreachable")["fixed"] is True
     assert "unreachable" not in kinds(shell.run("doctor", "--json"))
 
 

@@ -114,10 +114,10 @@ def test_hostile_text_is_shown_and_not_obeyed() -> None:
     assert drawn([row], None) == ["○ a  user       one two  [label]"]
 
 
-def test_colours_come_only_when_asked_for_and_change_no_text() -> None:
-    plain, coloured = drawn(FORKED, "d2"), drawn(FORKED, "d2", Style(colours=True))
+def test_colors_come_only_when_asked_for_and_change_no_text() -> None:
+    plain, colored = drawn(FORKED, "d2"), drawn(FORKED, "d2", Style(colors=True))
     assert "\x1b" not in "".join(plain)
-    assert [_bare(line) for line in coloured] == plain
+    assert [_bare(line) for line in colored] == plain
 
 
 @pytest.mark.parametrize("columns", [None, 80])

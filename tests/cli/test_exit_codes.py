@@ -93,14 +93,14 @@ def test_with_an_answer_that_makes_no_sense(shell: Shell) -> None:
 @pytest.mark.slow
 def test_ended_by_ctrl_c_or_by_its_reader(shell: Shell) -> None:
     session = shell("new").lines[0]
-    with shell.start("watch", session) as watcher:
-        assert watcher.stderr is not None
+    with shell.start("watch", session) as subscriber:
+        assert subscriber.stderr is not None
         try:
-            assert watcher.stderr.readline()
-            watcher.send_signal(signal.SIGINT)
-            assert watcher.wait(60) == exit_codes.INTERRUPTED
+            assert subscriber.stderr.readline()
+            subscriber.send_signal(signal.SIGINT)
+            assert subscriber.wait(60) == exit_codes.INTERRUPTED
         finally:
-            watcher.kill()
+            subscriber.kill()
     reading, writing = os.pipe()
     os.close(reading)
     try:

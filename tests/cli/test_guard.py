@@ -10,8 +10,8 @@ from sessiond.cli.render.style import Style
 from sessiond.cli.render.terminal_guard import guarded, harmless
 
 
-def test_our_own_colours_and_the_erased_line_pass() -> None:
-    shown = "\r\x1b[K" + Style(colours=True)("hello", "red", "bold")
+def test_our_own_colors_and_the_erased_line_pass() -> None:
+    shown = "\r\x1b[K" + Style(colors=True)("hello", "red", "bold")
     assert harmless(shown) == shown
 
 
@@ -27,7 +27,7 @@ def test_json_says_the_same_afterwards(text: str) -> None:
 
 
 @given(st.text())
-def test_nothing_but_text_newlines_tabs_and_colours_is_left(text: str) -> None:
+def test_nothing_but_text_newlines_tabs_and_colors_is_left(text: str) -> None:
     left = re.sub(r"\r\x1b\[K|\x1b\[[0-9;]+m", "", harmless(text))
     assert not any((ord(it) < 0x20 and it not in "\n\t") or 0x7F <= ord(it) < 0xA0 for it in left)
 

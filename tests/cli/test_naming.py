@@ -92,4 +92,4 @@ def test_entries_are_added_below_a_name_and_only_if_the_leaf_is_what_a_name_mean
 
 @pytest.mark.slow
 def test_a_label_is_put_on_what_a_name_means_and_that_is_said(shell: Shell) -> None:
-    assert shell("label", "atlas-one", "que", "the start").out.startswith("question is labelled")
+    assert shell("label", "atlas-one", "que", "the start").out.startswith("question is labeled")

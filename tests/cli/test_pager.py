@@ -59,7 +59,7 @@ def test_what_may_be_long_goes_through_it(shell: Shell, words: tuple[str, ...]) 
 
 
 @pytest.mark.slow
-def test_our_colours_reach_the_pager_and_a_transcripts_sequences_do_not(shell: Shell) -> None:
+def test_our_colors_reach_the_pager_and_a_transcripts_sequences_do_not(shell: Shell) -> None:
     shown = seen(shell, "tree", "atlas-one", SESSIOND_PAGER="cat -v").out
     assert "^[[36m" in shown
     assert "gone" not in shown

@@ -50,9 +50,9 @@ COMMANDS = {
     "session/move": ("move", SESSION, "--cwd", "/work/elsewhere"),
     "session/delete": ("delete", SESSION),
     "session/restore": ("restore", SESSION),
-    "session/purge": ("purge", SESSION, "--really"),
-    "session/cleanup": ("cleanup", "--keep", "0", "--really"),
-    "blob/collect": ("blobs", "collect", "--really"),
+    "session/purge": ("purge", SESSION, "--yes"),
+    "session/cleanup": ("cleanup", "--keep", "0", "--yes"),
+    "blob/collect": ("blobs", "collect", "--yes"),
     "session/compact": ("compact", SESSION, "--summary", "So far.", "--keep-recent", "1"),
 }
 """A command line for each method that a command of the shell may send with a `commandId`."""
@@ -149,14 +149,14 @@ def losing_the_answer_to(method: str, where: Locations) -> Iterator[list[dict[st
     told = json.loads(Path(where.endpoint).read_bytes())
     lost: list[dict[str, Any]] = []
     path = f"{where.home}/relay.sock"
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(path)
-        door.listen()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
         Path(where.endpoint).write_text(json.dumps({**told, "socket": path}), encoding="utf-8")
 
         def relay() -> None:
             while not lost:
-                client, _ = door.accept()
+                client, _ = listener.accept()
                 with client, socket.socket(socket.AF_UNIX) as daemon, contextlib.suppress(Disconnected):
                     daemon.connect(where.socket)
                     asking, answering = MessageReader(client), MessageReader(daemon)
@@ -168,7 +168,7 @@ def losing_the_answer_to(method: str, where: Locations) -> Iterator[list[dict[st
                         if request["method"] == method:
                             lost.append(request)
                             Path(path).unlink()
-                            door.close()
+                            listener.close()
                             os.kill(told["pid"], signal.SIGKILL)
                             break
                         client.sendall(frame(answer))

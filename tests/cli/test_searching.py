@@ -29,7 +29,7 @@ def test_a_hit_says_where_it_is_and_how_to_see_it(shell: Shell) -> None:
     assert "A race of the zephyr" in shell(*words[1:]).out
 
 
-def test_what_was_found_is_in_colour_where_there_is_colour(shell: Shell) -> None:
+def test_what_was_found_is_in_color_where_there_is_color(shell: Shell) -> None:
     out = shell("search", "race", FORCE_COLOR="1").out
     assert "A \x1b[1;33mrace\x1b[0m of" in out
 

@@ -53,5 +53,5 @@ def test_sessions_to_delete_restore_and_purge_come_from_it_one_on_each_line(shel
     assert shell("delete", "-", stdin=listed).lines == names
     assert shell("restore", "-", stdin=listed).lines == names
     shell("delete", "-", stdin=listed)
-    shell("purge", "-", "--really", stdin=listed)
+    shell("purge", "-", "--yes", stdin=listed)
     assert shell("trash").lines == []

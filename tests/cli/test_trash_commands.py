@@ -41,7 +41,7 @@ def test_the_beginning_of_an_id_means_the_only_session_in_the_trash_that_has_it(
     ambiguous = shell.run("restore", "atlas")
     assert ambiguous.code == 2
     assert "session id 'atlas' is ambiguous: atlas-one, atlas-two" in ambiguous.err
-    assert shell("purge", "atlas-o", "--really").lines[0].startswith("atlas-on")
+    assert shell("purge", "atlas-o", "--yes").lines[0].startswith("atlas-on")
     assert shell("restore", "atlas").lines == ["atlas-two"]
 
 
@@ -96,28 +96,28 @@ def test_a_folder_that_was_renamed_is_offered(shell: Shell, tmp_path: Path) -> N
     assert len(shell("list", "--cwd", str(tmp_path / "new")).lines) == 1
 
 
-def test_a_purge_says_what_would_go_and_really_does_it(shell: Shell) -> None:
+def test_a_purge_says_what_would_go_and_with_yes_does_it(shell: Shell) -> None:
     sessions = [talked(shell, "Plans"), talked(shell, "Notes")]
     shell("delete", *sessions)
     said = shell("purge", sessions[0])
     assert said.lines[0].startswith(sessions[0][:8])
-    assert "add --really" in said.err
+    assert "add --yes" in said.err
     assert len(shell("trash").lines) == 2
-    assert "gone for good; 1 left" in shell("purge", sessions[0], "--really").err
-    assert shell("purge", "--days", "1", "--really").err == "Nothing in the trash is that old.\n"
-    assert len(shell("purge", "--days", "0", "--really", "--json").json["purged"]) == 1
+    assert "gone for good; 1 left" in shell("purge", sessions[0], "--yes").err
+    assert shell("purge", "--days", "1", "--yes").err == "Nothing in the trash is that old.\n"
+    assert len(shell("purge", "--days", "0", "--yes", "--json").json["purged"]) == 1
     assert shell("trash").lines == []
 
 
-def test_a_cleanup_says_what_would_go_and_really_does_it(shell: Shell) -> None:
+def test_a_cleanup_says_what_would_go_and_with_yes_does_it(shell: Shell) -> None:
     sessions = [talked(shell, title) for title in ("Kept", "Plans", "Notes", "Last")]
     entry = shell("rpc", "session/path", f'{{"sessionId": "{sessions[0]}"}}').json["entries"][0]["id"]
     shell("label", sessions[0], entry, "keep")
     said = shell("cleanup", "--keep", "0")
     assert len(said.lines) == 4
-    assert "2 sessions would go to the trash, 2 stay: add --really" in said.err
+    assert "2 sessions would go to the trash, 2 stay: add --yes" in said.err
     assert "it has labels" in next(line for line in said.lines if "Kept" in line)
-    assert "2 sessions moved to the trash, 2 stay" in shell("cleanup", "--keep", "0", "--really").err
+    assert "2 sessions moved to the trash, 2 stay" in shell("cleanup", "--keep", "0", "--yes").err
     assert "it is open" in next(line for line in said.lines if "Last" in line)  # this terminal has it
     assert len(shell("list").lines) == 2
     assert shell("cleanup", "--days", "1", "--tag", "scratch", "--json").json["removed"] == []
@@ -130,7 +130,7 @@ def test_a_cleanup_says_what_would_go_and_really_does_it(shell: Shell) -> None:
         ("restore",),
         ("trash", "x"),
         ("cleanup",),
-        ("cleanup", "--really"),
+        ("cleanup", "--yes"),
         ("purge",),
         ("purge", "x", "--days", "3"),
         ("purge", "--days", "x"),

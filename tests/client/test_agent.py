@@ -310,7 +310,7 @@ async def test_a_failing_turn_does_not_lose_the_compaction_that_it_began_with(
         assert (await the_path(session.daemon, session.id))[-1] == "compaction"
 
 
-async def test_with_a_summariser_that_fails_the_agent_goes_on_while_the_context_fits(
+async def test_with_a_summarizer_that_fails_the_agent_goes_on_while_the_context_fits(
     where: Locations, tmp_path: Path
 ) -> None:
     tried = 0

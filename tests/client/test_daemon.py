@@ -113,10 +113,10 @@ async def test_who_does_not_wait_for_a_daemon_that_says_nothing_leaves_no_connec
 
 
 def test_the_blocking_client_hears_of_what_another_does(where: Locations, tmp_path: Path) -> None:
-    with connect_blocking(where=where) as watcher, connect_blocking(where=where) as writer:
+    with connect_blocking(where=where) as subscriber, connect_blocking(where=where) as writer:
         session = writer.call("session/create", {"cwd": str(tmp_path)})["session"]["sessionId"]
-        watcher.call("session/subscribe", {"sessionId": session})
+        subscriber.call("session/subscribe", {"sessionId": session})
         entries = [{"type": "message", "message": {"role": "user", "content": "hi"}}]
         added = writer.call("session/append", {"sessionId": session, "entries": entries})
-        heard = next(params for method, params in watcher.notifications() if method == "session/appended")
+        heard = next(params for method, params in subscriber.notifications() if method == "session/appended")
         assert heard["seqs"] == [added["seq"]]

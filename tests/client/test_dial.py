@@ -14,10 +14,10 @@ from support.homes import a_home
 
 
 def listening(path: str, backlog: int = 8) -> socket.socket:
-    door = socket.socket(socket.AF_UNIX)
-    door.bind(path)
-    door.listen(backlog)
-    return door
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(backlog)
+    return listener
 
 
 def told(where: Locations, **what: object) -> None:
@@ -55,9 +55,9 @@ def test_the_endpoint_leads_to_a_daemon_that_listens_elsewhere() -> None:
         make_private(where.runtime)
         elsewhere = f"{where.runtime}/elsewhere.sock"
         told(where, socket=elsewhere)
-        with listening(elsewhere) as door, connect(where, autostart=False) as client:
+        with listening(elsewhere) as listener, connect(where, autostart=False) as client:
             assert client.getblocking()
-            door.accept()[0].close()
+            listener.accept()[0].close()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"null", b"\xff\xfe", b'{"socket": 7}'])
@@ -90,9 +90,9 @@ def test_a_full_queue_means_busy_and_never_absent() -> None:
 def test_a_busy_daemon_is_waited_for() -> None:
     with a_home() as where:
         make_private(where.runtime)
-        with listening(where.socket, backlog=0) as door, connect(where, autostart=False):
+        with listening(where.socket, backlog=0) as listener, connect(where, autostart=False):
             let_in: list[socket.socket] = []
-            later = threading.Timer(0.1, lambda: let_in.append(door.accept()[0]))
+            later = threading.Timer(0.1, lambda: let_in.append(listener.accept()[0]))
             later.start()
             second = knock(where, time.monotonic() + 5)
             later.join()
@@ -105,11 +105,11 @@ def test_a_busy_daemon_is_waited_for() -> None:
 def test_the_socket_of_another_user_is_refused_before_a_word_is_said() -> None:
     with a_home() as where:
         make_private(where.runtime)
-        with socket.socket(socket.AF_UNIX) as door:
-            door.bind(where.socket)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(where.socket)
             os.seteuid(65_534)
             try:
-                door.listen(1)
+                listener.listen(1)
             finally:
                 os.seteuid(0)
             with pytest.raises(SocketRefused):

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from sessiond.client.receiver import Answer, Audience, Receiver
+from sessiond.client.receiver import Answer, NotificationReceivers, Receiver
 from sessiond.protocol import errors, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.errors import RemoteError
@@ -14,11 +14,11 @@ from sessiond.rpc.memory import memory_pair
 from support.rpc_peers import Recorder, until
 
 
-def asking(**answers: Answer) -> tuple[Connection, Audience]:
+def asking(**answers: Answer) -> tuple[Connection, NotificationReceivers]:
     """The daemon's end of a connection to a client that answers so."""
-    audience = Audience(answers)
-    theirs, _ = memory_pair(Recorder(), Receiver(audience))
-    return theirs, audience
+    receivers = NotificationReceivers(answers)
+    theirs, _ = memory_pair(Recorder(), Receiver(receivers))
+    return theirs, receivers
 
 
 async def never(params: Raw, connection: Connection) -> object:
@@ -58,27 +58,27 @@ async def test_a_slow_answer_holds_up_no_other() -> None:
     async def quick(params: Raw, connection: Connection) -> object:
         return "quick"
 
-    daemon, audience = asking(never=never, quick=quick)
+    daemon, receivers = asking(never=never, quick=quick)
     waiting = asyncio.create_task(daemon.call("never"))
     assert msgspec.json.decode(await daemon.call("quick")) == "quick"
-    assert len(audience.answering) == 1
+    assert len(receivers.answering) == 1
     waiting.cancel()
-    await until(lambda: not audience.answering)
+    await until(lambda: not receivers.answering)
 
 
 async def test_a_request_that_is_cancelled_before_it_was_begun_is_answered_all_the_same() -> None:
-    daemon, audience = asking(never=never)
+    daemon, receivers = asking(never=never)
     asked = asyncio.create_task(daemon.call("never"))
     await asyncio.sleep(0)
     daemon.notify("$/cancelRequest", {"id": 1})
     with pytest.raises(RemoteError) as raised:
         await asked
     assert raised.value.code == errors.CANCELLED
-    assert not audience.answering
+    assert not receivers.answering
 
 
 async def test_progress_goes_to_whoever_waits_for_that_token_and_may_raise() -> None:
-    daemon, audience = asking()
+    daemon, receivers = asking()
     heard: list[str | None] = []
     complaints: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
@@ -87,7 +87,7 @@ async def test_progress_goes_to_whoever_waits_for_that_token_and_may_raise() -> 
         heard.append(step.message)
         raise ValueError
 
-    audience.progress["mine"] = hear
+    receivers.progress["mine"] = hear
     for token in ("other", "mine", "mine"):
         daemon.notify("$/progress", {"token": token, "value": {"kind": "report", "message": token}})
     await until(lambda: len(heard) == 2)
@@ -96,10 +96,10 @@ async def test_progress_goes_to_whoever_waits_for_that_token_and_may_raise() -> 
 
 
 async def test_the_end_of_a_connection_ends_what_is_being_answered() -> None:
-    daemon, audience = asking(never=never)
+    daemon, receivers = asking(never=never)
     asked = asyncio.create_task(daemon.call("never"))
-    await until(lambda: audience.answering)
+    await until(lambda: receivers.answering)
     daemon.abort()
-    await until(lambda: not audience.answering)
+    await until(lambda: not receivers.answering)
     await asyncio.wait([asked])
     assert asked.exception() is not None

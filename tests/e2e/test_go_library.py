@@ -330,7 +330,7 @@ async def test_section_11_a_retry_may_keep_what_was_learnt_from_the_failure(
     where: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(where, tmp_path, Writer(says="The first way failed.")) as session:
-        await session.append(prompt("mend it"))
+        await session.append(prompt("fix it"))
         async with session.turn():
             await session.append(answer("done, but wrongly"))
         await session.retry(summarize=True)

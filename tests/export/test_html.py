@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from sessiond.export import html
-from sessiond.session.dialects.exported import Losses
+from sessiond.session.dialects.exported import ConversionLosses
 from support.pages import HOSTILE, Story, call, told
 
 
 def written(story: Story) -> str:
-    return html.to_html(story.whole(), Losses()).decode()
+    return html.to_html(story.whole(), ConversionLosses()).decode()
 
 
 def data(page: str) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def rows(story: Story) -> dict[str, dict[str, Any]]:
 
 
 def test_nothing_is_lost() -> None:
-    losses, story = Losses(), told()
+    losses, story = ConversionLosses(), told()
     html.to_html(story.whole(), losses)
     assert not losses.lost
     assert list(rows(story)) == [it["id"] for it in story.entries]
@@ -57,7 +57,7 @@ def test_no_text_of_a_session_ends_the_block_that_holds_it(text: str) -> None:
     story.add("custom", customType=text, data={text: [text]})
     story.add(text, whatever=text)
     story.add("label", targetId="e1", label=text)
-    page = html.to_html(story.whole(title=text), Losses()).decode()
+    page = html.to_html(story.whole(title=text), ConversionLosses()).decode()
     assert page.count("<script") == 2
     assert page.count("<style") == 1
     assert len(data(page)["rows"]) == 5

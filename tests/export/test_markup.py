@@ -82,7 +82,7 @@ def test_a_line_break_stays_one() -> None:
     )
 
 
-def test_code_has_the_colours_of_its_language() -> None:
+def test_code_has_the_colors_of_its_language() -> None:
     assert "span" in Seen(markup.code("def f(): pass", "python")).tags
     assert "span" in Seen(markup.code("def f(): pass", file="/a/b.py")).tags
     assert "span" not in Seen(markup.code("def f(): pass", "no-such-language")).tags

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from sessiond.export.html import to_html
-from sessiond.session.dialects.exported import Losses
+from sessiond.session.dialects.exported import ConversionLosses
 from support.browsers import Watched, expect
 from support.pages import HOSTILE, Story, call, long_story, told
 
@@ -29,7 +29,7 @@ def shown(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., Watched]
         scheme: Literal["light", "dark"] = "light",
     ) -> Watched:
         file = tmp_path / "session.html"
-        file.write_bytes(to_html(story.whole(), Losses()))
+        file.write_bytes(to_html(story.whole(), ConversionLosses()))
         watched = Watched(browser, size, scheme)
         opened.append(watched)
         watched.page.goto(f"{file.as_uri()}{address}")
@@ -295,9 +295,9 @@ def test_what_is_printed_from_a_dark_page_is_the_whole_path_on_light_ground(
 
 CONTRAST = """() => {
   const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-  const parts = colour => {
+  const parts = color => {
     canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = colour;
+    canvas.fillStyle = color;
     canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data];
   };

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from sessiond.export.transcript import Pictures, to_markdown
-from sessiond.session.dialects.exported import Losses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, Whole
 from support.logs import time_of
 
 hostile = st.lists(
@@ -31,7 +31,7 @@ def session(*entries: dict[str, object], **fields: str) -> Whole:
 
 
 def written(whole: Whole) -> str:
-    return to_markdown(whole, Losses()).decode()
+    return to_markdown(whole, ConversionLosses()).decode()
 
 
 def tokens(text: str) -> list[tuple[str, str, int, str]]:
@@ -143,7 +143,7 @@ def test_nothing_that_was_said_leaves_its_place(word: str, title: str) -> None:
 
 
 def test_labels_are_shown_and_branches_that_leave_are_told_of() -> None:
-    losses = Losses()
+    losses = ConversionLosses()
     whole = session(
         said("user", "a"), said("assistant", "b"), {"type": "label", "targetId": "e0", "label": "x_y"}
     )
@@ -165,7 +165,7 @@ def test_pictures_are_files_beside_the_transcript_named_after_their_bytes() -> N
     data = base64.b64encode(b"a picture").decode()
     image: dict[str, object] = {"type": "image", "mimeType": "image/png", "data": data}
     entries = (said("user", image), said("toolResult", "seen", image, toolName="look"))
-    pictures, losses = Pictures("notes.pictures"), Losses()
+    pictures, losses = Pictures("notes.pictures"), ConversionLosses()
     text = to_markdown(session(*entries), losses, pictures).decode()
     (name,) = pictures.files
     assert text.count(f"![A picture](notes.pictures/{name})") == 2
@@ -177,7 +177,7 @@ def test_pictures_are_files_beside_the_transcript_named_after_their_bytes() -> N
 
 @pytest.mark.parametrize("data", ["no base64!", "", 5])
 def test_a_picture_that_is_none_is_told_of(data: object) -> None:
-    pictures, losses = Pictures("notes.pictures"), Losses()
+    pictures, losses = Pictures("notes.pictures"), ConversionLosses()
     image: dict[str, object] = {
         "type": "image",
         "mimeType": "image/svg+xml" if data == "" else "image/png",

@@ -15,7 +15,7 @@ from support.summarizers import SMALL, Summarizing, compactions, summarizing, ta
 STEPS = st.sampled_from(
     [
         "say", "say", "call a tool", "answer a tool", "branch", "compact", "compact", "compact elsewhere",
-        "compact as given", "cancel", "summarise", "summarise", "refuse", "leave", "tick", "tick",
+        "compact as given", "cancel", "summarize", "summarize", "refuse", "leave", "tick", "tick",
     ]
 )  # fmt: skip
 ALLOWED = {
@@ -67,7 +67,7 @@ class Life:
                 case "cancel" if self.asked:
                     who, request_id, _ = self.asked[choice % len(self.asked)]
                     who.connection.notify("$/cancelRequest", {"id": request_id})
-                case "summarise" | "refuse":
+                case "summarize" | "refuse":
                     self.answer(name)
                 case "leave" if len(self.writers) > 1:
                     self.writers.pop().peer.connection.close()
@@ -104,7 +104,7 @@ class Life:
         everything = asyncio.gather(*(asked for _, _, asked in self.asked), return_exceptions=True)
         async with asyncio.timeout(10):
             while not everything.done():
-                self.answer("summarise")
+                self.answer("summarize")
                 await asyncio.sleep(0)
         return list(everything.result())
 

@@ -77,7 +77,7 @@ async def test_the_mark_of_a_batch_is_not_seen_in_what_is_read(tmp_path: Path) -
         session = (await peer.call("session/create", cwd="/p"))["session"]["sessionId"]
         await other.call("session/subscribe", sessionId=session)
         await peer.append(session, *BATCH)
-        await other.until(lambda watcher: watcher.seqs() == [1, 2, 3])
+        await other.until(lambda subscriber: subscriber.seqs() == [1, 2, 3])
         read: dict[str, Any] = await peer.call("session/entries", sessionId=session)
         assert read["entries"] == other.told("session/appended")[0]["entries"]
         assert [set(entry) for entry in read["entries"]] == [

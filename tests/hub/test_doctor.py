@@ -1,4 +1,4 @@
-"""The doctor: what he finds in a store that was damaged on purpose, what he mends, and what he leaves alone."""
+"""The doctor: what he finds in a store that was damaged on purpose, what he fixes, and what he leaves alone."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ import pytest
 from sessiond.config import Config
 from sessiond.hub.doctor import logs as doctor_logs
 from sessiond.hub.doctor.examination import examine
-from sessiond.hub.doctor.mending import _MENDS
+from sessiond.hub.doctor.fixing import _FIXES
 from sessiond.hub.doctor.scope import Scope
 from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.paths import places
@@ -54,19 +54,19 @@ async def patient(daemon: Running) -> Path:
 async def found_after(
     home: Path, damage: Callable[[Path], object], *, again: bool = True
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The findings after some damage to the patient's file, and those after they were mended."""
+    """The findings after some damage to the patient's file, and those after they were fixed."""
     async with running(home) as daemon:
         path = await patient(daemon)
     damage(path)
     async with running(home) as daemon:
         peer = await daemon.attach()
         found = (await peer.call("server/doctor"))["findings"]
-        mended = (await peer.call("server/doctor", fix=True))["findings"]
+        fixed = (await peer.call("server/doctor", fix=True))["findings"]
         if again:
             assert not [
-                it for it in (await peer.call("server/doctor", fix=True))["findings"] if it.get("mended")
+                it for it in (await peer.call("server/doctor", fix=True))["findings"] if it.get("fixed")
             ]
-        return found, mended
+        return found, fixed
 
 
 def kinds(findings: list[dict[str, Any]]) -> set[str]:
@@ -90,25 +90,25 @@ def test_every_problem_of_a_session_has_its_advice_in_the_table_of_findings() ->
     assert PROBLEMS.keys() <= KINDS.keys()
 
 
-def test_what_can_be_mended_is_what_the_table_says_or_what_the_command_does_itself() -> None:
+def test_what_can_be_fixed_is_what_the_table_says_or_what_the_command_does_itself() -> None:
     by_the_command = {"unreachable", "damagedEndpoint"}
-    assert {kind for kind, it in KINDS.items() if it.mends} == _MENDS.keys() | by_the_command
+    assert {kind for kind, it in KINDS.items() if it.fixes} == _FIXES.keys() | by_the_command
 
 
 async def test_a_sound_store_has_no_findings(home: Path) -> None:
-    found, mended = await found_after(home, lambda _: None)
-    assert kinds(found) == kinds(mended) == set()
+    found, fixed = await found_after(home, lambda _: None)
+    assert kinds(found) == kinds(fixed) == set()
 
 
 @pytest.mark.parametrize(
     "tail", [b'{"type":"mess', b'{"type":"message","id":"x1"}\0\0\0\0\0\0\0\0'], ids=["half", "nul"]
 )
 async def test_a_torn_tail_is_put_aside_and_named(home: Path, tail: bytes) -> None:
-    found, mended = await found_after(home, add(tail))
+    found, fixed = await found_after(home, add(tail))
     assert kinds(found) == {"tornTail"}
-    [mend] = _of(mended, "tornTail")
-    assert mend["mended"] is True
-    assert Path(mend["kept"]).read_bytes() == tail
+    [fix] = _of(fixed, "tornTail")
+    assert fix["fixed"] is True
+    assert Path(fix["kept"]).read_bytes() == tail
 
 
 async def test_a_damaged_line_is_told_by_its_place_and_stays(home: Path) -> None:
@@ -123,16 +123,16 @@ async def test_a_damaged_line_is_told_by_its_place_and_stays(home: Path) -> None
     assert {"damagedLine", "lostParent"} <= kinds(found)
     [line] = _of(found, "damagedLine")
     assert (line["where"]["line"], line["where"]["byteOffset"]) == (before.count(b"\n") + 1, len(before))
-    assert line["mendable"] is False
+    assert line["fixable"] is False
     assert path.read_bytes() == damaged
 
 
 async def test_an_empty_log_goes_to_the_trash_and_one_that_is_not_empty_any_more_stays(home: Path) -> None:
-    found, mended = await found_after(home, lambda path: path.with_name("1_empty-log.jsonl").write_bytes(b""))
+    found, fixed = await found_after(home, lambda path: path.with_name("1_empty-log.jsonl").write_bytes(b""))
     assert kinds(found) == {"emptyLog"}
-    [mend] = _of(mended, "emptyLog")
-    assert Path(mend["kept"]).parent.name == "trash"
-    assert not Path(mend["where"]["path"]).exists()
+    [fix] = _of(fixed, "emptyLog")
+    assert Path(fix["kept"]).parent.name == "trash"
+    assert not Path(fix["where"]["path"]).exists()
 
 
 async def test_rights_of_others_are_taken_away(home: Path) -> None:
@@ -140,9 +140,9 @@ async def test_rights_of_others_are_taken_away(home: Path) -> None:
         path.chmod(0o664)
         path.parent.chmod(0o755)
 
-    found, mended = await found_after(home, open_up)
+    found, fixed = await found_after(home, open_up)
     assert kinds(found) == {"openToOthers"}
-    assert [it["mended"] for it in mended if it["kind"] == "openToOthers"] == [True, True]
+    assert [it["fixed"] for it in fixed if it["kind"] == "openToOthers"] == [True, True]
 
 
 async def test_links_and_strangers_are_found_and_left_alone(home: Path) -> None:
@@ -152,9 +152,9 @@ async def test_links_and_strangers_are_found_and_left_alone(home: Path) -> None:
         os.mkfifo(path.with_name("3_a-fifo.jsonl"), 0o600)
         os.link(path, path.parent.parent.parent / "a second name")
 
-    found, mended = await found_after(home, litter)
+    found, fixed = await found_after(home, litter)
     assert kinds(found) == {"symbolicLink", "strangeFile", "hardLink"}
-    assert not [it for it in mended if it.get("mended")]
+    assert not [it for it in fixed if it.get("fixed")]
 
 
 async def test_what_was_kept_beside_a_session_says_what_it_holds(home: Path) -> None:
@@ -176,10 +176,10 @@ async def test_an_old_temporary_file_goes_to_the_trash_and_a_young_one_stays(hom
             made.write_bytes(b"half")
             os.utime(made, (time.time() - age,) * 2)
 
-    found, mended = await found_after(home, leave)
+    found, fixed = await found_after(home, leave)
     assert [it["kind"] for it in found if it["kind"] == "leftover"] == ["leftover"]
-    [mend] = _of(mended, "leftover")
-    assert Path(mend["kept"]).read_bytes() == b"half"
+    [fix] = _of(fixed, "leftover")
+    assert Path(fix["kept"]).read_bytes() == b"half"
 
 
 async def test_an_old_draft_goes_to_the_trash_unless_somebody_has_it_open(home: Path) -> None:
@@ -191,13 +191,13 @@ async def test_an_old_draft_goes_to_the_trash_unless_somebody_has_it_open(home: 
         os.utime(draft, (time.time() - 30 * 86_400,) * 2)
         other = await daemon.attach()
         [stale] = _of((await other.call("server/doctor", fix=True))["findings"], "staleDraft")
-        assert stale["mended"] is False
+        assert stale["fixed"] is False
         peer.connection.close()
         await peer.connection.wait_closed()
         assert daemon.hub is not None
         await daemon.hub.let_go_unless_wanted(daemon.hub.open_sessions()[0])
         [stale] = _of((await other.call("server/doctor", fix=True))["findings"], "staleDraft")
-        assert stale["mended"] is True
+        assert stale["fixed"] is True
         assert Path(stale["kept"]).parent.name == "trash"
 
 
@@ -217,21 +217,21 @@ async def test_a_damaged_blob_is_found_and_a_good_copy_comes_back_from_the_trash
         copy.mkdir(parents=True)
         (copy / name).write_bytes(data)
 
-    found, mended = await found_after(home, damage)
+    found, fixed = await found_after(home, damage)
     assert kinds(found) == {"damagedBlob"}
-    [mend] = _of(mended, "damagedBlob")
-    assert Path(mend["kept"]).read_bytes() == b"something else"
-    assert Path(mend["where"]["path"]).read_bytes() == data
+    [fix] = _of(fixed, "damagedBlob")
+    assert Path(fix["kept"]).read_bytes() == b"something else"
+    assert Path(fix["where"]["path"]).read_bytes() == data
 
 
-async def test_a_missing_blob_without_a_copy_is_told_and_not_mendable(home: Path) -> None:
+async def test_a_missing_blob_without_a_copy_is_told_and_not_fixable(home: Path) -> None:
     name = "7" * 64
     reference = (
         f'{{"type":"custom","id":"b1","parentId":null,"customType":"x","data":"blob:sha256:{name}"}}\n'
     )
-    found, mended = await found_after(home, add(reference.encode()))
-    assert kinds(found) == kinds(mended) == {"missingBlob"}
-    assert [it["mendable"] for it in found if it["kind"] == "missingBlob"] == [False]
+    found, fixed = await found_after(home, add(reference.encode()))
+    assert kinds(found) == kinds(fixed) == {"missingBlob"}
+    assert [it["fixable"] for it in found if it["kind"] == "missingBlob"] == [False]
 
 
 async def test_two_files_of_one_session_are_told(home: Path) -> None:
@@ -258,7 +258,7 @@ async def test_a_damaged_index_is_found_put_aside_and_lists_are_as_before(home: 
         peer = await daemon.attach()
         # The daemon looks at its index, too, and may have been faster.
         found = (await peer.call("server/doctor", fix=True))["findings"]
-        assert all(it["mended"] or it["hindrance"] for it in _of(found, "damagedIndex"))
+        assert all(it["fixed"] or it["fixError"] for it in _of(found, "damagedIndex"))
         assert (await peer.call("session/list", all=True))["sessions"] == before
         assert _of((await peer.call("server/doctor"))["findings"], "damagedIndex") == []
 
@@ -293,12 +293,12 @@ async def test_a_damaged_journal_of_commands_is_found_and_put_aside_for_a_new_on
     async with running(home) as daemon:
         peer = await daemon.attach()
         [found] = _of((await peer.call("server/doctor"))["findings"], "damagedCommands")
-        assert (found["severity"], found["mendable"]) == ("warning", True)
-        [mend] = _of((await peer.call("server/doctor", fix=True))["findings"], "damagedCommands")
-        assert mend["mended"] is True
-        assert damaged in Path(mend["kept"]).read_bytes()
+        assert (found["severity"], found["fixable"]) == ("warning", True)
+        [fix] = _of((await peer.call("server/doctor", fix=True))["findings"], "damagedCommands")
+        assert fix["fixed"] is True
+        assert damaged in Path(fix["kept"]).read_bytes()
         again = (await peer.call("server/doctor", fix=True))["findings"]
-        assert [it["where"]["path"] for it in _of(again, "putAside")] == [mend["kept"]]
+        assert [it["where"]["path"] for it in _of(again, "putAside")] == [fix["kept"]]
         assert not _of(again, "damagedCommands")
         # The session itself says which command has made it; for others the new journal answers.
         assert await peer.call("session/create", **command) == first | {"duplicate": True}
@@ -400,7 +400,7 @@ async def test_a_log_in_the_trash_without_a_note_is_told(home: Path) -> None:
     assert kinds(found) == {"noNote"}
 
 
-async def test_only_what_is_named_is_looked_at_and_mended(home: Path, tmp_path: Path) -> None:
+async def test_only_what_is_named_is_looked_at_and_fixed(home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.jsonl"
     elsewhere.write_bytes(logs.log(logs.header(), logs.user("Hi.")) + b'{"torn')
     async with running(home) as daemon:
@@ -408,8 +408,8 @@ async def test_only_what_is_named_is_looked_at_and_mended(home: Path, tmp_path: 
         peer = await daemon.attach()
         told = await peer.call("server/doctor", paths=[str(elsewhere)], fix=True)
         assert told["examined"]["sessions"] == 1
-        [mend] = told["findings"]
-        assert (mend["kind"], mend["mended"]) == ("tornTail", True)
+        [fix] = told["findings"]
+        assert (fix["kind"], fix["fixed"]) == ("tornTail", True)
         assert told["sound"] is True
         refused = await refusal(peer.call("server/doctor", paths=["relative.jsonl"]))
         assert refused.kind == "invalidParams"
@@ -443,7 +443,7 @@ def test_a_token_that_others_could_read_is_not_hidden_by_closing_it(home: Path) 
     token.write_text("x" * 43, encoding="utf-8")
     token.chmod(0o644)
     [found] = [it.finding for it in examined(home).found if it.path == str(token)]
-    assert (found.kind, found.mendable) == ("exposedToken", False)
+    assert (found.kind, found.fixable) == ("exposedToken", False)
 
 
 async def test_bytes_that_are_not_utf8_are_found_with_line_and_byte(home: Path) -> None:

@@ -9,7 +9,7 @@ from sessiond.hub.session.batches import LARGE_BATCH
 from support.daemons import Refused, assistant, running, user
 from support.shared import started
 
-MANY = 5 * LARGE_BATCH
+ROWS = 5 * LARGE_BATCH
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ async def test_others_are_answered_while_a_large_batch_is_prepared(tmp_path: Pat
         peer, session_id = await started(daemon, cwd)
         other = await daemon.attach()
         done: list[str] = []
-        large = asyncio.ensure_future(peer.append(session_id, *(user(str(it)) for it in range(MANY))))
+        large = asyncio.ensure_future(peer.append(session_id, *(user(str(it)) for it in range(ROWS))))
         large.add_done_callback(lambda _: done.append("large"))
         await asyncio.sleep(0)
         for _ in range(3):
@@ -36,10 +36,10 @@ async def test_others_are_answered_while_a_large_batch_is_prepared(tmp_path: Pat
 async def test_what_is_appended_behind_a_large_batch_stands_behind_it(tmp_path: Path, cwd: str) -> None:
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, cwd)
-        drafts = [user("first")], [user(f"{it}") for it in range(MANY)], [assistant("last")]
+        drafts = [user("first")], [user(f"{it}") for it in range(ROWS)], [assistant("last")]
         first, large, last = await asyncio.gather(*(peer.append(session_id, *it) for it in drafts))
-        assert (first["seq"], large["seq"], last["seq"]) == (1, MANY + 1, MANY + 2)
-        assert [it["seq"] for it in large["entries"]] == list(range(2, MANY + 2))
+        assert (first["seq"], large["seq"], last["seq"]) == (1, ROWS + 1, ROWS + 2)
+        assert [it["seq"] for it in large["entries"]] == list(range(2, ROWS + 2))
         path = await peer.call("session/path", sessionId=session_id, limit=10_000)
         ids = [it["id"] for it in path["entries"]]
         assert ids == [it["id"] for result in (first, large, last) for it in result["entries"]]
@@ -49,19 +49,19 @@ async def test_what_is_appended_behind_a_large_batch_stands_behind_it(tmp_path: 
 async def test_a_large_batch_that_is_sent_again_is_stored_once(tmp_path: Path, cwd: str) -> None:
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, cwd)
-        drafts = [user(str(it)) | {"id": f"entry-{it}"} for it in range(MANY)]
+        drafts = [user(str(it)) | {"id": f"entry-{it}"} for it in range(ROWS)]
         results = await asyncio.gather(*(peer.append(session_id, *drafts) for _ in range(2)))
         assert [{it["status"] for it in result["entries"]} for result in results] == [
             {"created"},
             {"duplicate"},
         ]
-        assert (await peer.call("session/info", sessionId=session_id))["session"]["entryCount"] == MANY
+        assert (await peer.call("session/info", sessionId=session_id))["session"]["entryCount"] == ROWS
 
 
 async def test_one_bad_draft_keeps_a_large_batch_out_and_nothing_else(tmp_path: Path, cwd: str) -> None:
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, cwd)
-        drafts = [*(user(str(it)) for it in range(MANY)), {"type": "message"}]
+        drafts = [*(user(str(it)) for it in range(ROWS)), {"type": "message"}]
         large = asyncio.ensure_future(peer.append(session_id, *drafts))
         small = asyncio.ensure_future(peer.append(session_id, user("x")))
         with pytest.raises(Refused) as refused:

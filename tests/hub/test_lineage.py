@@ -20,13 +20,13 @@ class Sessions:
 
     def __init__(self, *sessions: t.SessionInfo) -> None:
         self.there = list(sessions)
-        self.refuses = False
+        self.write_block = False
         self.looks = 0
 
     async def __call__(self) -> list[t.SessionInfo]:
         self.looks += 1
         await asyncio.sleep(0)
-        if self.refuses:
+        if self.write_block:
             raise StorageFailed("it is gone")
         return list(self.there)
 
@@ -84,6 +84,6 @@ async def test_a_disk_that_refuses_leaves_what_was_known() -> None:
     sessions = Sessions(session("child-01", "parent-1"))
     lineage = Lineage(sessions)
     assert await lineage.of("parent-1", None) == (None, 1)
-    sessions.refuses = True
+    sessions.write_block = True
     lineage.forget()
     assert await lineage.of("parent-1", None) == (None, 1)

@@ -80,11 +80,11 @@ async def test_watchers_are_told_once_that_a_session_is_full(daemon: Running, cw
 
 async def test_they_are_told_after_the_lines_that_caused_it(daemon: Running, cwd: str) -> None:
     peer, session_id = await looked_after(daemon, cwd)
-    watcher = await daemon.attach()
-    await watcher.call("session/subscribe", sessionId=session_id)
+    subscriber = await daemon.attach()
+    await subscriber.call("session/subscribe", sessionId=session_id)
     await turn(peer, session_id, FULL)
-    await told(watcher)
-    assert watcher.order[-2:] == ["session/appended", NOTE]
+    await told(subscriber)
+    assert subscriber.order[-2:] == ["session/appended", NOTE]
 
 
 async def test_after_a_compaction_they_are_told_again(memory: Running, cwd: str) -> None:

@@ -147,12 +147,12 @@ async def test_a_provider_is_given_the_image_itself(near: Running) -> None:
 
 
 async def test_who_watches_is_told_of_the_lines_as_they_are_stored(near: Running) -> None:
-    peer, watcher = await near.attach(), await near.attach()
+    peer, subscriber = await near.attach(), await near.attach()
     session_id = await session(peer)
-    await watcher.call("session/subscribe", sessionId=session_id)
+    await subscriber.call("session/subscribe", sessionId=session_id)
     await peer.append(session_id, shows())
-    await watcher.until(lambda it: bool(it.told("session/appended")))
-    (note,) = watcher.told("session/appended")
+    await subscriber.until(lambda it: bool(it.told("session/appended")))
+    (note,) = subscriber.told("session/appended")
     assert note["entries"][0]["message"]["content"][1]["data"] == REFERENCE
 
 

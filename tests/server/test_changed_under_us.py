@@ -80,7 +80,7 @@ async def test_whoever_opens_a_changed_file_again_reads_what_is_there(tmp_path: 
         overwrite(path, path.read_bytes().index(b'{"type":"message","id":"u2"'), b"x")
         assert (await refusal(peer.call("session/entries", sessionId="session-a"))).kind == "foreignWriter"
         status = await peer.call("server/status")
-        assert [it["refuses"]["reason"] for it in status["refusing"]] == ["replaced"]
+        assert [it["writeBlock"]["reason"] for it in status["blockedSessions"]] == ["replaced"]
         listed = await peer.call("session/list", all=True)
         assert [it["problems"] for it in listed["sessions"]] == [2], "the list says what the file is now"
         opened = await peer.call("session/open", sessionId="session-a")

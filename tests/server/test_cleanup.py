@@ -36,7 +36,7 @@ def names(found: list[dict[str, Any]]) -> list[str]:
     return [it["session"]["sessionId"] for it in found]
 
 
-async def test_a_cleanup_says_what_would_go_and_really_does_it_only_when_told(
+async def test_a_cleanup_says_what_would_go_and_with_yes_does_it_only_when_told(
     memory: Running, cwd: str
 ) -> None:
     peer, other = await memory.attach(), await memory.attach()
@@ -85,7 +85,7 @@ async def test_what_somebody_holds_on_to_is_spared(memory: Running, cwd: str, dr
     peer, other = await memory.attach(), await memory.attach()
     sessions = {
         name: await old_session(peer, cwd, f"session-{name}")
-        for name in ("open", "watched", "held", "labelled", "plain")
+        for name in ("open", "watched", "held", "labeled", "plain")
     }
     await other.call("session/open", sessionId="session-open")
     await other.call("session/subscribe", sessionId="session-watched")
@@ -93,16 +93,16 @@ async def test_what_somebody_holds_on_to_is_spared(memory: Running, cwd: str, dr
     await other.call("session/open", sessionId="session-held", terminal=where)
     await other.call("session/unsubscribe", sessionId="session-held")
     await other.call("session/close", sessionId="session-held")
-    await peer.call("session/label", sessionId="session-labelled", targetId="a", label="keep")
+    await peer.call("session/label", sessionId="session-labeled", targetId="a", label="keep")
     plain = Path(sessions["plain"]["path"])
     newer = plain.with_name(plain.name.replace("plain", "newer"))
     newer.write_bytes(plain.read_bytes().replace(b"plain", b"newer").replace(b'"version":3', b'"version":9'))
-    for path in (sessions["labelled"]["path"], newer):
+    for path in (sessions["labeled"]["path"], newer):
         make_old(path, 100)
     found = await peer.call("session/cleanup", maxAgeSeconds=30 * DAY, dryRun=dry_run)
     assert {it["session"]["sessionId"]: it["because"] for it in found["spared"]} == {
         "session-open": "open", "session-watched": "open", "session-held": "open",
-        "session-labelled": "labelled", "session-newer": "readOnly",
+        "session-labeled": "labeled", "session-newer": "readOnly",
     }  # fmt: skip
     assert names(found["removed"]) == ["session-plain"]
     assert all(Path(it["path"]).exists() for name, it in sessions.items() if name != "plain")

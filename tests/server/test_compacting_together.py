@@ -109,7 +109,7 @@ async def test_a_summary_waits_until_the_tools_have_answered(daemon: Running, cw
     assert entry["parentId"] == "r1"
 
 
-async def test_what_was_before_a_tool_call_is_summarised_while_the_tool_is_at_work(
+async def test_what_was_before_a_tool_call_is_summarized_while_the_tool_is_at_work(
     daemon: Running, cwd: str
 ) -> None:
     peer, session_id = await talk(daemon, cwd)

@@ -62,7 +62,7 @@ async def test_a_prompt_that_nobody_could_take_is_not_sent(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("hub.summaries.requesting", "server.handlers.compacting"):
-        monkeypatch.setattr(f"sessiond.{module}.MOST_IN_A_PROMPT", 1_000)
+        monkeypatch.setattr(f"sessiond.{module}.MAX_PROMPT_BYTES", 1_000)
     peer, session_id = await talk(memory, cwd)
     writer = await summarizing(memory)
     for method, params in (

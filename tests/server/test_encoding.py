@@ -14,7 +14,7 @@ def entries(count: int, next_cursor: str | None = None) -> t.EntriesResult:
     return t.EntriesResult(log_id="log", entries=found, seqs=list(range(count)), next_cursor=next_cursor)
 
 
-@given(st.integers(0, 3 * encoding.MANY_PARTS), st.none() | st.text())
+@given(st.integers(0, 3 * encoding.MIN_PARTS_IN_STEPS), st.none() | st.text())
 def test_a_result_in_steps_is_the_same_as_at_once(count: int, cursor: str | None) -> None:
     result = entries(count, cursor)
     parts = run(encoding.encode_in_steps(result))
@@ -23,7 +23,7 @@ def test_a_result_in_steps_is_the_same_as_at_once(count: int, cursor: str | None
 
 @given(st.text(), st.sampled_from((1, encoding.LONG_TEXT)))
 def test_a_long_text_in_a_step_of_its_own_is_the_same_as_at_once(text: str, times: int) -> None:
-    result = entries(encoding.MANY_PARTS, text * times)
+    result = entries(encoding.MIN_PARTS_IN_STEPS, text * times)
     parts = run(encoding.encode_in_steps(result))
     assert b"".join(parts) == msgspec.json.encode(result)
 
@@ -35,13 +35,13 @@ def test_a_long_text_with_lone_surrogates_is_sent_without_them() -> None:
 
 
 def test_only_a_result_with_a_long_list_or_text_is_large() -> None:
-    assert not encoding.is_large(entries(encoding.MANY_PARTS - 1))
-    assert encoding.is_large(entries(encoding.MANY_PARTS))
+    assert not encoding.is_large(entries(encoding.MIN_PARTS_IN_STEPS - 1))
+    assert encoding.is_large(entries(encoding.MIN_PARTS_IN_STEPS))
     assert not encoding.is_large(entries(1, "x" * (encoding.LONG_TEXT - 1)))
     assert encoding.is_large(entries(1, "x" * encoding.LONG_TEXT))
 
 
 def test_no_step_encodes_more_than_a_few_parts() -> None:
-    count = 10 * encoding.MANY_PARTS
+    count = 10 * encoding.MIN_PARTS_IN_STEPS
     steps = sum(1 for _ in encoding.encode_in_steps(entries(count)))
-    assert steps >= 2 * count // encoding.MANY_PARTS
+    assert steps >= 2 * count // encoding.MIN_PARTS_IN_STEPS

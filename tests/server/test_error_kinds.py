@@ -24,7 +24,7 @@ from support.summarizers import SMALL, summarizing, talk
 
 ELSEWHERE = {"parse", "tooLarge", "overloaded", "unauthenticated", "unreachable", "outcomeUnknown"}
 """Kinds that no client inside can be refused with: about frames (see test_bad_input), under too much load
-(test_overload), at the TCP door (test_tcp), and what `attach` says while it is between two daemons
+(test_overload), at the TCP listener (test_tcp), and what `attach` says while it is between two daemons
 (test_attach_outlives_daemons)."""
 
 

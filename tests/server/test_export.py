@@ -34,7 +34,7 @@ async def test_what_goes_out_comes_back_by_import(daemon: Running, cwd: str, for
     result = await peer.call("session/export", sessionId=session, format=format)
     back = imported(result["text"].encode())
     assert path_of(back)[-2:] == [question, answer]
-    assert {question, answer, doubt} <= {it.id for it in back.woven}
+    assert {question, answer, doubt} <= {it.id for it in back.entries}
     assert back.cwd == cwd
 
 

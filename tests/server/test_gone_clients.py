@@ -38,7 +38,7 @@ async def leaves_nothing(daemon: Running, peer: Peer) -> None:
     assert daemon.hub is not None
     for live in daemon.hub.open_sessions():
         assert client_id not in live.holders
-        assert client_id not in live.watchers
+        assert client_id not in live.subscribers
 
 
 def _is(client: Client, peer: Peer) -> bool:

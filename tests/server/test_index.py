@@ -55,7 +55,7 @@ async def answers(peer: Peer) -> Answers:
         "one folder": await peer.call("session/list", cwd="/work/1", sort="title"),
         "query": await peer.call("session/list", query="PROMPT 3"),
         "words": by_place(await peer.call("session/search", query="garnet", limit=1_000)),
-        "labelled": by_place(await peer.call("session/search", query="ber*", label="label 1", limit=1_000)),
+        "labeled": by_place(await peer.call("session/search", query="ber*", label="label 1", limit=1_000)),
         "titles": by_place(await peer.call("session/search", query="label", limit=1_000)),
     }
 
@@ -328,7 +328,7 @@ async def test_an_index_that_is_a_link_is_not_written_through(tmp_path: Path) ->
     assert not index_of(tmp_path).is_symlink()
 
 
-async def test_an_index_that_a_new_file_does_not_mend_is_trouble_with_the_disk(
+async def test_an_index_that_a_new_file_does_not_fix_is_trouble_with_the_disk(
     memory: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

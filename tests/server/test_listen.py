@@ -17,7 +17,7 @@ def knock(path: str) -> socket.socket:
     return client
 
 
-class Door:
+class Accepting:
     """A listener in a folder of its own, and who was let in."""
 
     def __init__(self, folder: str) -> None:
@@ -39,20 +39,20 @@ class Door:
 
 async def test_a_client_is_let_in_and_its_socket_does_not_block() -> None:
     with a_home() as where:
-        door = Door(where.runtime)
-        with knock(door.path):
-            await door.let_in(1)
-        assert not door.inside[0].getblocking()
-        door.close()
+        listener = Accepting(where.runtime)
+        with knock(listener.path):
+            await listener.let_in(1)
+        assert not listener.inside[0].getblocking()
+        listener.close()
 
 
 async def test_the_socket_is_for_its_owner_only_and_nothing_else_is_left_beside_it() -> None:
     with a_home() as where:
-        door = Door(where.runtime)
-        assert stat.S_IMODE(Path(door.path).stat().st_mode) == 0o600
+        listener = Accepting(where.runtime)
+        assert stat.S_IMODE(Path(listener.path).stat().st_mode) == 0o600
         assert [file.name for file in Path(where.runtime).iterdir()] == ["sessiond.sock"]
-        door.close()
-        assert not Path(door.path).exists()
+        listener.close()
+        assert not Path(listener.path).exists()
 
 
 async def test_what_a_killed_daemon_left_is_replaced() -> None:
@@ -61,74 +61,74 @@ async def test_what_a_killed_daemon_left_is_replaced() -> None:
         for name in (where.socket, f"{where.runtime}/.binding"):
             with socket.socket(socket.AF_UNIX) as dead:
                 dead.bind(name)
-        door = Door(where.runtime)
-        with knock(door.path):
-            await door.let_in(1)
-        door.close()
+        listener = Accepting(where.runtime)
+        with knock(listener.path):
+            await listener.let_in(1)
+        listener.close()
 
 
 async def test_a_removed_path_is_noticed_and_can_be_bound_again() -> None:
     with a_home() as where:
-        door = Door(where.runtime)
-        seen = [door.listener.look()]
-        with knock(door.path):
-            Path(door.path).unlink()
-            seen.append(door.listener.look())
-            door.listener.bind_again()
-            seen.append(door.listener.look())
-            with knock(door.path):
-                await door.let_in(2)
+        listener = Accepting(where.runtime)
+        seen = [listener.listener.look()]
+        with knock(listener.path):
+            Path(listener.path).unlink()
+            seen.append(listener.listener.look())
+            listener.listener.bind_again()
+            seen.append(listener.listener.look())
+            with knock(listener.path):
+                await listener.let_in(2)
         assert seen == ["ours", "missing", "ours"]
-        door.close()
+        listener.close()
 
 
 async def test_the_socket_of_another_is_noticed_and_not_removed() -> None:
     with a_home() as where:
-        door = Door(where.runtime)
-        Path(door.path).unlink()
+        listener = Accepting(where.runtime)
+        Path(listener.path).unlink()
         with socket.socket(socket.AF_UNIX) as another:
-            another.bind(door.path)
-            assert door.listener.look() == "foreign"
-            door.close()
-            assert Path(door.path).is_socket()
+            another.bind(listener.path)
+            assert listener.listener.look() == "foreign"
+            listener.close()
+            assert Path(listener.path).is_socket()
 
 
-async def test_a_listener_leaves_when_nobody_is_at_the_door() -> None:
+async def test_a_listener_leaves_when_nobody_is_waiting() -> None:
     with a_home() as where:
-        door = Door(where.runtime)
-        assert door.listener.leave_unless_wanted()
-        assert not Path(door.path).exists()
+        listener = Accepting(where.runtime)
+        assert listener.listener.leave_unless_wanted()
+        assert not Path(listener.path).exists()
 
 
 async def test_a_listener_stays_for_whoever_came_at_the_last_moment() -> None:
     with a_home() as where:
-        door = Door(where.runtime)
-        with knock(door.path):
-            assert not door.listener.leave_unless_wanted()
-            assert len(door.inside) == 1
-        with knock(door.path):
-            await door.let_in(2)
-        door.close()
+        listener = Accepting(where.runtime)
+        with knock(listener.path):
+            assert not listener.listener.leave_unless_wanted()
+            assert len(listener.inside) == 1
+        with knock(listener.path):
+            await listener.let_in(2)
+        listener.close()
 
 
 async def test_a_listener_stays_for_whoever_came_while_its_path_was_removed() -> None:
     with a_home() as where:
-        door = Door(where.runtime)
+        listener = Accepting(where.runtime)
         late: list[socket.socket] = []
-        remove = door.listener._remove_path
+        remove = listener.listener._remove_path
 
         def remove_too_late() -> None:
             if not late:
-                late.append(knock(door.path))
+                late.append(knock(listener.path))
             remove()
 
         # The moment is too short to hit it from outside.
-        door.listener._remove_path = remove_too_late  # type: ignore[method-assign]
-        assert not door.listener.leave_unless_wanted()
-        assert len(door.inside) == 1
-        assert door.listener.look() == "ours"
+        listener.listener._remove_path = remove_too_late  # type: ignore[method-assign]
+        assert not listener.listener.leave_unless_wanted()
+        assert len(listener.inside) == 1
+        assert listener.listener.look() == "ours"
         late[0].close()
-        door.close()
+        listener.close()
 
 
 async def test_a_folder_that_is_not_there_is_an_error() -> None:
@@ -138,9 +138,9 @@ async def test_a_folder_that_is_not_there_is_an_error() -> None:
 
 async def test_four_hundred_clients_at_once_are_all_let_in() -> None:
     with a_home() as where:
-        door = Door(where.runtime)
-        clients = [knock(door.path) for _ in range(400)]
-        await door.let_in(400)
+        listener = Accepting(where.runtime)
+        clients = [knock(listener.path) for _ in range(400)]
+        await listener.let_in(400)
         for client in clients:
             client.close()
-        door.close()
+        listener.close()

@@ -337,20 +337,22 @@ async def test_opening_a_replaced_file_again_reads_what_is_there_now(
 ) -> None:
     data = a_log(cwd, logs.user("1"), logs.assistant("2"))
     peer, session_id, path = await open_file(daemon, tmp_path, data)
-    watcher = await daemon.attach()
-    await watcher.call("session/subscribe", sessionId=session_id, after=await watcher.position(session_id, 2))
+    subscriber = await daemon.attach()
+    await subscriber.call(
+        "session/subscribe", sessionId=session_id, after=await subscriber.position(session_id, 2)
+    )
     (tmp_path / "new").write_bytes(a_log(cwd, logs.user("new")))
     (tmp_path / "new").rename(path)
     opened = (await peer.call("session/open", path=str(path)))["session"]
     assert (opened["sessionId"], opened["seq"], opened["firstPrompt"]) == (session_id, 1, "new")
-    await watcher.until(lambda it: bool(it.told("session/lagged")))
-    assert watcher.told("session/lagged")[0]["lastSeq"] == 2
-    result = await watcher.call(
-        "session/subscribe", sessionId=session_id, after=await watcher.position(session_id, 2)
+    await subscriber.until(lambda it: bool(it.told("session/lagged")))
+    assert subscriber.told("session/lagged")[0]["lastSeq"] == 2
+    result = await subscriber.call(
+        "session/subscribe", sessionId=session_id, after=await subscriber.position(session_id, 2)
     )
     assert result["mode"] == "snapshot"
     assert (await peer.append(session_id, user("on")))["seq"] == 2
-    await watcher.until(lambda it: it.seqs() == [2])
+    await subscriber.until(lambda it: it.seqs() == [2])
 
 
 # --- old versions and other shapes -------------------------------------------------------------------------

@@ -153,8 +153,8 @@ async def test_when_all_clients_together_have_too_much_in_work_each_still_has_it
 async def test_a_session_that_cannot_be_written_fast_enough_refuses_what_would_not_fit(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appending, "MUCH_UNWRITTEN", 100_000)
-    monkeypatch.setattr(appending, "MOST_UNWRITTEN", 200_000)
+    monkeypatch.setattr(appending, "THROTTLE_UNWRITTEN_BYTES", 100_000)
+    monkeypatch.setattr(appending, "MAX_UNWRITTEN_BYTES", 200_000)
     disk = Disk()
     async with running(tmp_path, calls=disk.calls) as daemon:
         peer, session_id = await started(daemon, cwd)
@@ -178,8 +178,8 @@ async def test_a_session_that_cannot_be_written_fast_enough_refuses_what_would_n
 async def test_an_append_larger_than_what_may_wait_is_taken_when_nothing_waits(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appending, "MUCH_UNWRITTEN", 1_000)
-    monkeypatch.setattr(appending, "MOST_UNWRITTEN", 2_000)
+    monkeypatch.setattr(appending, "THROTTLE_UNWRITTEN_BYTES", 1_000)
+    monkeypatch.setattr(appending, "MAX_UNWRITTEN_BYTES", 2_000)
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, cwd)
         for number in range(3):
@@ -189,7 +189,7 @@ async def test_an_append_larger_than_what_may_wait_is_taken_when_nothing_waits(
 async def test_those_who_wait_for_a_summary_are_bounded_and_do_not_stop_the_reading(
     memory: Running, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests, "MOST_WAITING", 3)
+    monkeypatch.setattr(requests, "MAX_WAITING", 3)
     peer, session_id = await talk(memory, cwd)
     writer = await summarizing(memory)
     asked = []

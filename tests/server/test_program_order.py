@@ -344,5 +344,5 @@ async def test_a_command_of_an_editor_sees_the_append_before_it(memory: Running,
     for number in range(5):
         peer.send("session/append", sessionId=session_id, entries=[user("x", id=f"m{number}")])
         arguments = [{"sessionId": session_id, "entryId": f"m{number}", "label": "here"}]
-        labelled = peer.send("workspace/executeCommand", command="sessiond.label", arguments=arguments)
-        assert (await labelled)["entryId"]
+        labeled = peer.send("workspace/executeCommand", command="sessiond.label", arguments=arguments)
+        assert (await labeled)["entryId"]

@@ -18,7 +18,7 @@ from support.summarizers import Summarizing
 
 BY_THE_SCRIPT = {7, 8, 9, 27, 28, 29, 30, 31, 32, 33, 40, 41, 42, 100, 101, 108, 110, 120, 125}
 NOT_TO_BE_HAD = {44, 233, 502, "session/lagged"}
-"""A disk that is full, a client without the token at the TCP door, and one that reads too slowly: other tests have
+"""A disk that is full, a client without the token at the TCP listener, and one that reads too slowly: other tests have
 them."""
 VARYING = {
     "path", "createdAt", "updatedAt", "timestamp", "startedAt", "connectedAt", "sizeBytes", "uptime",

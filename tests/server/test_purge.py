@@ -20,7 +20,7 @@ async def deleted(daemon: Running, cwd: str, **params: Any) -> tuple[Peer, dict[
     return peer, await peer.call("session/delete", sessionId=session_id)
 
 
-async def test_a_purge_says_what_would_go_and_really_does_it_only_when_told(
+async def test_a_purge_says_what_would_go_and_with_yes_does_it_only_when_told(
     daemon: Running, cwd: str
 ) -> None:
     peer, gone = await deleted(daemon, cwd, title="Plans")

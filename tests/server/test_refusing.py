@@ -22,12 +22,12 @@ async def session_in(peer: Peer, name: str) -> str:
 
 async def refuses(peer: Peer, session_id: str) -> Any:
     info = await peer.call("session/info", sessionId=session_id)
-    return info["session"].get("refuses")
+    return info["session"].get("writeBlock")
 
 
 async def status(peer: Peer) -> dict[str, str]:
     told = await peer.call("server/status")
-    return {it["sessionId"]: it["refuses"]["reason"] for it in told.get("refusing", [])}
+    return {it["sessionId"]: it["writeBlock"]["reason"] for it in told.get("blockedSessions", [])}
 
 
 def swept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,8 +37,8 @@ def swept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "reason"),
     [
-        (errno.ENOSPC, "storageFull", "full"),
-        (errno.EDQUOT, "storageFull", "full"),
+        (errno.ENOSPC, "storageFull", "diskFull"),
+        (errno.EDQUOT, "storageFull", "diskFull"),
         (errno.EIO, "storageFailed", "failed"),
         (errno.EFBIG, "storageFailed", "failed"),
         (errno.EROFS, "storageFailed", "readOnlyDisk"),
@@ -66,7 +66,7 @@ async def test_a_refused_write_is_told_until_one_succeeds(
         assert await refuses(peer, "session-a") is None
         assert await status(peer) == {}
         changes = [(it["session"]["sessionId"], it["changed"]) for it in peer.told("session/changed")]
-        assert changes == [("session-a", ["refuses"])] * 2
+        assert changes == [("session-a", ["writeBlock"])] * 2
 
 
 async def test_a_disk_with_room_again_is_noticed_without_a_write(
@@ -122,7 +122,9 @@ async def test_a_file_that_is_gone_is_told_and_served_again_when_it_is_back(
         assert await status(peer) == {}
 
 
-@pytest.mark.parametrize(("error", "reason"), [(errno.EACCES, "noRight"), (errno.EROFS, "readOnlyDisk")])
+@pytest.mark.parametrize(
+    ("error", "reason"), [(errno.EACCES, "permissionDenied"), (errno.EROFS, "readOnlyDisk")]
+)
 async def test_a_right_to_write_that_comes_back_is_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, reason: str
 ) -> None:
@@ -140,12 +142,12 @@ async def test_a_right_to_write_that_comes_back_is_enough(
         peer = await daemon.attach()
         opened = await peer.call("session/open", sessionId="session-a")
         assert opened["session"]["readOnly"]
-        assert opened["session"]["refuses"]["reason"] == reason
+        assert opened["session"]["writeBlock"]["reason"] == reason
         assert (await refusal(peer.append("session-a", user("no")))).kind == "readOnly"
         monkeypatch.setattr(os, "open", open_file)
         assert (await peer.append("session-a", user("on")))["seq"] == 3
         session = (await peer.call("session/info", sessionId="session-a"))["session"]
-        assert (session["readOnly"], session.get("refuses")) == (False, None)
+        assert (session["readOnly"], session.get("writeBlock")) == (False, None)
 
 
 async def test_a_file_whose_sync_fails_at_open_is_read_and_written_anew_before_it_is_appended_to(
@@ -161,7 +163,7 @@ async def test_a_file_whose_sync_fails_at_open_is_read_and_written_anew_before_i
     async with running(tmp_path, calls=disk.calls) as daemon:
         peer = await daemon.attach()
         opened = await peer.call("session/open", sessionId="session-a")
-        assert opened["session"]["refuses"]["reason"] == "notSynced"
+        assert opened["session"]["writeBlock"]["reason"] == "notSynced"
         assert len((await peer.call("session/entries", sessionId="session-a"))["entries"]) == 2
         assert (await peer.append("session-a", user("on")))["seq"] == 3
         assert file.stat().st_ino != inode

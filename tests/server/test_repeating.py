@@ -16,7 +16,7 @@ COMMAND = "press-1 'of' ../the button\n"
 
 
 @dataclass(frozen=True)
-class Deed:
+class Write:
     """A request that writes lines: its method and params, and `other` params under the same id."""
 
     method: str
@@ -29,26 +29,26 @@ class Deed:
         return f"{self.method.rpartition('/')[2]}-{'-'.join(self.params)}"
 
 
-DEEDS = [
-    Deed("session/label", {"targetId": "u1", "label": "start"}, {"label": "end"}),
-    Deed("session/label", {"targetId": "u1"}, {"label": "end"}),
-    Deed("session/rename", {"title": "Plans"}, {"title": "Other plans"}),
-    Deed("session/tag", {"add": ["bug"]}, {"add": ["bugs"]}),
-    Deed("session/tag", {"tags": ["a", "b"], "remove": ["a"]}, {"remove": ["b"]}),
-    Deed("session/branch", {"targetId": "u1"}, {"targetId": None}),
-    Deed("session/branch", {"targetId": None}, {"targetId": "u1"}),
-    Deed("session/branch", {"targetId": "u1", "summary": "Left."}, {"summary": "Gone."}),
-    Deed(
+WRITES = [
+    Write("session/label", {"targetId": "u1", "label": "start"}, {"label": "end"}),
+    Write("session/label", {"targetId": "u1"}, {"label": "end"}),
+    Write("session/rename", {"title": "Plans"}, {"title": "Other plans"}),
+    Write("session/tag", {"add": ["bug"]}, {"add": ["bugs"]}),
+    Write("session/tag", {"tags": ["a", "b"], "remove": ["a"]}, {"remove": ["b"]}),
+    Write("session/branch", {"targetId": "u1"}, {"targetId": None}),
+    Write("session/branch", {"targetId": None}, {"targetId": "u1"}),
+    Write("session/branch", {"targetId": "u1", "summary": "Left."}, {"summary": "Gone."}),
+    Write(
         "session/compact",
         {"summary": "So far.", "settings": SMALL, "details": {"a": 1, "b": 2}},
         {"summary": "Until now."},
     ),
-    Deed("session/configure", {"autoCompact": {"enabled": True}}, {"autoCompact": None}),
-    Deed("session/updateState", {"tokens": 10, "plan": "Go on."}, {"tokens": 11}),
-    Deed("session/updateState", {"turns": 1, "tags": ["bug"]}, {"turns": 2}, lines=2),
-    Deed("session/beginTask", {"decision": {"decision": "Go.", "rationale": "Now."}}, {"decision": None}),
+    Write("session/configure", {"autoCompact": {"enabled": True}}, {"autoCompact": None}),
+    Write("session/updateState", {"tokens": 10, "plan": "Go on."}, {"tokens": 11}),
+    Write("session/updateState", {"turns": 1, "tags": ["bug"]}, {"turns": 2}, lines=2),
+    Write("session/beginTask", {"decision": {"decision": "Go.", "rationale": "Now."}}, {"decision": None}),
 ]
-every_deed = pytest.mark.parametrize("deed", DEEDS, ids=str)
+every_write = pytest.mark.parametrize("write", WRITES, ids=str)
 
 OTHER_WRITES: list[tuple[str, dict[str, Any]]] = [
     ("session/label", {"targetId": "u1", "label": "changed"}),
@@ -88,86 +88,86 @@ def lines_with(path: Path, command: str) -> list[dict[str, Any]]:
     return [line for line in lines_of(path) if line.get("sessiondCommand", {}).get("id") == command]
 
 
-@every_deed
-async def test_a_request_sent_twice_takes_effect_once(daemon: Running, cwd: str, deed: Deed) -> None:
+@every_write
+async def test_a_request_sent_twice_takes_effect_once(daemon: Running, cwd: str, write: Write) -> None:
     peer, session_id, path = await a_session(daemon, cwd)
-    params = {"sessionId": session_id, **deed.params, "commandId": COMMAND}
+    params = {"sessionId": session_id, **write.params, "commandId": COMMAND}
     before = len(lines_of(path))
-    first = await peer.call(deed.method, **params)
-    second = await peer.call(deed.method, **params)
+    first = await peer.call(write.method, **params)
+    second = await peer.call(write.method, **params)
     assert "duplicate" not in first
     assert second == first | {"duplicate": True}
-    assert len(lines_of(path)) == before + deed.lines
-    assert len(lines_with(path, COMMAND)) == deed.lines
+    assert len(lines_of(path)) == before + write.lines
+    assert len(lines_with(path, COMMAND)) == write.lines
 
 
-@every_deed
-async def test_a_repeat_after_other_writes_changes_nothing(memory: Running, cwd: str, deed: Deed) -> None:
+@every_write
+async def test_a_repeat_after_other_writes_changes_nothing(memory: Running, cwd: str, write: Write) -> None:
     peer, session_id, path = await a_session(memory, cwd)
-    params = {"sessionId": session_id, **deed.params, "commandId": COMMAND}
-    first = await peer.call(deed.method, **params)
+    params = {"sessionId": session_id, **write.params, "commandId": COMMAND}
+    first = await peer.call(write.method, **params)
     await write_something_else(peer, session_id)
     stored = lines_of(path)[1:]
-    again = await peer.call(deed.method, **params)
+    again = await peer.call(write.method, **params)
     assert again["duplicate"] is True
     assert told(again) == told(first)
     assert lines_of(path)[1:] == stored
 
 
-@every_deed
+@every_write
 async def test_a_repeat_on_another_daemon_finds_what_the_first_has_written(
-    tmp_path: Path, cwd: str, deed: Deed
+    tmp_path: Path, cwd: str, write: Write
 ) -> None:
     async with running(tmp_path) as daemon:
         peer, session_id, path = await a_session(daemon, cwd)
-        params = {"sessionId": session_id, **deed.params, "commandId": COMMAND}
-        first = await peer.call(deed.method, **params)
+        params = {"sessionId": session_id, **write.params, "commandId": COMMAND}
+        first = await peer.call(write.method, **params)
         await write_something_else(peer, session_id)
     stored = path.read_bytes()
     async with running(tmp_path) as daemon:
-        again = await (await daemon.attach()).call(deed.method, **params)
+        again = await (await daemon.attach()).call(write.method, **params)
         assert again["duplicate"] is True
         assert told(again) == told(first)
         assert path.read_bytes() == stored
 
 
-@every_deed
+@every_write
 async def test_two_clients_that_send_it_at_once_both_get_the_answer(
-    daemon: Running, cwd: str, deed: Deed
+    daemon: Running, cwd: str, write: Write
 ) -> None:
     peer, session_id, path = await a_session(daemon, cwd)
     other = await daemon.attach()
-    params = {"sessionId": session_id, **deed.params, "commandId": COMMAND}
-    answers = await asyncio.gather(*(it.call(deed.method, **params) for it in (peer, other, peer, other)))
+    params = {"sessionId": session_id, **write.params, "commandId": COMMAND}
+    answers = await asyncio.gather(*(it.call(write.method, **params) for it in (peer, other, peer, other)))
     assert sorted("duplicate" in it for it in answers) == [False, True, True, True]
     assert all(told(it) == told(answers[0]) for it in answers)
-    assert len(lines_with(path, COMMAND)) == deed.lines
+    assert len(lines_with(path, COMMAND)) == write.lines
 
 
-@every_deed
+@every_write
 async def test_other_params_or_another_method_under_the_id_are_refused(
-    memory: Running, cwd: str, deed: Deed
+    memory: Running, cwd: str, write: Write
 ) -> None:
     peer, session_id, path = await a_session(memory, cwd)
-    params = {"sessionId": session_id, **deed.params, "commandId": COMMAND}
-    await peer.call(deed.method, **params)
+    params = {"sessionId": session_id, **write.params, "commandId": COMMAND}
+    await peer.call(write.method, **params)
     stored = lines_of(path)[1:]  # without the header, where the title is written after the answer
-    others = [(deed.method, deed.params | deed.other), *OTHER_WRITES]
+    others = [(write.method, write.params | write.other), *OTHER_WRITES]
     for method, other in others:
         refused = await refusal(peer.call(method, sessionId=session_id, **other, commandId=COMMAND))
         assert (refused.kind, refused.data["id"], refused.data["retryable"]) == ("idReused", COMMAND, False)
     assert lines_of(path)[1:] == stored
 
 
-@every_deed
-async def test_a_repeat_of_what_was_refused_is_tried_again(memory: Running, cwd: str, deed: Deed) -> None:
+@every_write
+async def test_a_repeat_of_what_was_refused_is_tried_again(memory: Running, cwd: str, write: Write) -> None:
     peer, session_id, path = await a_session(memory, cwd)
-    params = {"sessionId": session_id, **deed.params, "commandId": COMMAND}
+    params = {"sessionId": session_id, **write.params, "commandId": COMMAND}
     gone = await peer.call("session/delete", sessionId=session_id)
-    assert (await refusal(peer.call(deed.method, **params))).kind == "sessionTrashed"
+    assert (await refusal(peer.call(write.method, **params))).kind == "sessionTrashed"
     await peer.call("session/restore", trashed=gone["trashed"])
-    assert "duplicate" not in await peer.call(deed.method, **params)
-    assert len(lines_with(path, COMMAND)) == deed.lines
+    assert "duplicate" not in await peer.call(write.method, **params)
+    assert len(lines_with(path, COMMAND)) == write.lines
 
 
 async def test_requests_with_ids_of_their_own_all_take_effect(memory: Running, cwd: str) -> None:

@@ -30,7 +30,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Deed:
+class Write:
     """A request about whole sessions: its method, its params in a scene, and `other` params under the same id."""
 
     method: str
@@ -41,26 +41,26 @@ class Deed:
         return self.method.replace("/", "-")
 
 
-DEEDS = [
-    Deed("session/create", lambda it: {"cwd": it.cwd, "title": "T"}, {"title": "U"}),
-    Deed("session/create", lambda it: {"cwd": it.cwd, "id": f"of-mine-{it.session_id}"}, {"title": "U"}),
-    Deed("session/create", lambda it: {"cwd": it.cwd, "ephemeral": True}, {"ephemeral": False}),
-    Deed("session/continue", lambda it: {"cwd": f"{it.cwd}/new"}, {"cwd": "/else"}),
-    Deed("session/fork", lambda it: {"sessionId": it.session_id}, {"title": "U"}),
-    Deed("session/move", lambda it: {"sessionId": it.session_id, "cwd": f"{it.cwd}/to"}, {"cwd": "/else"}),
-    Deed("session/delete", lambda it: {"sessionId": it.session_id, "reason": "old"}, {"reason": "new"}),
-    Deed("session/restore", lambda it: {"trashed": it.trashed}, {"trashed": "/else"}),
-    Deed("session/purge", lambda it: {"trashed": it.trashed, "dryRun": False}, {"trashed": "/else"}),
-    Deed(
+WRITES = [
+    Write("session/create", lambda it: {"cwd": it.cwd, "title": "T"}, {"title": "U"}),
+    Write("session/create", lambda it: {"cwd": it.cwd, "id": f"of-mine-{it.session_id}"}, {"title": "U"}),
+    Write("session/create", lambda it: {"cwd": it.cwd, "ephemeral": True}, {"ephemeral": False}),
+    Write("session/continue", lambda it: {"cwd": f"{it.cwd}/new"}, {"cwd": "/else"}),
+    Write("session/fork", lambda it: {"sessionId": it.session_id}, {"title": "U"}),
+    Write("session/move", lambda it: {"sessionId": it.session_id, "cwd": f"{it.cwd}/to"}, {"cwd": "/else"}),
+    Write("session/delete", lambda it: {"sessionId": it.session_id, "reason": "old"}, {"reason": "new"}),
+    Write("session/restore", lambda it: {"trashed": it.trashed}, {"trashed": "/else"}),
+    Write("session/purge", lambda it: {"trashed": it.trashed, "dryRun": False}, {"trashed": "/else"}),
+    Write(
         "session/cleanup", lambda it: {"maxAgeSeconds": 0, "tags": [it.session_id], "dryRun": False},
         {"maxAgeSeconds": 1},
     ),
-    Deed("history/add", lambda it: {"prompt": f"in {it.cwd}", "cwd": it.cwd}, {"prompt": "else"}),
-    Deed("blob/collect", lambda _: {"graceSeconds": 0, "dryRun": False}, {"graceSeconds": 1}),
+    Write("history/add", lambda it: {"prompt": f"in {it.cwd}", "cwd": it.cwd}, {"prompt": "else"}),
+    Write("blob/collect", lambda _: {"graceSeconds": 0, "dryRun": False}, {"graceSeconds": 1}),
 ]  # fmt: skip
-every_deed = pytest.mark.parametrize("deed", DEEDS, ids=str)
-LASTING = [deed for deed in DEEDS if "ephemeral" not in deed.other]
-every_lasting_deed = pytest.mark.parametrize("deed", LASTING, ids=str)
+every_write = pytest.mark.parametrize("write", WRITES, ids=str)
+LASTING = [write for write in WRITES if "ephemeral" not in write.other]
+every_lasting_write = pytest.mark.parametrize("write", LASTING, ids=str)
 
 
 async def a_scene(daemon: Running, cwd: str) -> Scene:
@@ -99,67 +99,67 @@ def files_of(daemon: Running) -> dict[Path, bytes]:
     return daemon.everything()
 
 
-@every_deed
-async def test_a_request_sent_twice_takes_effect_once(daemon: Running, cwd: str, deed: Deed) -> None:
+@every_write
+async def test_a_request_sent_twice_takes_effect_once(daemon: Running, cwd: str, write: Write) -> None:
     scene = await a_scene(daemon, cwd)
-    params = {**deed.params(scene), "commandId": f"{COMMAND}{cwd}"}
-    first = await scene.peer.call(deed.method, **params)
+    params = {**write.params(scene), "commandId": f"{COMMAND}{cwd}"}
+    first = await scene.peer.call(write.method, **params)
     before = files_of(daemon)
     prompts = await scene.peer.call("history/recent", limit=100)
     other = await daemon.attach()
     for peer in (scene.peer, other):
-        again = await peer.call(deed.method, **params)
+        again = await peer.call(write.method, **params)
         assert again == first | {"duplicate": True}
     assert "duplicate" not in first
     assert files_of(daemon) == before
     assert await scene.peer.call("history/recent", limit=100) == prompts
 
 
-@every_deed
-async def test_a_repeat_after_other_requests_changes_nothing(memory: Running, cwd: str, deed: Deed) -> None:
+@every_write
+async def test_a_repeat_after_other_requests_changes_nothing(memory: Running, cwd: str, write: Write) -> None:
     scene = await a_scene(memory, cwd)
-    params = {**deed.params(scene), "commandId": COMMAND}
-    first = await scene.peer.call(deed.method, **params)
+    params = {**write.params(scene), "commandId": COMMAND}
+    first = await scene.peer.call(write.method, **params)
     await do_something_else(scene)
     before = files_of(memory)
-    again = await scene.peer.call(deed.method, **params)
+    again = await scene.peer.call(write.method, **params)
     assert again["duplicate"] is True
     assert facts(again) == facts(first)
     assert files_of(memory) == before
 
 
-@every_deed
+@every_write
 async def test_two_clients_that_send_it_at_once_both_get_the_answer(
-    daemon: Running, cwd: str, deed: Deed
+    daemon: Running, cwd: str, write: Write
 ) -> None:
     scene = await a_scene(daemon, cwd)
     other = await daemon.attach()
-    params = {**deed.params(scene), "commandId": f"{COMMAND}{cwd}"}
-    answers = await asyncio.gather(*(it.call(deed.method, **params) for it in (scene.peer, other) * 2))
+    params = {**write.params(scene), "commandId": f"{COMMAND}{cwd}"}
+    answers = await asyncio.gather(*(it.call(write.method, **params) for it in (scene.peer, other) * 2))
     assert sorted("duplicate" in it for it in answers) == [False, True, True, True]
     assert all(facts(it) == facts(answers[0]) for it in answers)
 
 
-@every_lasting_deed
+@every_lasting_write
 @pytest.mark.parametrize("is_answered", [True, False], ids=["answered", "crashed after the effect"])
 async def test_a_repeat_on_another_daemon_finds_what_was_done(
-    tmp_path: Path, cwd: str, deed: Deed, is_answered: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cwd: str, write: Write, is_answered: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path) as daemon:
         scene = await a_scene(daemon, cwd)
-        params = {**deed.params(scene), "commandId": COMMAND}
+        params = {**write.params(scene), "commandId": COMMAND}
         with monkeypatch.context() as patched:
             if not is_answered:
                 patched.setattr(Journal, "finish", _refuse)
-            first = await scene.peer.call(deed.method, **params)
+            first = await scene.peer.call(write.method, **params)
     before = daemon.everything()
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         # Others come first: what was interrupted is settled before anything else changes.
         other = await a_scene(daemon, f"{cwd}/other")
         await do_something_else(Scene(peer, cwd, scene.session_id, scene.trashed, scene.trashed_id))
-        again = await peer.call(deed.method, **params)
-        if is_answered or deed.method not in ("session/cleanup", "blob/collect"):
+        again = await peer.call(write.method, **params)
+        if is_answered or write.method not in ("session/cleanup", "blob/collect"):
             assert again["duplicate"] is True
         if is_answered:
             assert facts(again) == facts(first)
@@ -167,13 +167,13 @@ async def test_a_repeat_on_another_daemon_finds_what_was_done(
     assert before
 
 
-@every_deed
+@every_write
 async def test_a_request_that_was_interrupted_before_its_effect_is_carried_out_by_the_repeat(
-    tmp_path: Path, cwd: str, deed: Deed, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cwd: str, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path) as daemon:
         scene = await a_scene(daemon, cwd)
-        params = deed.params(scene)
+        params = write.params(scene)
     journal = Journal(str(tmp_path / "state/commands.db"))
     intent: dict[str, Any] = {
         "sessionId": scene.session_id,
@@ -181,26 +181,26 @@ async def test_a_request_that_was_interrupted_before_its_effect_is_carried_out_b
         "cwd": params.get("cwd"),
         "sessions": [],
     }
-    command = CommandRecord(id=COMMAND, method=deed.method, digest="of the interrupted request")
+    command = CommandRecord(id=COMMAND, method=write.method, digest="of the interrupted request")
     journal.begin(command, intent | {"from": await _path(tmp_path, scene.session_id)}, int(time.time()))
     journal.close()
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
-        assert "duplicate" not in await peer.call(deed.method, **params, commandId=COMMAND)
+        assert "duplicate" not in await peer.call(write.method, **params, commandId=COMMAND)
 
 
-@every_deed
+@every_write
 async def test_other_params_or_another_method_under_the_id_are_refused(
-    memory: Running, cwd: str, deed: Deed
+    memory: Running, cwd: str, write: Write
 ) -> None:
     scene = await a_scene(memory, cwd)
-    params = {**deed.params(scene), "commandId": COMMAND}
-    first = await scene.peer.call(deed.method, **params)
+    params = {**write.params(scene), "commandId": COMMAND}
+    first = await scene.peer.call(write.method, **params)
     before = files_of(memory)
     session_id = first.get("session", {}).get("sessionId", scene.session_id)
     others: list[tuple[str, dict[str, Any]]] = [
-        (deed.method, params | deed.other),
-        *((it.method, it.params(scene)) for it in DEEDS if it.method != deed.method),
+        (write.method, params | write.other),
+        *((it.method, it.params(scene)) for it in WRITES if it.method != write.method),
         *((it, {"sessionId": session_id, "title": "T"}) for it in ("session/rename",) if "session" in first),
     ]
     for method, other in others:
@@ -228,55 +228,55 @@ def entries_of(daemon: Running) -> dict[Path, bytes]:
     return {path: data.partition(b"\n")[2] for path, data in files_of(daemon).items()}
 
 
-@pytest.mark.parametrize("deed", DEEDS[:5], ids=str)
-async def test_a_repeat_opens_the_session_that_was_made(memory: Running, cwd: str, deed: Deed) -> None:
+@pytest.mark.parametrize("write", WRITES[:5], ids=str)
+async def test_a_repeat_opens_the_session_that_was_made(memory: Running, cwd: str, write: Write) -> None:
     scene = await a_scene(memory, cwd)
-    params = {**deed.params(scene), "commandId": COMMAND}
-    made = (await scene.peer.call(deed.method, **params))["session"]["sessionId"]
+    params = {**write.params(scene), "commandId": COMMAND}
+    made = (await scene.peer.call(write.method, **params))["session"]["sessionId"]
     other = await memory.attach()
     await scene.peer.call("server/status")
     told = len(scene.peer.told("session/created"))
-    await other.call(deed.method, **params)
+    await other.call(write.method, **params)
     await scene.peer.append(made, user("are you there?"))
     await other.until(lambda it: bool(it.told("session/appended")))
     await scene.peer.call("server/status")
     assert len(scene.peer.told("session/created")) == told
 
 
-@pytest.mark.parametrize("deed", [DEEDS[0], DEEDS[1], DEEDS[4]], ids=str)
+@pytest.mark.parametrize("write", [WRITES[0], WRITES[1], WRITES[4]], ids=str)
 async def test_a_session_that_was_made_and_deleted_is_not_made_again(
-    memory: Running, cwd: str, deed: Deed
+    memory: Running, cwd: str, write: Write
 ) -> None:
     scene = await a_scene(memory, cwd)
-    params = {**deed.params(scene), "commandId": COMMAND}
-    made = (await scene.peer.call(deed.method, **params))["session"]["sessionId"]
+    params = {**write.params(scene), "commandId": COMMAND}
+    made = (await scene.peer.call(write.method, **params))["session"]["sessionId"]
     gone = await scene.peer.call("session/delete", sessionId=made)
-    refused = await refusal(scene.peer.call(deed.method, **params))
+    refused = await refusal(scene.peer.call(write.method, **params))
     assert (refused.kind, refused.data["path"]) == ("sessionTrashed", gone["trashed"])
     await scene.peer.call("session/purge", trashed=gone["trashed"], dryRun=False)
-    assert (await refusal(scene.peer.call(deed.method, **params))).kind == "sessionNotFound"
+    assert (await refusal(scene.peer.call(write.method, **params))).kind == "sessionNotFound"
 
 
-@pytest.mark.parametrize("deed", [DEEDS[0], DEEDS[1], DEEDS[4]], ids=str)
+@pytest.mark.parametrize("write", [WRITES[0], WRITES[1], WRITES[4]], ids=str)
 async def test_a_session_says_in_its_header_which_command_has_made_it(
-    tmp_path: Path, cwd: str, deed: Deed
+    tmp_path: Path, cwd: str, write: Write
 ) -> None:
     async with running(tmp_path) as daemon:
         scene = await a_scene(daemon, cwd)
-        params = {**deed.params(scene), "commandId": COMMAND}
-        first = await scene.peer.call(deed.method, **params)
+        params = {**write.params(scene), "commandId": COMMAND}
+        first = await scene.peer.call(write.method, **params)
         header = lines_of(first["session"]["path"])[0]
         assert (header["sessiondCommand"]["id"], header["sessiondCommand"]["method"]) == (
             COMMAND,
-            deed.method,
+            write.method,
         )
     for file in (tmp_path / "state").glob("commands.db*"):
         file.unlink()  # as if it was too long ago for the journal
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
-        again = await peer.call(deed.method, **params)
+        again = await peer.call(write.method, **params)
         assert again == first | {"duplicate": True}
-        other = peer.call(deed.method, **params | {"title": "else"})
+        other = peer.call(write.method, **params | {"title": "else"})
         assert (await refusal(other)).kind == "idReused"
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 from hypothesis import given, strategies as st
 
-from sessiond.server.connection.memory_budget import MOST_REQUESTS, ByteSemaphore, MemoryBudget
+from sessiond.server.connection.memory_budget import MAX_REQUESTS, ByteSemaphore, MemoryBudget
 
 
 async def in_line(places: ByteSemaphore, *sizes: int) -> list[asyncio.Task[None]]:
@@ -90,7 +90,7 @@ def test_room_is_short_when_there_are_too_many_requests_or_too_many_bytes() -> N
     seen.append(by_bytes.is_short)
     by_bytes.ended(1)
     seen.append(by_bytes.is_short)
-    for _ in range(MOST_REQUESTS + 1):
+    for _ in range(MAX_REQUESTS + 1):
         by_number.began(0)
     assert seen == [False, True, False]
     assert by_number.is_short

@@ -32,7 +32,7 @@ def compacting(peer: Peer, session_id: str, **params: Any) -> asyncio.Task[Any]:
 
 
 async def holding(daemon: Running, session_id: str) -> Summarizing:
-    """A summarising client that has a session open."""
+    """A summarizing client that has a session open."""
     writer = await summarizing(daemon)
     await writer.peer.call("session/open", sessionId=session_id)
     return writer

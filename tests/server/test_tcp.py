@@ -1,4 +1,4 @@
-"""The TCP door: shut by default, on this machine only, and only for who has the token."""
+"""The TCP listener: shut by default, on this machine only, and only for who has the token."""
 
 import asyncio
 import errno
@@ -29,8 +29,8 @@ from support.patience import BOUND
 from support.waiting import until
 
 
-def with_a_door(where: Locations) -> str:
-    """Have a daemon with a TCP door; its address."""
+def with_a_listener(where: Locations) -> str:
+    """Have a daemon with a TCP listener; its address."""
     make_private(where.config)
     Path(where.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
     with connect(where=where) as client:
@@ -40,9 +40,9 @@ def with_a_door(where: Locations) -> str:
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[tuple[Locations, str]]:
+def listener() -> Iterator[tuple[Locations, str]]:
     with a_home() as where:
-        yield where, with_a_door(where)
+        yield where, with_a_listener(where)
 
 
 def knock(address: str) -> socket.socket:
@@ -76,14 +76,14 @@ def token(where: Locations) -> str:
     return Path(where.tcp_token).read_text(encoding="ascii").strip()
 
 
-def test_there_is_no_door_unless_somebody_wants_one() -> None:
+def test_there_is_no_listener_unless_somebody_wants_one() -> None:
     with a_home() as where, connect(where=where) as client:
         assert client.call("server/status").get("tcp") is None
         assert not Path(where.tcp_token).exists()
 
 
-def test_the_token_is_for_its_owner_only_and_in_no_log(door: tuple[Locations, str]) -> None:
-    where, address = door
+def test_the_token_is_for_its_owner_only_and_in_no_log(listener: tuple[Locations, str]) -> None:
+    where, address = listener
     with knock(address) as knocking:
         knocking.sendall(request("server/authenticate", token="x" * 43))
         all_of(knocking)
@@ -95,9 +95,9 @@ def test_the_token_is_for_its_owner_only_and_in_no_log(door: tuple[Locations, st
 
 @pytest.mark.parametrize("json_lines", [False, True])
 def test_who_shows_the_token_first_is_a_client_like_any_other(
-    door: tuple[Locations, str], json_lines: bool
+    listener: tuple[Locations, str], json_lines: bool
 ) -> None:
-    where, address = door
+    where, address = listener
     first = {"jsonrpc": "2.0", "id": 1, "method": "server/authenticate", "params": {"token": token(where)}}
     then = {"jsonrpc": "2.0", "id": 2, "method": "server/clients"}
     with knock(address) as knocking:
@@ -113,8 +113,8 @@ def test_who_shows_the_token_first_is_a_client_like_any_other(
         assert told[1]["result"]["clients"]
 
 
-def test_an_editor_shows_the_token_in_its_greeting_byte_by_byte(door: tuple[Locations, str]) -> None:
-    where, address = door
+def test_an_editor_shows_the_token_in_its_greeting_byte_by_byte(listener: tuple[Locations, str]) -> None:
+    where, address = listener
     with knock(address) as knocking:
         for byte in initialize(token(where)):
             knocking.sendall(bytes([byte]))
@@ -141,8 +141,10 @@ def test_an_editor_shows_the_token_in_its_greeting_byte_by_byte(door: tuple[Loca
         frame({"jsonrpc": "2.0", "method": "exit"}),
     ],
 )
-def test_without_the_token_nothing_is_answered_but_that(door: tuple[Locations, str], first: bytes) -> None:
-    where, address = door
+def test_without_the_token_nothing_is_answered_but_that(
+    listener: tuple[Locations, str], first: bytes
+) -> None:
+    where, address = listener
     with knock(address) as knocking:
         knocking.sendall(first)
         said = all_of(knocking)
@@ -163,9 +165,9 @@ def test_without_the_token_nothing_is_answered_but_that(door: tuple[Locations, s
     ],
 )
 def test_what_is_not_our_language_is_cut_off_without_a_word(
-    door: tuple[Locations, str], first: bytes
+    listener: tuple[Locations, str], first: bytes
 ) -> None:
-    _, address = door
+    _, address = listener
     with knock(address) as knocking:
         try:
             knocking.sendall(first)
@@ -176,9 +178,9 @@ def test_what_is_not_our_language_is_cut_off_without_a_word(
 
 @pytest.mark.parametrize("first", [b"Content-Length: 65537\r\n\r\n", b'{"' + b"x" * 70_000])
 def test_a_first_message_that_is_too_large_is_refused_before_it_has_come(
-    door: tuple[Locations, str], first: bytes
+    listener: tuple[Locations, str], first: bytes
 ) -> None:
-    _, address = door
+    _, address = listener
     with knock(address) as knocking:
         knocking.sendall(first)
         said = all_of(knocking)
@@ -186,8 +188,8 @@ def test_a_first_message_that_is_too_large_is_refused_before_it_has_come(
     assert (data["kind"], data["limit"]) == ("tooLarge", 65_536)
 
 
-def test_a_crowd_that_says_nothing_keeps_nobody_out(door: tuple[Locations, str]) -> None:
-    where, address = door
+def test_a_crowd_that_says_nothing_keeps_nobody_out(listener: tuple[Locations, str]) -> None:
+    where, address = listener
     crowd = [knock(address) for _ in range(tcp.MAX_UNAUTHENTICATED + 20)]
     with knock(address) as knocking:
         knocking.sendall(request("server/authenticate", token=token(where)))
@@ -196,33 +198,33 @@ def test_a_crowd_that_says_nothing_keeps_nobody_out(door: tuple[Locations, str])
         each.close()
 
 
-class Door:
-    """A door in this process, which takes the users of its connections from `users`, in the order of accepting."""
+class Accepting:
+    """A listener in this process, which takes the users of its connections from `users`, in the order of accepting."""
 
     def __init__(self) -> None:
         self.users: dict[int, int] = {}
         self.came: list[socket.socket] = []
-        self._door = tcp.TcpDoor(
+        self._tcp_listener = tcp.TcpListener(
             "127.0.0.1:0",
             "t" * 43,
             lambda client, _said: self.came.append(client),
             user_of=lambda client: self.users.get(client.getpeername()[1]),
         )
 
-    def __enter__(self) -> "Door":
+    def __enter__(self) -> "Accepting":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._door.close()
+        self._tcp_listener.close()
         for client in self.came:
             client.close()
 
     async def knock(self, user: int) -> socket.socket:
-        """A connection of this user that has begun to speak, and that the door knows of."""
+        """A connection of this user that has begun to speak, and that the listener knows of."""
         knocking = socket.socket()
         knocking.bind(("127.0.0.1", 0))
         self.users[knocking.getsockname()[1]] = user
-        host, _, port = self._door.address.rpartition(":")
+        host, _, port = self._tcp_listener.address.rpartition(":")
         knocking.connect((host, int(port)))
         knocking.sendall(b"Content-Le")
         knocking.setblocking(False)
@@ -231,14 +233,14 @@ class Door:
         return knocking
 
     async def let_in(self, knocking: socket.socket) -> None:
-        """Show the token, and wait until the door lets this connection in."""
+        """Show the token, and wait until the listener lets this connection in."""
         before = len(self.came)
         knocking.sendall(request("server/authenticate", token="t" * 43).removeprefix(b"Content-Le"))
         await until(lambda: len(self.came) > before)
 
 
 def has_ended(knocking: socket.socket) -> bool:
-    """Whether the door has closed a connection."""
+    """Whether the listener has closed a connection."""
     try:
         return knocking.recv(1) == b""
     except BlockingIOError:
@@ -248,10 +250,10 @@ def has_ended(knocking: socket.socket) -> bool:
 
 
 async def test_half_open_connections_of_one_user_take_no_place_of_another() -> None:
-    with Door() as door:
-        slow = await door.knock(user=1)
-        crowd = [await door.knock(user=2) for _ in range(3 * tcp.MAX_UNAUTHENTICATED)]
-        await door.let_in(slow)
+    with Accepting() as listener:
+        slow = await listener.knock(user=1)
+        crowd = [await listener.knock(user=2) for _ in range(3 * tcp.MAX_UNAUTHENTICATED)]
+        await listener.let_in(slow)
         ended = [has_ended(it) for it in crowd]
         assert ended.count(False) <= tcp.MAX_UNAUTHENTICATED
         assert ended == sorted(ended, reverse=True)  # the oldest went first
@@ -260,10 +262,10 @@ async def test_half_open_connections_of_one_user_take_no_place_of_another() -> N
 
 
 async def test_of_one_user_the_newest_connections_stay() -> None:
-    with Door() as door:
-        crowd = [await door.knock(user=2) for _ in range(tcp.MAX_UNAUTHENTICATED)]
-        newest = await door.knock(user=2)
-        await door.let_in(newest)
+    with Accepting() as listener:
+        crowd = [await listener.knock(user=2) for _ in range(tcp.MAX_UNAUTHENTICATED)]
+        newest = await listener.knock(user=2)
+        await listener.let_in(newest)
         assert has_ended(crowd[0])
         assert not has_ended(crowd[1])
         for each in [newest, *crowd]:
@@ -272,7 +274,7 @@ async def test_of_one_user_the_newest_connections_stay() -> None:
 
 async def test_who_does_not_show_the_token_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tcp, "AUTHENTICATION_SECONDS", 0.01)
-    with Door() as door, await door.knock(user=1) as slow:
+    with Accepting() as listener, await listener.knock(user=1) as slow:
         await until(lambda: has_ended(slow))
 
 
@@ -290,9 +292,9 @@ def test_the_user_of_a_connection_from_this_machine_is_known(host: str) -> None:
 
 
 async def test_the_clients_of_this_project_come_over_tcp_when_they_are_told_to(
-    door: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch
+    listener: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where, address = door
+    where, address = listener
     with a_home() as elsewhere:
         monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
         monkeypatch.setenv("SESSIOND_TOKEN_FILE", where.tcp_token)
@@ -303,8 +305,10 @@ async def test_the_clients_of_this_project_come_over_tcp_when_they_are_told_to(
                 assert (await anext(news))["data"] == 1
 
 
-def test_its_commands_come_over_tcp_too(door: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    where, address = door
+def test_its_commands_come_over_tcp_too(
+    listener: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, address = listener
     with a_home() as elsewhere:
         monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
         monkeypatch.setenv("SESSIOND_TOKEN_FILE", where.tcp_token)
@@ -353,9 +357,9 @@ def test_the_token_goes_nowhere_but_to_this_machine(address: str, monkeypatch: p
 
 
 def test_a_wrong_token_is_told_to_the_person(
-    door: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch
+    listener: tuple[Locations, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where, address = door
+    where, address = listener
     monkeypatch.setenv("SESSIOND_CONNECT", f"tcp://{address}")
     wrong = Path(where.state) / "wrong"
     for text in (None, "z" * 43):

@@ -31,7 +31,7 @@ def unequal(question: Question, theirs: Mapping[str, Any]) -> list[Unequal]:
 
 
 def _unequal_contexts(context: Context, theirs: Mapping[str, Any]) -> Iterator[Unequal]:
-    """One row a field: the entries whose messages are counted, or shown to a summariser, in another way."""
+    """One row a field: the entries whose messages are counted, or shown to a summarizer, in another way."""
     said = list(zip(context.entry_ids, context.messages, strict=True))
     estimates = [[entry_id, tokens.estimate(message)] for entry_id, message in said]
     if estimates != theirs["estimates"]:

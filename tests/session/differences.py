@@ -257,7 +257,7 @@ RUN = (
     "A run of tools is not cut as long as at most twice the budget is kept: the cut is before the turn, or before "
     "words without calls. pi cuts in the run."
 )
-STANDS_FOR = "What stands for a summary or a user's command in a summariser's text has our own words."
+STANDS_FOR = "What stands for a summary or a user's command in a summarizer's text has our own words."
 PREFIX = (
     "A cut right before a turn cuts no turn, whatever settings stand between. pi takes the turn before it for one "
     "that is cut."
@@ -272,15 +272,15 @@ ALL_FILES = (
     "touched by calls of its own."
 )
 AT_LEAST_ONE = (
-    "The newest message is in the prompt even if it alone is beyond the budget; pi then summarises nothing."
+    "The newest message is in the prompt even if it alone is beyond the budget; pi then summarizes nothing."
 )
 AT_LEAST_ONE_ALL_FILES = f"{AT_LEAST_ONE} {ALL_FILES}"
 OPEN_CALL = "Nothing is compacted between a call and its result (decision 0018)."
 NO_SYSTEM = "System messages are no part of what a branch summary is made of, so they do not count."
 NO_SYSTEM_ALL_FILES = f"{NO_SYSTEM} {ALL_FILES}"
 NO_LEAF_LINES = "`leaf` lines are shown nowhere."
-HOOK = "Messages of oh-my-pi's roles count and are summarised as what they are; pi knows none of them."
-SURROGATES = "A summariser's text is well-formed: half a surrogate pair becomes U+FFFD."
+HOOK = "Messages of oh-my-pi's roles count and are summarized as what they are; pi knows none of them."
+SURROGATES = "A summarizer's text is well-formed: half a surrogate pair becomes U+FFFD."
 RESULT_CUT = f"{STANDS_FOR} So has the note where a long result was cut."
 
 DIFFERENCES_IN_COMPACTION: Final = (
@@ -295,13 +295,13 @@ DIFFERENCES_IN_COMPACTION: Final = (
     Difference(PI, "compaction/edits", "moves", "a5-q1/40: read gone.py", ALL_FILES),
     Difference(PI, "compaction/just-compacted", "rendered", "c1", STANDS_FOR),
     Difference(PI, "compaction/just-compacted", "moves", "in 2, c1-k1/40: modified kept.py", ALL_FILES),
-    Difference(PI, "compaction/labelled-since-compacted", "rendered", "c1", STANDS_FOR),
+    Difference(PI, "compaction/labeled-since-compacted", "rendered", "c1", STANDS_FOR),
     Difference(
-        PI, "compaction/labelled-since-compacted", "cuts", "in 8, 100000: refused alreadyCompacted", AGAIN
+        PI, "compaction/labeled-since-compacted", "cuts", "in 8, 100000: refused alreadyCompacted", AGAIN
     ),
     Difference(
         PI,
-        "compaction/labelled-since-compacted",
+        "compaction/labeled-since-compacted",
         "moves",
         "l1-o1/40: read old.py, modified kept.py",
         ALL_FILES,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sessiond.session.dialects import known
-from sessiond.session.dialects.weaving import Imported
+from sessiond.session.dialects.import_builder import Imported
 from support import golden
 from support.dialects import imported
 
@@ -20,7 +20,7 @@ FILES = [
 
 
 def said(session: Imported) -> dict[str, tuple[str | None, Any]]:
-    found = {it.id: (it.parent_id, json.loads(it.line)) for it in session.woven}
+    found = {it.id: (it.parent_id, json.loads(it.line)) for it in session.entries}
     for name, (_, entry) in found.items():
         if name.startswith(("origin-", "raw-", "line-", "title-")) and entry["type"] != "message":
             entry.pop("timestamp")  # a line that has none gets that of a line near it
@@ -48,12 +48,12 @@ def test_a_growing_file_only_adds(file: Any) -> None:
 def test_every_file_is_whole_and_says_what_became_of_each_line(file: Any) -> None:
     data = file.read_bytes()
     session = imported(data)
-    ids = [it.id for it in session.woven]
+    ids = [it.id for it in session.entries]
     assert len(ids) == len(set(ids))
     seen: set[str | None] = {None}
-    for it in session.woven:
+    for it in session.entries:
         assert it.parent_id in seen, f"{it.id} comes before its parent"
         seen.add(it.id)
     assert session.leaf in seen
-    account = session.account
+    account = session.report
     assert sum(account.made.values()) + sum(account.kept.values()) >= data.count(b"\n")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sessiond.session.dialects import known
+from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.source import Source
-from sessiond.session.dialects.weaving import Imported
 from support.dialect_files import FILES
 from support.dialects import WRITTEN_AT, jsonl, kept
 
@@ -54,7 +54,7 @@ def read(dialect: str, data: bytes, *, growing: bool = False) -> Imported:
 
 def assert_whole(session: Imported) -> None:
     seen: set[str | None] = {None}
-    for it in session.woven:
+    for it in session.entries:
         assert it.parent_id in seen
         assert it.id not in seen
         entry = json.loads(it.line)
@@ -89,7 +89,7 @@ def test_what_is_nested_too_deeply_is_kept_raw_or_said(dialect: str) -> None:
     }
     session = read(dialect, jsonl(deep, almost))
     assert_whole(session)
-    assert session.account.trouble_count or session.account.kept
+    assert session.report.trouble_count or session.report.kept
 
 
 def nested(depth: int) -> Any:
@@ -166,10 +166,10 @@ def test_a_spoiled_file_still_makes_a_tree(dialect: str, data: st.DataObject) ->
 @pytest.mark.parametrize("dialect", [it for it in known.DIALECTS if it != "nova"])
 def test_a_file_that_grows_only_adds(dialect: str) -> None:
     lines = FILES[dialect]
-    whole = {it.id: it for it in read(dialect, jsonl(*lines)).woven}
+    whole = {it.id: it for it in read(dialect, jsonl(*lines)).entries}
     for count in range(1, len(lines)):
         part = read(dialect, jsonl(*lines[:count]), growing=True)
-        for it in part.woven if part.said else []:
+        for it in part.entries if part.said else []:
             assert whole[it.id].parent_id == it.parent_id
             if not it.id.startswith(("origin-", "raw-", "line-", "title-")):
                 assert whole[it.id].line == it.line

@@ -113,13 +113,13 @@ def test_a_state_that_updates_cannot_say_is_kept_beside_them() -> None:
         {**NOVA, "metrics": {"decision_count": 40, "total_tokens": 1, "errors": 3}, "mystery": "x"}
     )
     assert len(kept(session)) == 1
-    assert session.account.trouble_count == 4
+    assert session.report.trouble_count == 4
 
 
 def test_a_state_that_changed_is_a_path_of_its_own() -> None:
     one, two = read(NOVA), read({**NOVA, "turn_count": 5})
-    shared = {it.id for it in one.woven} & {it.id for it in two.woven}
-    assert shared == {one.woven[0].id}
+    shared = {it.id for it in one.entries} & {it.id for it in two.entries}
+    assert shared == {one.entries[0].id}
 
 
 def test_format_4_of_pi_is_read_with_its_lanes_and_facts() -> None:
@@ -136,14 +136,14 @@ def test_format_4_of_pi_is_read_with_its_lanes_and_facts() -> None:
 def test_the_home_format_stays_byte_for_byte() -> None:
     session = read(*HOME)
     lines = jsonl(*HOME).split(b"\n")
-    assert [it.line for it in session.woven[1:5]] == lines[2:6]
+    assert [it.line for it in session.entries[1:5]] == lines[2:6]
     assert as_log(session).tree.title == "Greetings"
     assert session.leaf == "aaaa0004"
 
 
 def test_a_title_slot_that_was_written_over_is_a_new_title() -> None:
     renamed = [{**HOME[0], "title": "Farewells"}, *HOME[1:]]
-    one, two = ({it.id for it in read(*lines).woven} for lines in (HOME, renamed))
+    one, two = ({it.id for it in read(*lines).entries} for lines in (HOME, renamed))
     assert len(two - one) == 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sessiond.session.dialects.exported import Losses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, Whole
 from sessiond.session.dialects.to_nova import to_nova
 from sessiond.session.dialects.writing import WRITERS
 from support.dialects import entries, imported, is_beside
@@ -54,8 +54,8 @@ COMMON = (
 
 def came_back(data: bytes) -> tuple[list[dict[str, Any]], str | None]:
     session = imported(data)
-    assert not session.account.troubles
-    assert not session.account.kept
+    assert not session.report.troubles
+    assert not session.report.kept
     return [
         it for it in entries(session) if not it["id"].startswith(("origin-", "line-", "title-"))
     ], session.leaf
@@ -74,7 +74,7 @@ def by_id(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     )
 )
 def test_operator_holds_everything_but_what_it_names(whole: Whole) -> None:
-    losses = Losses()
+    losses = ConversionLosses()
     found, leaf = came_back(WRITERS["operator"](whole, losses))
     assert not losses.lost
     assert by_id(found) == by_id(whole.entries)
@@ -84,7 +84,7 @@ def test_operator_holds_everything_but_what_it_names(whole: Whole) -> None:
 @settings(max_examples=60)
 @given(wholes(of("message", message=GO_MESSAGES) | COMMON))
 def test_go_holds_everything_but_what_it_names(whole: Whole) -> None:
-    losses = Losses()
+    losses = ConversionLosses()
     found, leaf = came_back(WRITERS["go"](whole, losses))
     assert set(losses.lost) <= {"assistant.stopReason"}
     assert {name: without_stop(it) for name, it in by_id(found).items()} == {
@@ -102,7 +102,7 @@ def without_stop(entry: dict[str, Any]) -> dict[str, Any]:
 @settings(max_examples=60)
 @given(wholes(of("message", message=ALL_MESSAGES) | COMMON))
 def test_the_home_format_holds_everything(whole: Whole) -> None:
-    losses = Losses()
+    losses = ConversionLosses()
     data = WRITERS["jsonl"](whole, losses)
     lines = [json.loads(line) for line in data.split(b"\n") if line]
     assert lines[1 : len(whole.entries) + 1] == whole.entries
@@ -121,7 +121,7 @@ def test_what_a_format_cannot_hold_is_named(format: str) -> None:
     }  # fmt: skip
     entry = {"type": "message", "id": "e0", "parentId": None, "timestamp": time_of(0), "message": message}
     whole = Whole("session-1", time_of(0), "/w", None, (), None, [entry], "e0")
-    losses = Losses()
+    losses = ConversionLosses()
     WRITERS[format](whole, losses)
     assert losses.lost["redactedThinking block"] == 1
     assert ("assistant.usage" in losses.lost) is (format == "go")
@@ -137,7 +137,7 @@ def test_title_and_tags_of_the_header_come_back(format: str) -> None:
         "message": {"role": "user", "content": [{"type": "text", "text": "x"}]},
     }
     whole = Whole("session-1", time_of(0), "/w", "The title", ("one",), None, [entry], "e0")
-    session = imported(WRITERS[format](whole, Losses()))
+    session = imported(WRITERS[format](whole, ConversionLosses()))
     said = [it for it in entries(session) if is_beside(it) or it["type"] == "session_info"]
     assert any(it.get("name") == "The title" for it in said)
     assert any(it.get("data") == {"tags": ["one"]} for it in said)
@@ -146,7 +146,7 @@ def test_title_and_tags_of_the_header_come_back(format: str) -> None:
 
 def test_a_state_of_nova_is_written_without_what_is_null() -> None:
     whole = Whole("session-1", time_of(0), "/w", None, (), None, [{"type": "message", "id": "e0"}], "e0")
-    losses = Losses()
+    losses = ConversionLosses()
     data = to_nova(whole, {"session_id": "session-1", "current_plan": None, "turn_count": 2}, losses)
     assert json.loads(data) == {"session_id": "session-1", "turn_count": 2}
     assert losses.lost == {"message entry": 1}

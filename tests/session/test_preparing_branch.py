@@ -1,4 +1,4 @@
-"""Preparing a move of the leaf: what it leaves behind, where one goes on, what a summariser is asked."""
+"""Preparing a move of the leaf: what it leaves behind, where one goes on, what a summarizer is asked."""
 
 import pytest
 
@@ -95,7 +95,7 @@ def test_leaf_lines_and_labels_in_a_path_disturb_nothing() -> None:
     assert moved(log, "t1", "l2").resume_at == "b1"
 
 
-# --- what a summariser is shown ----------------------------------------------------------------------------
+# --- what a summarizer is shown ----------------------------------------------------------------------------
 
 
 def tens(*names: str) -> tuple[Line, ...]:
@@ -129,7 +129,7 @@ def test_results_are_left_to_their_calls_and_system_messages_to_the_agent() -> N
     assert '[Assistant tool calls]: read(path="a.py")' in plan.prompt
 
 
-def test_results_alone_are_nothing_to_summarise() -> None:
+def test_results_alone_are_nothing_to_summarize() -> None:
     plan = moved(two_branches(tool_result("r", id="r")), "r", "a2")
     assert (plan.entries_to_summarize, plan.prompt) == (("r",), None)
 

@@ -1,4 +1,4 @@
-"""Preparing a compaction: where the cut is, what leaves the context, what a summariser is asked."""
+"""Preparing a compaction: where the cut is, what leaves the context, what a summarizer is asked."""
 
 import json  # noqa: TID251 - messages as agents write them
 from typing import Any
@@ -134,7 +134,7 @@ def test_words_between_a_call_and_its_result_are_not_cut_off(keep: int) -> None:
     assert plan.first_kept_entry_id not in ("steering", "r-c")
 
 
-def test_a_call_that_was_never_answered_may_be_summarised() -> None:
+def test_a_call_that_was_never_answered_may_be_summarized() -> None:
     plan = of(20, asks("u1"), calls("c"), asks("u2"), says("a2"), asks("u3"), says("a3"))
     assert plan.first_kept_entry_id == "u3"
 
@@ -179,17 +179,17 @@ def test_a_result_larger_than_the_budget_is_kept_with_its_call() -> None:
     assert plan.first_kept_entry_id == "c"
 
 
-def test_when_all_fits_there_is_nothing_to_summarise() -> None:
+def test_when_all_fits_there_is_nothing_to_summarize() -> None:
     plan = of(1_000, asks("u1"), says("a1"))
     assert (plan.reason, plan.tokens_after, plan.needed) == ("nothingToSummarize", 20, False)
 
 
 @pytest.mark.parametrize("lines", [(), (asks("u1"),), (entry("model_change", model="a/b"),)], ids=len)
-def test_where_nothing_or_one_thing_was_said_there_is_nothing_to_summarise(lines: tuple[Line, ...]) -> None:
+def test_where_nothing_or_one_thing_was_said_there_is_nothing_to_summarize(lines: tuple[Line, ...]) -> None:
     assert of(0, *lines).reason == "nothingToSummarize"
 
 
-def test_before_the_first_entry_there_is_nothing_to_summarise() -> None:
+def test_before_the_first_entry_there_is_nothing_to_summarize() -> None:
     log = loaded(header(), asks("u1"))
     plan = steps.run(prepare(log.tree, NONE, log.read, CompactionLimits(1_000)))
     assert (plan.leaf_id, plan.reason) == (None, "nothingToSummarize")
@@ -214,7 +214,7 @@ COMPACTED = (
 )  # fmt: skip
 
 
-def test_the_kept_part_of_the_last_compaction_is_summarised_with_the_rest() -> None:
+def test_the_kept_part_of_the_last_compaction_is_summarized_with_the_rest() -> None:
     plan = of(20, *COMPACTED, asks("u3"), says("a3"))
     assert (plan.first_kept_entry_id, plan.entries_to_summarize) == ("u3", ("u2", "a2"))
     assert plan.previous_summary == "So far."
@@ -246,7 +246,7 @@ def test_what_was_before_a_reset_is_left_alone() -> None:
     assert (plan.entries_to_summarize, plan.previous_summary) == (("u3", "a3"), None)
 
 
-def test_what_is_edited_away_is_neither_counted_nor_summarised() -> None:
+def test_what_is_edited_away_is_neither_counted_nor_summarized() -> None:
     edit = entry("context_edit", targetId="a1", replacement=None)
     plan = of(20, asks("u1"), says("a1"), edit, asks("u2"), says("a2"))
     assert (plan.entries_to_summarize, plan.tokens_before) == (("u1",), 30)
@@ -271,7 +271,7 @@ def test_the_system_message_in_force_is_to_be_carried_by_the_compaction() -> Non
 # --- the prompt --------------------------------------------------------------------------------------------
 
 
-def test_a_summariser_is_shown_what_would_leave_and_no_more() -> None:
+def test_a_summarizer_is_shown_what_would_leave_and_no_more() -> None:
     plan = of(10, user("first words", id="u1"), says("a1"), asks("u2"), user("last words"))
     assert plan.prompt is not None
     assert "[User]: first words" in plan.prompt

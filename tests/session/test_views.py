@@ -101,11 +101,11 @@ def test_a_hidden_row_hands_its_children_to_the_nearest_visible_one_above() -> N
 MIXED = loaded(
     header(), user("question"), assistant([tool_call("bash", {"command": "ls"})], stopReason="toolUse"),
     tool_result("files", name="bash"), assistant("answer"), entry("custom", customType="state"),
-    label("e2", "labelled"), entry("usage", kind="warm"),
+    label("e2", "labeled"), entry("usage", kind="warm"),
     entry("branch_summary", summary="left", fromId="e1"), entry("mode_change", mode="plan"),
     assistant("", stopReason="aborted"), leaf("e10"), assistant("", parent="e10"), leaf("e4"),
 )  # fmt: skip
-"""A silent turn (e2, labelled), a result, an answer, housekeeping, an aborted turn (e10), one more (e12)."""
+"""A silent turn (e2, labeled), a result, an answer, housekeeping, an aborted turn (e10), one more (e12)."""
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_query_keeps_the_rows_in_which_all_its_words_occur(query: str, found: 
 
 
 def test_a_query_finds_labels() -> None:
-    assert ids(MIXED, "all", query="labelled") == ["e2", "e6"]
+    assert ids(MIXED, "all", query="labeled") == ["e2", "e6"]
 
 
 def test_a_view_of_a_part_begins_at_its_root() -> None:

@@ -135,7 +135,7 @@ async def test_damaged_records_count_for_nothing(tmp_path: Path, damage: bytes) 
 async def test_the_record_that_was_used_longest_ago_makes_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_ids, "MOST_RECORDS", 3)
+    monkeypatch.setattr(log_ids, "MAX_RECORDS", 3)
     async with file_store(tmp_path) as store:
         logs = [await new_log(store, f"session-{number}") for number in range(5)]
         for log in logs:

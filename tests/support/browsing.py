@@ -81,7 +81,7 @@ class Screen:
 
     @property
     def strips(self) -> list[Strip]:
-        """The lines of the screen, with their colours."""
+        """The lines of the screen, with their colors."""
         return self.browser.screen._compositor.render_strips()
 
     @property

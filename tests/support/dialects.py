@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from sessiond.session.dialects import known, landing
+from sessiond.session.dialects.import_builder import IMPORT_TYPE, ORIGIN_TYPE, Imported
 from sessiond.session.dialects.source import Source
-from sessiond.session.dialects.weaving import IMPORT_TYPE, ORIGIN_TYPE, Imported
 from support import golden
 from support.logs import Loaded
 
@@ -26,7 +26,7 @@ def imported(data: bytes, *, name: str = "session.jsonl", growing: bool = False,
 
 
 def entries(session: Imported) -> list[dict[str, Any]]:
-    return [json.loads(it.line) for it in session.woven]
+    return [json.loads(it.line) for it in session.entries]
 
 
 def entry(session: Imported, entry_id: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def origin(session: Imported) -> dict[str, Any]:
 
 def path(session: Imported) -> list[str]:
     """The ids from the root to the leaf."""
-    parents = {it.id: it.parent_id for it in session.woven}
+    parents = {it.id: it.parent_id for it in session.entries}
     walk: list[str] = []
     at = session.leaf
     while at is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def png(width: int, height: int, *, seed: int = 0) -> bytes:
-    """A grey picture that any viewer opens; another for each seed, and not made smaller by its compression."""
+    """A gray picture that any viewer opens; another for each seed, and not made smaller by its compression."""
     rows = b"".join(
         b"\0" + bytes((x * x + 31 * y * x + 7 * y + seed) % 256 for x in range(width)) for y in range(height)
     )

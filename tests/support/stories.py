@@ -41,7 +41,7 @@ class Teller:
 
 @dataclass(frozen=True)
 class Story:
-    """A session that forks once: two ways to mend a parser. The fields are ids of entries."""
+    """A session that forks once: two ways to fix a parser. The fields are ids of entries."""
 
     id: str
     why: str
@@ -53,7 +53,7 @@ class Story:
 
 
 def parser_story(teller: Teller, session_id: str = "atlas-parser", title: str = "The last line") -> Story:
-    """Ada asks why, has it mended, goes back, and has a test written first; the reason has a label."""
+    """Ada asks why, has it fixed, goes back, and has a test written first; the reason has a label."""
     with connect(where=teller.where) as daemon:
 
         def append(*entries: dict[str, Any]) -> list[str]:

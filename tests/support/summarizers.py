@@ -123,7 +123,7 @@ def program(folder: Path, body: str) -> list[str]:
 
 
 def commanded(command: list[str], timeout: float | None = 10.0, **compaction: Any) -> Config:
-    """A configuration with a summarising command."""
+    """A configuration with a summarizing command."""
     return Config(
         compaction=CompactionConfig(**compaction), summarizer=SummarizerConfig(tuple(command), timeout)
     )

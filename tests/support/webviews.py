@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from sessiond.export import html
-from sessiond.session.dialects.exported import Losses
+from sessiond.session.dialects.exported import ConversionLosses
 from support.browsers import Watched
 from support.pages import Story
 
@@ -100,7 +100,7 @@ class Webview:
 
 def session_and_rows(story: Story) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:
     """What a daemon would say of a story: the head, and every row."""
-    page = html.to_html(story.whole(), Losses()).decode()
+    page = html.to_html(story.whole(), ConversionLosses()).decode()
     found = re.search(r'<script type="application/json" id="session">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     said = msgspec.json.decode(found[1], type=dict[str, Any])

@@ -125,12 +125,12 @@ class Window:
 
     def show_messages(self) -> "Locator":
         """All messages that popped up and were not closed; the bell in the status bar shows them."""
-        centre = self.page.locator(".notifications-center")
-        if not centre.is_visible():
+        center = self.page.locator(".notifications-center")
+        if not center.is_visible():
             self.page.locator("[id='status.notifications'] a").click()
             self.page.mouse.move(0, 0)  # what the bell says of itself would lie over the messages
-        expect(centre).to_be_visible()
-        return centre.locator(".notification-list-item")
+        expect(center).to_be_visible()
+        return center.locator(".notification-list-item")
 
     def press_in_message(self, text: str | re.Pattern[str], button: str) -> None:
         """Press what a message offers. It goes out of sight by itself after a while, but stays where the bell is."""

@@ -116,7 +116,7 @@ def test_a_browser_can_be_put_aside_and_taken_up_again(shell: Shell, story: Stor
         screen.until("Stopped")
 
 
-def test_without_colours_there_are_none(shell: Shell, story: Story) -> None:
+def test_without_colors_there_are_none(shell: Shell, story: Story) -> None:
     with _browser(shell, story.id, NO_COLOR="1") as screen:
         screen.until("◉ assistant")
         styled = screen._run("capture-pane", "-p", "-e")

@@ -13,16 +13,16 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 
 MEANINGS: dict[int, str] = {
-    DONE: "it is done",
+    DONE: "success",
     REFUSED: "refused by the daemon; doctor: something is wrong; import: nothing could be imported;"
     " terminal: there is none",
-    USAGE: "the command line cannot be understood",
-    UNAVAILABLE: "there is no daemon to talk to, or it went away before it answered",
-    NONSENSE: "the answer makes no sense",
-    NOT_THE_SYSTEM: "the system refused what the command needs: a file, a descriptor, memory",
+    USAGE: "usage error: the command line is not valid",
+    UNAVAILABLE: "no daemon is running, or the connection was lost before the response",
+    NONSENSE: "invalid response from the daemon",
+    NOT_THE_SYSTEM: "the system denied a resource: a file, a descriptor or memory",
     NO_FOLDER: "serve: a folder, the socket or a file of the daemon cannot be used",
-    TRY_AGAIN: "try again later: the daemon is busy, about to stop, or hangs; serve: another one runs",
-    BAD_SETTINGS: "serve: config.toml cannot be used",
-    INTERRUPTED: "ended by Ctrl-C",
-    PIPE_CLOSED: "whoever read the output closed it",
+    TRY_AGAIN: "temporary failure: the daemon is busy, stopping or does not respond; serve: another daemon runs",
+    BAD_SETTINGS: "serve: config.toml is not valid",
+    INTERRUPTED: "interrupted by Ctrl-C",
+    PIPE_CLOSED: "the reader of the output closed it",
 }

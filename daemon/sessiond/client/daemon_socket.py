@@ -93,7 +93,7 @@ class VersionMismatch(CannotConnect):
             theirs=versions.named(theirs),
             version=__version__,
             ours=versions.named(versions.spoken()),
-            advice="Start the daemon anew: sessiond restart"
+            advice="Restart the daemon: sessiond restart"
             if older
             else "Update this program; or, to go back to its version, end that daemon: sessiond stop",
         )

@@ -1,4 +1,4 @@
-"""The asynchronous way to the daemon: one connection at a time, greeted, made anew when it was lost.
+"""The asynchronous way to the daemon: one connection at a time, greeted, made again when it was lost.
 
 Of the methods it knows `initialize`, and `session/open` for what a new connection must have open again; the
 others are in `methods/`. What comes in by itself is for `receiver.py`.
@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from sessiond.client.backoff import pauses
 from sessiond.client.daemon_socket import CannotConnect, VersionMismatch
-from sessiond.client.receiver import Answer, Audience, OnProgress, Receiver
+from sessiond.client.receiver import Answer, NotificationReceivers, OnProgress, Receiver
 from sessiond.client.wire import BadReply, Disconnected, RpcError
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
@@ -48,8 +48,8 @@ class DaemonLink:
         self.ended = False
         self.keeps_open: set[str] = set()
         """Ids of sessions that every new connection opens again, before anything else is asked over it."""
-        self._audience = Audience(answers)
-        self.listeners = self._audience.listeners
+        self._receivers = NotificationReceivers(answers)
+        self.listeners = self._receivers.listeners
         self._dial = dial
         self._look = look
         self._client = client
@@ -129,11 +129,11 @@ class DaemonLink:
             yield None
             return
         token = secrets.token_hex(8)
-        self._audience.progress[token] = on_progress
+        self._receivers.progress[token] = on_progress
         try:
             yield token
         finally:
-            del self._audience.progress[token]
+            del self._receivers.progress[token]
 
     async def close(self) -> None:
         """End the connection for good, and what is being answered over it. The daemon and all sessions go on."""
@@ -141,7 +141,7 @@ class DaemonLink:
         if self._connection is not None:
             self._connection.close()
             await self._connection.wait_closed()
-        answering = self._audience.answering - {asyncio.current_task()}
+        answering = self._receivers.answering - {asyncio.current_task()}
         await asyncio.gather(*answering, return_exceptions=True)
 
     @property
@@ -161,9 +161,9 @@ class DaemonLink:
         # A daemon that is leaving may close a new connection without a word; the next one will not.
         for _ in range(_GREETINGS - 1):
             with contextlib.suppress(ConnectionClosed):
-                return await self._greet(await way(Receiver(self._audience)))
+                return await self._greet(await way(Receiver(self._receivers)))
         try:
-            return await self._greet(await way(Receiver(self._audience)))
+            return await self._greet(await way(Receiver(self._receivers)))
         except ConnectionClosed as error:
             raise Disconnected from error
 

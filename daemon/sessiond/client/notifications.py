@@ -8,7 +8,7 @@ from sessiond.client.link import DaemonLink
 from sessiond.client.receiver import Note
 from sessiond.error_text import TemplatedError
 
-MOST_WAITING = 10_000
+MAX_WAITING = 10_000
 
 
 class Missed(TemplatedError):
@@ -57,7 +57,7 @@ class Notifications:
         """Take in a notification of the connection (for `DaemonLink`)."""
         if self._missed or (self._names and method not in self._names):
             return  # behind a gap nothing is kept until the reader knows of it
-        if len(self._waiting) < MOST_WAITING:
+        if len(self._waiting) < MAX_WAITING:
             self._waiting.append(note)
         else:
             self._missed = True

@@ -1,6 +1,6 @@
 """What comes in over one connection: notifications are passed on, requests of the daemon answered by tasks.
 
-It outlives no connection: what must last is in the `Audience`, which every connection of a `Link` shares.
+It outlives no connection: what must last is in the `NotificationReceivers`, which every connection of a `Link` shares.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class NotificationObserver(Protocol):
         """Take in that nothing more comes until the next connection, and that something may be missed."""
 
 
-class Audience:
+class NotificationReceivers:
     """Who hears of what comes in: listeners, those who wait for progress by token, and answers by method."""
 
     def __init__(self, answers: Mapping[str, Answer]) -> None:
@@ -57,8 +57,8 @@ class Audience:
 class Receiver(Handler[Connection]):
     """Takes in what comes over one connection."""
 
-    def __init__(self, audience: Audience) -> None:
-        self._audience = audience
+    def __init__(self, receivers: NotificationReceivers) -> None:
+        self._receivers = receivers
         self._tasks: dict[RequestId, asyncio.Task[None]] = {}
 
     def opened(self, connection: Connection) -> None:
@@ -74,7 +74,7 @@ class Receiver(Handler[Connection]):
         if isinstance(head.id, int | str):
             self._asked(connection, head.id, method, params)
             return
-        if not self._audience.listeners and method not in (CANCEL, PROGRESS):
+        if not self._receivers.listeners and method not in (CANCEL, PROGRESS):
             return
         try:
             if method == CANCEL:
@@ -84,10 +84,10 @@ class Receiver(Handler[Connection]):
         except msgspec.DecodeError:
             connection.close()  # whatever it was is lost; those who must not lose anything subscribe again
             return
-        if isinstance(note, t.ProgressNote) and (on_progress := self._audience.progress.get(note.token)):
+        if isinstance(note, t.ProgressNote) and (on_progress := self._receivers.progress.get(note.token)):
             # Later, so that what it raises goes the way of every callback's error and not through the reader.
             asyncio.get_running_loop().call_soon(on_progress, note.value)
-        for listener in tuple(self._audience.listeners):
+        for listener in tuple(self._receivers.listeners):
             listener.notified(method, note)
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
@@ -102,11 +102,11 @@ class Receiver(Handler[Connection]):
         """Cancel what is being answered, and tell the listeners."""
         for task in self._tasks.values():
             task.cancel()
-        for listener in tuple(self._audience.listeners):
+        for listener in tuple(self._receivers.listeners):
             listener.disconnected()
 
     def _asked(self, connection: Connection, id: RequestId, method: str, params: Raw) -> None:
-        answer = self._audience.answers.get(method)
+        answer = self._receivers.answers.get(method)
         if answer is None:
             message = f"This client does not know {method}."
             data = errors.ErrorData(kind="methodNotFound", retryable=False)
@@ -115,12 +115,12 @@ class Receiver(Handler[Connection]):
         # The params are a view into the bytes of this read, which the task outlives.
         task = asyncio.create_task(_answer(connection, id, method, answer, Raw(bytes(params))))
         self._tasks[id] = task
-        self._audience.answering.add(task)
+        self._receivers.answering.add(task)
         task.add_done_callback(lambda task: self._answered(connection, id, task))
 
     def _answered(self, connection: Connection, id: RequestId, task: asyncio.Task[None]) -> None:
         del self._tasks[id]
-        self._audience.answering.discard(task)
+        self._receivers.answering.discard(task)
         if task.cancelled():  # perhaps before it began, so it could not answer that itself
             data = errors.ErrorData(kind="cancelled", retryable=False)
             connection.fail(id, errors.CANCELLED, "The request was cancelled.", data)

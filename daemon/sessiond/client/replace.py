@@ -1,4 +1,4 @@
-"""Another daemon in place of the one that runs: of a newer version, or the same one started anew.
+"""Another daemon in place of the one that runs: of a newer version, or the same one restarted.
 
 Whoever replaces holds `start.lock` from before the old daemon is asked to go until the new one is ready. Otherwise a
 client of the old version that loses its connection would start the old version again at once. A daemon is only ever
@@ -64,7 +64,7 @@ def replaced_if_older(places: Locations) -> socket.socket:
 
 
 def restart(places: Locations, *, within: float = WITHIN) -> dict[str, Any] | None:
-    """Start the daemon anew, or start it. `within`: seconds for what the old one is being asked.
+    """Restart the daemon, or start it. `within`: seconds for what the old one is being asked.
 
     Returns what the old one told of itself (see `server/process/endpoint.py`), or None.
     """

@@ -63,7 +63,7 @@ def ask(*words: str) -> str:
     return done.stderr.decode(errors="replace").strip() or f"{command[0]} failed ({done.returncode})"
 
 
-def open_door(places: Locations) -> bool:
+def open_socket(places: Locations) -> bool:
     """Have the manager listen for us again, when it can; whoever comes then finds the daemon by himself."""
     if not is_installed(places) or not manager_answers():
         return False

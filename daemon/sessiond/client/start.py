@@ -126,7 +126,7 @@ def _service_comes(places: Locations) -> bool:
     """Whether sessiond is a service here, and its manager listens for it now."""
     from sessiond.client import service
 
-    if not service.open_door(places) or (found := reach(places, time.monotonic())) is None:
+    if not service.open_socket(places) or (found := reach(places, time.monotonic())) is None:
         return False
     found.sock.close()
     return True

@@ -12,7 +12,7 @@ from sessiond.client.results import AppendedBatch, Entries, Entry
 from sessiond.client.wire import Disconnected, RpcError
 from sessiond.protocol import methods as m, types as t
 
-MOST_WAITING = 10_000
+MAX_WAITING = 10_000
 """Notifications that wait for a slow reader. Beyond, they are dropped and read again from the log."""
 
 _PAGE = 500
@@ -134,7 +134,7 @@ class Subscription:
         """Take in a notification of the connection (for `DaemonLink`)."""
         if isinstance(note, AppendedBatch) and note.session_id == self.session_id and self._subscribed:
             self._inbox.append(note)
-            if len(self._inbox) > MOST_WAITING:
+            if len(self._inbox) > MAX_WAITING:
                 self._start_over()
         elif isinstance(note, t.LaggedNote) and note.session_id == self.session_id:
             self._start_over()

@@ -22,7 +22,7 @@ _PASSED_ON = ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
 
 _SOCKET = """\
 [Unit]
-Description=The door of sessiond, which keeps the sessions of coding agents
+Description=The socket of sessiond, which keeps the sessions of coding agents
 Documentation=man:systemd.socket(5)
 
 [Socket]

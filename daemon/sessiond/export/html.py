@@ -19,7 +19,7 @@ from sessiond.export.head import head_of
 from sessiond.export.markup import code_styles
 from sessiond.export.rows import all_rows
 from sessiond.protocol import types as t
-from sessiond.session.dialects.exported import Losses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, Whole
 from sessiond.session.dialects.to_jsonl import to_jsonl
 from sessiond.session.state.statistics import Tally, tally_tree
 from sessiond.session.tree.steps import run
@@ -32,7 +32,7 @@ _BREAKING: Final = {ord(it): f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}
 _NOTHING_ELSE: Final = "base-uri 'none'; form-action 'none'"
 
 
-def to_html(whole: Whole, losses: Losses) -> bytes:
+def to_html(whole: Whole, losses: ConversionLosses) -> bytes:
     """The page; nothing is lost, since every entry has its row."""
     log = to_jsonl(whole, losses)
     tree, tally = Tree(), Tally()
@@ -94,7 +94,7 @@ def scripts() -> str:
 
 @cache
 def styles() -> str:
-    """The page's style sheet, with the colours of code for both grounds."""
+    """The page's style sheet, with the colors of code for both grounds."""
     light, dark = _STYLES
     by_choice = code_styles(dark, ':root[data-theme="dark"] pre')
     by_system = code_styles(dark, ':root:not([data-theme="light"]) pre')

@@ -19,8 +19,8 @@ from pygments.util import ClassNotFound
 
 from sessiond.session.content import preview
 
-_MOST_COLOURED: Final = 20_000
-"""Characters of one piece of code; what is longer is shown without colours, which cost about 10 us a character."""
+_MAX_COLORED: Final = 20_000
+"""Characters of one piece of code; what is longer is shown without colors, which cost about 10 us a character."""
 
 _LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _MARKDOWN_SIGNS: Final = re.compile(r"[\\`*_{}\[\]<>#+\-=|~&!:]|\d[.)]|\n(?: {4}|\t)")
@@ -43,19 +43,17 @@ def plain(text: str) -> str:
 
 
 def code(text: str, language: str | None = None, *, file: str | None = None) -> str:
-    """Code with its colours; the language by its name, or by the name of a file."""
+    """Code with its colors; the language by its name, or by the name of a file."""
     text = preview.clean(text)
     lexer = _lexer(language or "") or (None if file is None else _lexer_of_file(file))
-    if lexer is None or len(text) > _MOST_COLOURED:
+    if lexer is None or len(text) > _MAX_COLORED:
         return f"<pre><code>{escape(text)}</code></pre>"
-    coloured = highlight(text, lexer, _formatter()).removesuffix(
-        "\n"
-    )  # it ends every line, also the last one
-    return f"<pre><code>{coloured}</code></pre>"
+    colored = highlight(text, lexer, _formatter()).removesuffix("\n")  # it ends every line, also the last one
+    return f"<pre><code>{colored}</code></pre>"
 
 
 def code_styles(style: str, scope: str) -> str:
-    """The rules that colour code in one of pygments' styles, below a selector."""
+    """The rules that color code in one of pygments' styles, below a selector."""
     formatter = HtmlFormatter(style=style, classprefix=_CLASSES)
     rules = formatter.get_token_style_defs(scope)  # type: ignore[no-untyped-call]  # its stub has no types here
     return "\n".join(rules)
@@ -89,7 +87,7 @@ def _lexer_of_file(file: str) -> Lexer | None:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": 40, "highlight": _colour})
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": 40, "highlight": _color})
     parser.enable(["table", "strikethrough"])
     parser.validateLink = _may_link  # type: ignore[method-assign]  # the documented way to choose links
     parser.add_render_rule("image", _image)
@@ -103,7 +101,7 @@ def _may_link(url: str) -> bool:
     return _LINK.match(url) is not None
 
 
-def _colour(text: str, language: str, _attributes: str) -> str:
+def _color(text: str, language: str, _attributes: str) -> str:
     return code(text, language)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from sessiond.export import prose
 from sessiond.session.content import fields, preview
 from sessiond.session.content.markdown import fence, inline
-from sessiond.session.dialects.exported import Losses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, Whole
 
 _HIDDEN: Final = frozenset(("label", "leaf", "custom", "session_info", "title_change"))
 _SETTINGS: Final = ("model_change", "thinking_level_change", "mode_change", "service_tier_change")
@@ -53,14 +53,14 @@ class Pictures:
         return f"{self.folder}/{name}"
 
 
-def to_markdown(whole: Whole, losses: Losses, pictures: Pictures | None = None) -> bytes:
+def to_markdown(whole: Whole, losses: ConversionLosses, pictures: Pictures | None = None) -> bytes:
     """The transcript; `pictures` takes in what it links to."""
     text = "\n\n".join(_Transcript(whole, losses, pictures or Pictures()).parts()) + "\n"
     return text.encode("utf-8", "replace")
 
 
 class _Transcript:
-    def __init__(self, whole: Whole, losses: Losses, pictures: Pictures) -> None:
+    def __init__(self, whole: Whole, losses: ConversionLosses, pictures: Pictures) -> None:
         self._whole = whole
         self._losses = losses
         self._pictures = pictures

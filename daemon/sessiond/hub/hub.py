@@ -21,7 +21,7 @@ from sessiond.hub.retention.deletion import Keeping
 from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.observers import Followers, Onlooker, SessionObserver
+from sessiond.hub.session.observers import Followers, ListObserver, SessionObserver
 from sessiond.hub.session.readable import LoadedSession
 from sessiond.hub.session.registry import Load, OpenSessions
 from sessiond.hub.summaries.automatic import AutoCompaction
@@ -93,10 +93,10 @@ class Hub:
         """Let this listener hear of sessions that come and change."""
         self._open.listener = listener
 
-    def look_on(self, onlooker: Onlooker[LiveSession]) -> Callable[[], None]:
+    def look_on(self, list_observer: ListObserver[LiveSession]) -> Callable[[], None]:
         """Let somebody know when sessions grow or their files are written; the answer ends that."""
-        self._followers.onlookers.append(onlooker)
-        return lambda: self._followers.onlookers.remove(onlooker)
+        self._followers.list_observers.append(list_observer)
+        return lambda: self._followers.list_observers.remove(list_observer)
 
     def configure(self, chosen: config.Config) -> None:
         """Follow another configuration, as far as that is possible while sessions are open."""
@@ -198,7 +198,7 @@ class Hub:
         return session_info.session_info(
             live.tree, read, session_id=live.session_id, path=live.log.path,
             draft=live.is_draft, size=live.tree.end,
-            ephemeral=live.ephemeral, read_only=live.read_only is not None, refuses=live.refuses,
+            ephemeral=live.ephemeral, read_only=live.read_only is not None, write_block=live.write_block,
             log_id=live.log.log_id,
         )  # fmt: skip
 
@@ -224,7 +224,7 @@ class Hub:
         """
         was_holder = client_id in live.holders
         live.holders.discard(client_id)
-        live.watchers.remove(client_id)
+        live.subscribers.remove(client_id)
         if not was_holder or live.ephemeral:
             return None
         await live.flush()  # what came before the close counts: an answer makes a session of a draft
@@ -245,8 +245,8 @@ class Hub:
     async def look_through(
         self, places: Locations, chosen: config.Config, params: t.DoctorParams, tell: Tell
     ) -> t.DoctorResult:
-        """Look through all that lies in these folders, and mend it if that is asked for; see `hub.doctor`."""
-        from sessiond.hub.doctor.mending import look_through  # seldom wanted
+        """Look through all that lies in these folders, and fix it if that is asked for; see `hub.doctor`."""
+        from sessiond.hub.doctor.fixing import look_through  # seldom wanted
 
         return await look_through(self, places, chosen, params, tell)
 

@@ -39,11 +39,11 @@ class LogRepairs:
         """Put a log of no entry and no header into the trash, unless something is in it by now; where it is there."""
         return await self._trash_if(ref, lambda found: found.tree.is_blank, "nothing was in it")
 
-    async def mend_tail(self, ref: str) -> str | None:
+    async def fix_tail(self, ref: str) -> str | None:
         """Put the torn end of a log aside, whether it is open or not; where it lies now, None when there is none."""
         live = self._open.at(ref)
         if live is not None:
-            return await live.mend_tail()
+            return await live.fix_tail()
         if not self._open.may_leave(ref):
             return None
         async with self._open.leaving(ref):
@@ -51,7 +51,7 @@ class LogRepairs:
             live = LiveSession(await self._files.open_ref(ref), ephemeral=False)
             try:
                 await live.load()
-                return await live.mend_tail()
+                return await live.fix_tail()
             finally:
                 await live.close()
 

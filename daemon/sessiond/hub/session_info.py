@@ -21,7 +21,7 @@ def session_info(
     session_id: str | None = None,
     ephemeral: bool = False,
     read_only: bool = False,
-    refuses: t.Refuses | None = None,
+    write_block: t.WriteBlock | None = None,
     log_id: str | None = None,
 ) -> t.SessionInfo:
     """What the wire says of a session."""
@@ -33,7 +33,7 @@ def session_info(
         message_count=facts.message_count, entry_count=facts.entry_count, first_prompt=facts.first_prompt,
         leaf_id=tree.leaf_id, seq=max(tree.seq, 0), size_bytes=size, parent_session=facts.parent_session,
         draft=draft and not tree.has_assistant(), ephemeral=ephemeral, read_only=read_only,
-        problems=len(tree.problems), refuses=refuses, log_id=log_id,
+        problems=len(tree.problems), write_block=write_block, log_id=log_id,
     )  # fmt: skip
 
 

@@ -63,7 +63,7 @@ class Upkeep:
         for number, live in enumerate(self._open.all(), 1):
             if number % SWEPT_TOGETHER == 0:
                 await asyncio.sleep(0)
-            if live.refuses is not None or live.log.trouble is not None:
+            if live.write_block is not None or live.log.trouble is not None:
                 await live.retry()
             if self._open.has(live) and await self._take_in(live):
                 live.drop_unused()
@@ -121,7 +121,7 @@ class Upkeep:
         return True
 
     async def reopen_replaced(self, live: LiveSession) -> LiveSession:
-        """A client opens a session: if its file was cut short or replaced, it is read anew.
+        """A client opens a session: if its file was cut short or replaced, it is read again.
 
         Whoever watched what was there is told to subscribe again.
         """
@@ -141,6 +141,6 @@ class Upkeep:
         """Close a session, whoever watches it, unless it is being let go of already."""
         if not self._open.may_leave(live.log.ref):
             return
-        live.watchers.cut_off()
+        live.subscribers.cut_off()
         async with self._open.leaving(live.log.ref):
             await live.close()

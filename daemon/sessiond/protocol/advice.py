@@ -33,9 +33,9 @@ GENERAL: Final = (
 """Kinds that any request may be answered with, whatever its method."""
 
 ADVICE: Final[dict[str, Advice]] = {
-    "parse": Advice("The message is not JSON.", "Mend the client. The reply's `id` is null."),
+    "parse": Advice("The message is not JSON.", "Fix the client. The reply's `id` is null."),
     "invalidRequest": Advice(
-        "The message is JSON, but no JSON-RPC 2.0 request, notification or reply.", "Mend the client."
+        "The message is JSON, but no JSON-RPC 2.0 request, notification or reply.", "Fix the client."
     ),
     "methodNotFound": Advice(
         "This daemon has no such method.",
@@ -44,7 +44,7 @@ ADVICE: Final[dict[str, Advice]] = {
     "invalidParams": Advice(
         "A parameter is missing, unknown, of the wrong type or out of range; `path` says which. For an unknown one, "
         "`didYouMean` lists similar names.",
-        "Mend the client.",
+        "Fix the client.",
     ),
     "internal": Advice(
         "A defect of the daemon. Nothing of the request was kept unless the message says so.",
@@ -116,7 +116,7 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "invalidEntry": Advice(
         "A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.",
-        "Mend the draft; `path` says where.",
+        "Fix the draft; `path` says where.",
     ),
     "foreignWriter": Advice(
         "Another program cut short, changed, replaced or removed the file while it was open. What is there is left "
@@ -124,7 +124,7 @@ ADVICE: Final[dict[str, Advice]] = {
         "Open the session again and read what is there; or put the file back and send the same request again.",
     ),
     "readOnly": Advice(
-        "The session cannot be written: its file is damaged, or may not be written; `refuses` of the session says "
+        "The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says "
         "which.",
         "Read it, or fork it into a session that can be written. A right that comes back is noticed.",
     ),
@@ -146,7 +146,7 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "damaged": Advice(
         "The file's header cannot be read; `path`, `line` and `byteOffset` say where. No byte was changed.",
-        "Mend the file by hand, or leave it. `session/open` by path still shows what could be read.",
+        "Fix the file by hand, or leave it. `session/open` by path still shows what could be read.",
     ),
     "foreignDialect": Advice(
         "The file is a session of another program: `dialect` names its format, `path` the file. Such files are "
@@ -161,7 +161,7 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "unreachable": Advice(
         "The daemon ended and cannot be started again; the message says why. Only `sessiond attach` answers so.",
-        "Mend that, then send the same request again.",
+        "Fix that, then send the same request again.",
         retryable=True,
     ),
     "storageFull": Advice(

@@ -15,12 +15,12 @@ from sessiond.session.tree.problems import PROBLEMS, ProblemKind
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of finding in words. `mends` says what the doctor does with `fix`; empty: nothing."""
+    """One kind of finding in words. `fixes` says what the doctor does with `fix`; empty: nothing."""
 
     severity: FindingSeverity
     means: str
     advice: str
-    mends: str = ""
+    fixes: str = ""
 
 
 _FIX: Final = "sessiond doctor --fix"
@@ -49,7 +49,7 @@ _OF_PROBLEMS: Final[Mapping[ProblemKind, str]] = {
 }
 """What to do about each problem of a session file; what it means stands in `session.problems`."""
 
-_MENDED_PROBLEMS: Final[Mapping[ProblemKind, str]] = {
+_FIXED_PROBLEMS: Final[Mapping[ProblemKind, str]] = {
     "emptyLog": "moves it to the trash",
     "tornTail": "puts it into a file beside the session",
     "cutOffBatch": "puts it into a file beside the session",
@@ -57,7 +57,7 @@ _MENDED_PROBLEMS: Final[Mapping[ProblemKind, str]] = {
 
 KINDS: Final[Mapping[str, Kind]] = {
     **{
-        kind: Kind(severity, means, _OF_PROBLEMS[kind], _MENDED_PROBLEMS.get(kind, ""))
+        kind: Kind(severity, means, _OF_PROBLEMS[kind], _FIXED_PROBLEMS.get(kind, ""))
         for kind, (severity, means) in PROBLEMS.items()
     },
     # --- about a session file ----------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "exposedToken": Kind(
         "error",
-        "Other users may have read the token that opens the TCP door.",
+        "Other users may have read the token that opens the TCP listener.",
         "Have another one made: rm {path}; sessiond restart. Then give it to your clients again.",
     ),
     "foreignOwner": Kind(
@@ -141,7 +141,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Another program has a session file open for writing.",
         "That is allowed: what it appends is taken in. It should not rewrite the file.",
     ),
-    "refusing": Kind(
+    "writeBlocked": Kind(
         "error",
         "An open session takes no appends now.",
         "Remove the cause; the session goes on by itself. sessiond doctor says whether it has.",
@@ -165,11 +165,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         "puts a good copy from the trash in its place, and the damaged one into the trash",
     ),
     "unnamedBlobs": Kind(
-        "note", "No session names some blobs.", "Move them to the trash: sessiond blobs collect --really."
+        "note", "No session names some blobs.", "Move them to the trash: sessiond blobs collect --yes."
     ),
     "damagedIndex": Kind(
         "warning",
-        "The index of sessions is damaged. Nothing is lost with it: it is made anew from the sessions.",
+        "The index of sessions is damaged. Nothing is lost with it: it is made again from the sessions.",
         f"{_FIX} takes it away; the next list makes a new one.",
         "moves it to the trash; the next list makes a new one",
     ),
@@ -254,7 +254,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "missingRoot": Kind(
         "warning",
         "A folder under [roots] cannot be listed.",
-        "Mend its name under [roots], or take it out there.",
+        "Fix its name under [roots], or take it out there.",
     ),
     "errorsLogged": Kind(
         "warning",
@@ -356,10 +356,10 @@ def finding(
     line: int | None = None,
     byte_offset: int | None = None,
     blob: str | None = None,
-    mendable: bool | None = None,
+    fixable: bool | None = None,
     advice: str | None = None,
 ) -> Finding:
-    """A finding of this kind; the words beside `what`, and whether it can be mended, are those of its kind.
+    """A finding of this kind; the words beside `what`, and whether it can be fixed, are those of its kind.
 
     A path that is no text is told with U+FFFD in it.
     """
@@ -371,7 +371,7 @@ def finding(
         what=_as_text(what),
         where=Place(path=shown, session_id=session_id, line=line, byte_offset=byte_offset, blob=blob),
         advice=advice or known.advice.format(path="" if shown is None else shlex.quote(shown), line=line),
-        mendable=bool(known.mends) if mendable is None else mendable,
+        fixable=bool(known.fixes) if fixable is None else fixable,
     )
 
 

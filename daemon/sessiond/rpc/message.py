@@ -64,10 +64,10 @@ def decode_message(body: bytes) -> tuple[Head, bytes]:
     try:
         head = _decode_head(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        mended = _mend_surrogates(body)
-        if mended == body:
+        fixed = _fix_surrogates(body)
+        if fixed == body:
             raise _explain(body, error) from None
-        return decode_message(mended)
+        return decode_message(fixed)
     if not body.isascii() and not _is_utf8(body):
         raise _not_utf8()
     if head.method is UNSET:
@@ -169,7 +169,7 @@ _ESCAPED_BACKSLASH: Final = rb"\\"
 _NO_UTF8: Final = b"\xff"
 
 
-def _mend_surrogates(body: bytes) -> bytes:
+def _fix_surrogates(body: bytes) -> bytes:
     # Only these escapes are touched: decoding and encoding again would also change numbers, keys and spacing.
     if _find_half(body) is None or _NO_UTF8 in body:
         return body

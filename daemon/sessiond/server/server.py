@@ -138,7 +138,7 @@ class Server:
             if client.client_id in live.holders:
                 live.holders.discard(client.client_id)
                 live.holders.add(client_id)
-            live.watchers.rename(client.client_id, client_id)
+            live.subscribers.rename(client.client_id, client_id)
         client.client_id = client_id
         client.origin = t.Origin(kind="client", client_id=client_id)
         self.clients[client_id] = client
@@ -148,7 +148,7 @@ class Server:
         self.clients.pop(client.client_id, None)
         for live in self.hub.open_sessions():
             live.holders.discard(client.client_id)
-            live.watchers.remove(client.client_id)
+            live.subscribers.remove(client.client_id)
 
     def tell_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Tell every client that has to do with sessions; a plain LSP client could make nothing of it."""

@@ -1,6 +1,6 @@
 """What every store offers: `Store` finds and makes logs, `Log` holds the lines of one session.
 
-A store keeps bytes. It does not parse lines, choose parents, know drafts from sessions by content or mend
+A store keeps bytes. It does not parse lines, choose parents, know drafts from sessions by content or fix
 damage on its own: the hub reads, decides and then calls the one method that does it. All methods are called
 on the event loop's thread, except `Log.read`, `Log.scan` and `Store.scan`, which are safe on any.
 
@@ -75,7 +75,7 @@ class Log(Protocol):
         """What the last write met, until one has succeeded or `retry` has found the cause gone."""
 
     async def retry(self) -> None:
-        """Look whether the log can be written again after all, and mend what a failed sync left behind.
+        """Look whether the log can be written again after all, and fix what a failed sync left behind.
 
         Nothing is appended. What is still wrong stays in `trouble` and `read_only`.
         """
@@ -152,7 +152,7 @@ class Log(Protocol):
 
         An original that was kept before is never overwritten: the second gets a number. Where the new lines
         are in place but may not survive a power cut, `trouble` is `SyncFailed` afterwards (or `StorageFull`), and
-        the next append mends it.
+        the next append fixes it.
         """
 
     async def overwrite(self, offset: int, former: bytes, new: bytes) -> None:

@@ -119,10 +119,10 @@ class Actions:
         self._tree.go_to(-1, self._tree.is_user)
 
     def next_label(self) -> None:
-        self._tree.go_to(1, self._tree.is_labelled)
+        self._tree.go_to(1, self._tree.is_labeled)
 
     def previous_label(self) -> None:
-        self._tree.go_to(-1, self._tree.is_labelled)
+        self._tree.go_to(-1, self._tree.is_labeled)
 
     # --- finding -----------------------------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ class Actions:
     async def branch_summary(self) -> None:
         if (name := self._target()) is None:
             return
-        about = await self._browser.prompt.ask("Summarise what is left behind, with attention to: ")
+        about = await self._browser.prompt.ask("Summarize what is left behind, with attention to: ")
         if about is not None:
             self._browser.tell("The summary is being written …")
             leaf = self._browser.contents.leaf_id
@@ -299,7 +299,7 @@ class Actions:
     async def _copy(self, text: str, done: str) -> None:
         command = copying.program(os.environ)
         taken = command is not None and await copying.hand_over(command, text)
-        if len(text.encode("utf-8", "replace")) <= copying.MOST:
+        if len(text.encode("utf-8", "replace")) <= copying.MAX_CHARACTERS:
             self._browser.copy_to_clipboard(text)
         elif not taken:
             self._browser.complain("That is more than terminals take; e opens it in an editor.")

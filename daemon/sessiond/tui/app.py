@@ -61,7 +61,7 @@ class Browser(App[int]):
         first: t.TreeResult | None = None,
         at: str | None = None,
     ) -> None:
-        super().__init__(ansi_color=True)  # the colours of the terminal, or none with NO_COLOR
+        super().__init__(ansi_color=True)  # the colors of the terminal, or none with NO_COLOR
         self.theme = "ansi-dark"
         self.now = now
         self.session = session

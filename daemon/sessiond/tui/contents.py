@@ -113,7 +113,7 @@ class Contents:
                 case "leaf":
                     continue
                 case "label":
-                    self._labelled(entry.get("targetId"), entry.get("label"))
+                    self._labeled(entry.get("targetId"), entry.get("label"))
             parent = entry.get("parentId")
             if parent is None:
                 self._all_stale = True  # another root
@@ -264,7 +264,7 @@ class Contents:
             self.leaf_id = page.leaf_id  # news and answers come in the order in which things happened
         return page
 
-    def _labelled(self, target: object, label: object) -> None:
+    def _labeled(self, target: object, label: object) -> None:
         if self.question.filter == "labeled-only" or self.question.query:
             self._all_stale = True
         elif isinstance(target, str) and target in self.rows.places:

@@ -5,7 +5,7 @@ import contextlib
 import shutil
 from collections.abc import Mapping
 
-MOST = 70_000
+MAX_CHARACTERS = 70_000
 """Bytes that terminals take by OSC 52: beyond, some drop it all."""
 
 _PATIENCE = 2.0

@@ -15,7 +15,7 @@ from sessiond import human
 from sessiond.text import lines, one_line
 from sessiond.tui.row_renderer import DIM, LABEL, TITLE, RowRenderer, role, role_style
 
-MOST = 40_000
+MAX_CHARACTERS = 40_000
 """Characters that are drawn of one entry; more would take longer than anybody reads."""
 
 _TITLES = (
@@ -75,7 +75,7 @@ def _parts(entry: dict[str, Any], label: str | None, now: float) -> Iterator[Ren
     yield Text(" · ".join(one_line(it) for it in about if it), style=DIM)
     if label:
         yield Text(f"[{one_line(label)}]", style=LABEL)
-    left = MOST
+    left = MAX_CHARACTERS
     for kind, text in _said(entry):
         yield Text("")
         shown, left = text[:left], left - len(text)

@@ -18,7 +18,7 @@ from sessiond import human
 from sessiond.protocol import types as t
 from sessiond.tui.row_renderer import CURSOR, DIM, RowRenderer
 
-_MOST = 200
+_MAX_SESSIONS = 200
 
 Listed = Callable[[str], Awaitable[Sequence[t.ListedSession]]]
 """The sessions that have some words, newest first. Raises nothing: who cannot say has none."""
@@ -114,4 +114,4 @@ class Picker(ModalScreen[str | None]):
 
     @work(exclusive=True)
     async def _read(self, words: str) -> None:
-        self._sessions.show((await self._listed(words))[:_MOST])
+        self._sessions.show((await self._listed(words))[:_MAX_SESSIONS])

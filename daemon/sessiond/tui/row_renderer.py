@@ -1,4 +1,4 @@
-"""How a row looks: signs, colours, and the row as one line of segments.
+"""How a row looks: signs, colors, and the row as one line of segments.
 
     ● user       Fix the flaky test                                                     2 h ago
     ● assistant  The race is between the timer and the queue                            2 h ago
@@ -63,7 +63,7 @@ LABEL = Style(color="yellow")
 MATCH = Style(color="yellow", bold=True, underline=True)
 ERROR = Style(color="red", bold=True)
 TITLE = Style(bold=True)
-_COLOURS = {
+_COLORS = {
     "user": Style(color="cyan"), "assistant": Style(color="green"), "tool": Style(color="blue"),
     "shell": Style(color="blue"),
 }  # fmt: skip
@@ -77,7 +77,7 @@ def role(name: str) -> str:
 
 
 def role_style(name: str) -> Style:
-    return _COLOURS.get(role(name), DIM)
+    return _COLORS.get(role(name), DIM)
 
 
 class RowRenderer:

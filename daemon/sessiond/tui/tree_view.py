@@ -116,7 +116,7 @@ class TreeView(ScrollView, can_focus=True):
     def is_user(self, place: int) -> bool:
         return self.rows.roles[place] == "user"
 
-    def is_labelled(self, place: int) -> bool:
+    def is_labeled(self, place: int) -> bool:
         return self.rows.ids[place] in self.rows.labels
 
     # --- folding -----------------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ export interface SessionInfo {
   /** How many lines could not be taken as they are. Default `0`. */
   problems?: number;
   /** Only of a session that is open. */
-  refuses?: Refuses | null;
+  writeBlock?: WriteBlock | null;
   /** Which log this is, see "Positions"; not in lists. */
   logId?: string | null;
 }
@@ -98,13 +98,14 @@ export interface SessionInfo {
 /**
  * Why a session takes no writes at present.
  *
- * `damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `noRight`: the file may not be
- * written. `readOnlyDisk`, `full`, `failed`: what the disk said to the last write. `notSynced`: the disk could not
- * make the last writes durable, nor take a new file. `replaced`: another program cut the file short, replaced or
- * removed it. All but the first two end by themselves when the cause is gone; a write may be tried at any time.
+ * `damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `permissionDenied`: the file may
+ * not be written. `readOnlyDisk`, `diskFull`, `failed`: what the disk said to the last write. `notSynced`: the disk
+ * could not make the last writes durable, nor take a new file. `replaced`: another program cut the file short,
+ * replaced or removed it. All but the first two end by themselves when the cause is gone; a write may be tried at
+ * any time.
  */
-export interface Refuses {
-  reason: "damaged" | "failed" | "full" | "newerVersion" | "noRight" | "notSynced" | "readOnlyDisk" | "replaced";
+export interface WriteBlock {
+  reason: "damaged" | "diskFull" | "failed" | "newerVersion" | "notSynced" | "permissionDenied" | "readOnlyDisk" | "replaced";
   message: string;
   /** ISO 8601, UTC. */
   since: string;
@@ -277,7 +278,7 @@ export interface ListedSession {
   ephemeral?: boolean;
   /** Default `0`. */
   problems?: number;
-  refuses?: Refuses | null;
+  writeBlock?: WriteBlock | null;
   logId?: string | null;
   lifecycle: "aborted" | "complete" | "empty" | "error" | "interrupted";
   model: string | null;
@@ -891,7 +892,7 @@ export interface Explained {
 }
 
 /**
- * Find where a session could be cut, and what would have to be summarised. Nothing is changed.
+ * Find where a session could be cut, and what would have to be summarized. Nothing is changed.
  *
  * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
  * become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
@@ -940,7 +941,7 @@ export interface PrepareCompactionResult {
   tokensBefore: number;
   /** Of what is kept; the summary comes on top. */
   tokensAfter: number;
-  /** All that a summariser needs, as text. */
+  /** All that a summarizer needs, as text. */
   prompt: string | null;
   settings: CompactionSettings;
 }
@@ -1076,7 +1077,7 @@ export interface PrepareBranchResult {
   fileOperations: FileOperations;
   /** An estimate, of the entries that are in `prompt`. */
   tokens: number;
-  /** All that a summariser needs, as text; null when nothing is left behind. */
+  /** All that a summarizer needs, as text; null when nothing is left behind. */
   prompt: string | null;
   /** `targetId`, but the parent of a user's message, which is there to be edited. */
   resumeAt: string | null;
@@ -1636,7 +1637,7 @@ export interface RestoreParams {
  * Move to the trash the sessions to which nothing was written for long, or of which there are too many.
  *
  * `maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
- * only sessions with one of them are looked at. Sessions that are open, labelled or read-only are spared; drafts and
+ * only sessions with one of them are looked at. Sessions that are open, labeled or read-only are spared; drafts and
  * the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
  */
 export interface CleanupParams {
@@ -1676,7 +1677,7 @@ export interface CleanedSession {
 export interface SparedSession {
   session: ListedSession;
   ground: "age" | "count";
-  because: "labelled" | "open" | "readOnly";
+  because: "labeled" | "open" | "readOnly";
 }
 
 /**
@@ -1919,10 +1920,10 @@ export interface StatusResult {
   lspLoaded: boolean;
   draining: boolean;
   /** Default `[]`. */
-  refusing?: RefusingSession[];
+  blockedSessions?: BlockedSession[];
   /** That may still be written where sessions lie; null: unknown. */
   freeBytes?: number | null;
-  /** Host and port of the TCP door, where it is open. */
+  /** Host and port of the TCP listener, where it is open. */
   tcp?: string | null;
   /** So little that writes will soon be refused. Default `false`. */
   lowSpace?: boolean;
@@ -1939,10 +1940,10 @@ export interface StatusResult {
 }
 
 /** An open session that takes no writes. */
-export interface RefusingSession {
+export interface BlockedSession {
   sessionId: string;
   path: string | null;
-  refuses: Refuses;
+  writeBlock: WriteBlock;
 }
 
 /** Who is attached. */
@@ -1974,8 +1975,8 @@ export interface ClientInfo {
 /**
  * Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
  *
- * With `paths`, only at these session files or folders of them. `fix` mends what can be mended without a doubt;
- * whatever it takes away it keeps, and says where. What is sound, and what cannot be mended, stays as it is.
+ * With `paths`, only at these session files or folders of them. `fix` fixes what can be fixed without a doubt;
+ * whatever it takes away it keeps, and says where. What is sound, and what cannot be fixed, stays as it is.
  */
 export interface DoctorParams {
   /** Repair what can be repaired without doubt. Default `false`. */
@@ -1988,7 +1989,7 @@ export interface DoctorParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** What was found. `sound` when there is nothing but notes and what was mended. */
+/** What was found. `sound` when there is nothing but notes and what was fixed. */
 export interface DoctorResult {
   findings: Finding[];
   examined: Examined;
@@ -2005,13 +2006,13 @@ export interface Finding {
   /** What to do next. */
   advice: string;
   /** `fix` can do it. */
-  mendable: boolean;
+  fixable: boolean;
   /** With `fix`: whether it did. */
-  mended?: boolean | null;
+  fixed?: boolean | null;
   /** Where what was taken away lies now. */
   kept?: string | null;
   /** Why `fix` could not do it this time. */
-  hindrance?: string | null;
+  fixError?: string | null;
 }
 
 /** Where something was found, as far as it has a place. */
@@ -2086,7 +2087,7 @@ export interface SummarizeParams {
   sessionId: string;
   purpose: "branch" | "compaction";
   prompt: string;
-  /** What is to be summarised. */
+  /** What is to be summarized. */
   entryIds: string[];
   /** Role -> "provider/model" in force there. */
   models: Record<string, string>;
@@ -2139,10 +2140,10 @@ export interface LeafMovedNote {
   origin: Origin;
 }
 
-/** Title, tags, labels, path or folder of a session changed, or whether it takes writes (`refuses`). */
+/** Title, tags, labels, path or folder of a session changed, or whether it takes writes (`writeBlock`). */
 export interface ChangedNote {
   session: SessionInfo;
-  changed: ("cwd" | "labels" | "path" | "readOnly" | "refuses" | "tags" | "title")[];
+  changed: ("cwd" | "labels" | "path" | "readOnly" | "tags" | "title" | "writeBlock")[];
   origin: Origin;
 }
 
@@ -2691,7 +2692,7 @@ export interface Requests {
    */
   "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
-   * Find where a session could be cut, and what would have to be summarised. Nothing is changed.
+   * Find where a session could be cut, and what would have to be summarized. Nothing is changed.
    *
    * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
    * become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
@@ -2819,7 +2820,7 @@ export interface Requests {
    * Move to the trash the sessions to which nothing was written for long, or of which there are too many.
    *
    * `maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
-   * only sessions with one of them are looked at. Sessions that are open, labelled or read-only are spared; drafts and
+   * only sessions with one of them are looked at. Sessions that are open, labeled or read-only are spared; drafts and
    * the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
    */
   "session/cleanup": { params: CleanupParams; result: CleanupResult; errors: "idReused" | "storageFull" | "storageFailed" | "draining" };
@@ -2861,8 +2862,8 @@ export interface Requests {
   /**
    * Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
    *
-   * With `paths`, only at these session files or folders of them. `fix` mends what can be mended without a doubt;
-   * whatever it takes away it keeps, and says where. What is sound, and what cannot be mended, stays as it is.
+   * With `paths`, only at these session files or folders of them. `fix` fixes what can be fixed without a doubt;
+   * whatever it takes away it keeps, and says where. What is sound, and what cannot be fixed, stays as it is.
    */
   "server/doctor": { params: DoctorParams; result: DoctorResult; errors: "draining" };
   /** Stop the daemon once all is on disk. Other clients are cut off, and may start it again. */
@@ -2897,7 +2898,7 @@ export interface Notifications {
   "session/appended": { params: AppendedNote };
   /** The leaf went elsewhere than to a new entry, or to a summary of the branch that it left. */
   "session/leafMoved": { params: LeafMovedNote };
-  /** Title, tags, labels, path or folder of a session changed, or whether it takes writes (`refuses`). */
+  /** Title, tags, labels, path or folder of a session changed, or whether it takes writes (`writeBlock`). */
   "session/changed": { params: ChangedNote };
   /** A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more. */
   "session/deleted": { params: DeletedNote };
@@ -3062,7 +3063,7 @@ export const errorCodes = {
   invalidEntry: 1422,
   /** Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is. */
   foreignWriter: 1423,
-  /** The session cannot be written: its file is damaged, or may not be written; `refuses` of the session says which. */
+  /** The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says which. */
   readOnly: 1423,
   /** No client declared `summarize`, and no command is configured. Nothing was written. */
   noSummarizer: 1424,

@@ -55,9 +55,9 @@ def variables_code_and_descriptors_of_the_starter(_ground: Ground, home: Home) -
     is_well(home)
 
 
-def knocks_at_the_tcp_door(_ground: Ground, home: Home) -> None:
+def knocks_at_the_tcp_listener(_ground: Ground, home: Home) -> None:
     """Where there is one, it opens to nobody without the token, and a web page is not even told that it is there."""
-    port = _door(home)
+    port = _tcp_listener(home)
     ask = line("server/status", {})
     wrong = line("server/authenticate", {"token": "x" * 43})
     page = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%b" % (len(ask), ask)
@@ -96,9 +96,9 @@ while True:
 _LOGINS = 20
 
 
-def half_open_connections_at_the_tcp_door(ground: Ground, home: Home) -> None:
+def half_open_connections_at_the_tcp_listener(ground: Ground, home: Home) -> None:
     """Another user opens connections without end and finishes none; each login of ours succeeds, even a slow one."""
-    port = _door(home)
+    port = _tcp_listener(home)
     token = Path(home.places.tcp_token).read_text(encoding="ascii").strip()
     python = nobodys_python()
     if python is None:
@@ -125,12 +125,12 @@ def half_open_connections_at_the_tcp_door(ground: Ground, home: Home) -> None:
     is_well(home)
 
 
-def _door(home: Home) -> int:
-    """The port of a TCP door of this home's daemon."""
+def _tcp_listener(home: Home) -> int:
+    """The port of a TCP listener of this home's daemon."""
     Path(home.places.config).mkdir(mode=0o700)
     Path(home.places.config_file).write_text('[listen]\ntcp = "127.0.0.1:0"\n', encoding="utf-8")
     host, _, port = str(home.call("server/status")["tcp"]).rpartition(":")
-    hold(host == "127.0.0.1", f"the door is at {host}")
+    hold(host == "127.0.0.1", f"the listener is at {host}")
     return int(port)
 
 

@@ -51,7 +51,7 @@ def test_a_row_says_aloud_what_is_to_be_seen(window: Window) -> None:
     window.open_session(TITLE, WHY)
     spoken = window.tree.row("It stops at the last newline.").get_attribute("aria-label") or ""
     assert spoken.startswith(
-        "assistant, It stops at the last newline., labelled the cause, 2 branches, on the path"
+        "assistant, It stops at the last newline., labeled the cause, 2 branches, on the path"
     )
     leaf = window.tree.row("It fails, as it should.").get_attribute("aria-label") or ""
     assert ", leaf" in leaf

@@ -21,13 +21,13 @@ _FEW = 10
 
 
 def blobs(given: Given) -> int:
-    """Send `blob/collect`: a dry run, unless the word collect and --really are there."""
+    """Send `blob/collect`: a dry run, unless the word collect and --yes are there."""
     collects = given.text("collect") is not None
     if collects and given.text("collect") != "collect":
         raise UsageError(f"blobs knows collect, not {given.text('collect')!r}", "sessiond blobs --help")
-    if given.flag("really") and not collects:
-        raise UsageError("--really goes with collect", "sessiond blobs collect --really")
-    params: dict[str, Any] = {"dryRun": not given.flag("really")}
+    if given.flag("yes") and not collects:
+        raise UsageError("--yes goes with collect", "sessiond blobs collect --yes")
+    params: dict[str, Any] = {"dryRun": not given.flag("yes")}
     if (days := given.number("days")) is not None:
         params["graceSeconds"] = days * _DAY
     with connect(given) as daemon:
@@ -59,7 +59,7 @@ def _say_collected(found: dict[str, Any]) -> None:
         print("Nothing to collect.")
     elif found["dryRun"]:
         _list(found["removed"])
-        print(f"{count}, {size}, would go to the trash: sessiond blobs collect --really")
+        print(f"{count}, {size}, would go to the trash: sessiond blobs collect --yes")
     else:
         print(f"{count}, {size}, moved to {one_line(found['trashed'])}")
     print(f"{human.count(found['kept'], 'blob')}, {human.size(found['keptBytes'])}, stay")

@@ -104,7 +104,7 @@ def _drawn(daemon: BlockingDaemon, name: str, prepared: dict[str, Any]) -> Itera
     yield f"A summary would stand for {count}. The filled one stays, and what follows it."
     if prepared["splitTurn"]:
         cut = human.count(len(prepared["turnPrefix"]), "entry", "entries")
-        yield f"The newest turn is cut in its middle: {cut} of it would be summarised."
+        yield f"The newest turn is cut in its middle: {cut} of it would be summarized."
     if prepared["previousSummary"] is not None:
         yield "It takes up the summary of the compaction before it."
     yield from leaving_entries.files(prepared["fileOperations"])
@@ -115,7 +115,7 @@ def _tokens(prepared: dict[str, Any], style: Style) -> Iterator[str]:
     """How full the window is now, and how full it would be."""
     settings = prepared["settings"]
     window, reserve = settings["contextWindow"], settings["reserveTokens"]
-    colour = "red" if prepared["needed"] else "green"
+    color = "red" if prepared["needed"] else "green"
     for heading, tokens, note in (
         (
             "now ",
@@ -126,5 +126,5 @@ def _tokens(prepared: dict[str, Any], style: Style) -> Iterator[str]:
     ):
         share = tokens / window if window else 1.0
         said = f"{percent(share)}, {human.amount(tokens)} of {human.amount(window)} tokens{note}"
-        yield f"{style(heading, 'dim')}  {style(bar(share, _BAR, style), colour)}  {said}"
-        colour = "green"
+        yield f"{style(heading, 'dim')}  {style(bar(share, _BAR, style), color)}  {said}"
+        color = "green"

@@ -26,7 +26,7 @@ FILES = ":files"
 """In place of a candidate: the shell completes names of files itself."""
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:@+")
-_MOST = 200
+_MAX_CANDIDATES = 200
 _ABOUT = 60
 _FILE_VALUES = ("FILE", "DIR", "PATH", "FOLDER")
 
@@ -150,7 +150,7 @@ def _values(what: str, kind: str, filled: list[str]) -> Iterable[tuple[str, str]
         case "ID":
             return [*_plain(map(_session, _sessions())), (FILES, "")]
         case "TRASHED":
-            return _plain(map(_session, _rows("trash/list", {"limit": _MOST})))
+            return _plain(map(_session, _rows("trash/list", {"limit": _MAX_CANDIDATES})))
         case "ENTRY":
             return _entries(filled)
         case "TAG":
@@ -182,7 +182,7 @@ def _tree(filled: list[str], filter: str) -> list[dict[str, Any]]:
     here = last_here(os.getcwd())  # noqa: PTH109 - pathlib would cost a key press 5 ms
     for session in (*filled[:1], here):
         if session is not None and (
-            rows := _rows("session/tree", {"sessionId": session, "filter": filter, "limit": _MOST})
+            rows := _rows("session/tree", {"sessionId": session, "filter": filter, "limit": _MAX_CANDIDATES})
         ):
             return rows
     return []
@@ -195,7 +195,7 @@ def _methods() -> list[tuple[str, str]]:
 
 
 def _sessions() -> list[dict[str, Any]]:
-    return _rows("session/list", {"all": True, "limit": _MOST})
+    return _rows("session/list", {"all": True, "limit": _MAX_CANDIDATES})
 
 
 def _session(found: dict[str, Any]) -> tuple[str, str]:

@@ -74,10 +74,10 @@ def _drawn(found: dict[str, Any], said: dict[str, Any], shown: int, style: Style
             [["they part at", one_line(ancestor), *_words(said.get(ancestor))]], style, ("dim", "bold", "")
         )
     left, right = found["left"], found["right"]
-    for side, colour, sign in ((left, "red", "-"), (right, "green", "+")):
+    for side, color, sign in ((left, "red", "-"), (right, "green", "+")):
         yield ""
-        yield style(f"{sign} {one_line(side['leafId'] or 'nothing')}  {_summary(side)}", colour, "bold")
-        yield from _entries(side["entryIds"], said, shown, colour, sign, style)
+        yield style(f"{sign} {one_line(side['leafId'] or 'nothing')}  {_summary(side)}", color, "bold")
+        yield from _entries(side["entryIds"], said, shown, color, sign, style)
         for name, what in (("modified", "modifiedFiles"), ("read", "readFiles")):
             yield from _files(name, side[what], style)
 
@@ -96,12 +96,12 @@ def _summary(side: dict[str, Any]) -> str:
 
 
 def _entries(
-    ids: list[str], said: dict[str, Any], shown: int, colour: str, sign: str, style: Style
+    ids: list[str], said: dict[str, Any], shown: int, color: str, sign: str, style: Style
 ) -> Iterator[str]:
     some = _some(ids, shown)
     left_out = len(ids) - len(some)
     rows = [[one_line(it), *_words(said.get(it))] for it in some]
-    for number, line in enumerate(behind([style(sign, colour)] * len(some), 1, rows, style, (colour,))):
+    for number, line in enumerate(behind([style(sign, color)] * len(some), 1, rows, style, (color,))):
         if left_out and number == len(some) - 1:
             yield style(f"  {human.count(left_out, 'entry', 'entries')} more (--all shows them)", "dim")
         yield line

@@ -1,7 +1,7 @@
 """The command doctor: what is wrong with sessions and with what is around them, and what helps.
 
 A daemon that answers looks through what lies on disk, since it knows what is open. Where none does, this command
-looks by itself; mending is for a daemon, which is started for it.
+looks by itself; fixing is for a daemon, which is started for it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def doctor(given: Given) -> int:
             _call_back(around)
     told = _through_a_daemon(around, paths, fix=fix) or _here(around, paths, fix=fix)
     findings = [*msgspec.to_builtins(around.findings), *told["findings"]]
-    sound = all(it["severity"] == "note" or it.get("mended") for it in findings)
+    sound = all(it["severity"] == "note" or it.get("fixed") for it in findings)
     if given.flag("json"):
         print(json.dumps({**told, "findings": findings, "sound": sound}, ensure_ascii=False))
     else:
@@ -75,14 +75,14 @@ def _call_back(around: EnvironmentReport) -> None:
     back = call_back(around)
     for number, found in enumerate(around.findings):
         if found.kind in _CALLS_BACK:
-            hindrance = None if back else "it cannot be asked"
-            around.findings[number] = msgspec.structs.replace(found, mended=back, hindrance=hindrance)
+            fixError = None if back else "it cannot be asked"
+            around.findings[number] = msgspec.structs.replace(found, fixed=back, fix_error=fixError)
     if back:
         around.daemon = "answers"
 
 
 def _through_a_daemon(around: EnvironmentReport, paths: list[str], *, fix: bool) -> dict[str, Any] | None:
-    """What the daemon finds; None when there is none to ask. One is started only to mend."""
+    """What the daemon finds; None when there is none to ask. One is started only to fix."""
     if around.daemon == "silent" or (around.daemon == "none" and not (fix and around.may_start)):
         return None
     try:
@@ -113,9 +113,9 @@ def _here(around: EnvironmentReport, paths: list[str], *, fix: bool) -> dict[str
         pass
     findings = [it.finding for it in scope.found]
     if fix:
-        hindrance = "no daemon answers that could do it"
+        fixError = "no daemon answers that could do it"
         findings = [
-            msgspec.structs.replace(it, mended=False, hindrance=hindrance) if it.mendable else it
+            msgspec.structs.replace(it, fixed=False, fix_error=fixError) if it.fixable else it
             for it in findings
         ]
     built: dict[str, Any] = msgspec.to_builtins(
@@ -134,7 +134,7 @@ def _show(findings: list[dict[str, Any]], examined: dict[str, Any], *, fix: bool
                 continue
             kind = found["kind"]
             shown[kind] = shown.get(kind, 0) + 1
-            if not found.get("mended"):
+            if not found.get("fixed"):
                 counts[severity] = counts.get(severity, 0) + 1
             if shown[kind] <= _FEW:
                 _show_one(found, style, fix=fix)
@@ -161,12 +161,12 @@ def _show_one(found: dict[str, Any], style: Style, *, fix: bool) -> None:
         line = f":{where['line']}" if "line" in where else ""
         print(f"{style(severity, *_SIGNS[severity])}  {one_line(path)}{line}")
         print(f"  {about}")
-    if found.get("mended"):
+    if found.get("fixed"):
         kept = found.get("kept")
-        print(f"  {style('mended', 'green')}{'' if kept is None else '; kept: ' + one_line(kept)}")
+        print(f"  {style('fixed', 'green')}{'' if kept is None else '; kept: ' + one_line(kept)}")
         return
     print(f"  {style(one_line(found['advice']), 'cyan')}")
-    if found.get("hindrance"):
-        print(f"  Not mended: {one_line(found['hindrance'])}")
+    if found.get("fixError"):
+        print(f"  Not fixed: {one_line(found['fixError'])}")
     elif fix and severity != "note":
-        print("  Not mended: only you can say what is right here.")
+        print("  Not fixed: only you can say what is right here.")

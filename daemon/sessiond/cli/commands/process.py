@@ -40,11 +40,11 @@ def status(given: Given) -> int:
         print(f"  tcp     {one_line(told['tcp'])}")
     if told.get("lowSpace"):
         print(f"  only {human.size(told['freeBytes'])} are free where sessions lie: free some space")
-    _tell_of_refusing(told.get("refusing", []))
+    _print_blocked_sessions(told.get("blockedSessions", []))
     return 0
 
 
-def _tell_of_refusing(sessions: list[dict[str, Any]]) -> None:
+def _print_blocked_sessions(sessions: list[dict[str, Any]]) -> None:
     """Say which open sessions take no writes, and why."""
     if not sessions:
         return
@@ -53,8 +53,8 @@ def _tell_of_refusing(sessions: list[dict[str, Any]]) -> None:
     takes = "takes" if len(sessions) == 1 else "take"
     print(f"  {human.count(len(sessions), 'session')} {takes} no writes:")
     for it in sessions:
-        refuses = it["refuses"]
-        print(f"    {one_line(it['sessionId'])}  {refuses['reason']}: {one_line(refuses['message'])}")
+        write_block = it["writeBlock"]
+        print(f"    {one_line(it['sessionId'])}  {write_block['reason']}: {one_line(write_block['message'])}")
 
 
 def clients(given: Given) -> int:
@@ -130,7 +130,7 @@ def restart(given: Given) -> int:
 
 
 def serve(given: Given) -> int:
-    """Be the daemon."""
+    """Run the daemon in the foreground."""
     from sessiond.cli.commands.serve import serve as be_the_daemon
 
     return be_the_daemon(

@@ -75,7 +75,7 @@ def _told(hit: dict[str, Any], style: Style) -> str:
 
 
 def _marked(snippet: str, ranges: Sequence[Sequence[int]], style: Style) -> str:
-    """The snippet with what was found in colour; without, should it hold what a terminal must not be sent."""
+    """The snippet with what was found in color; without, should it hold what a terminal must not be sent."""
     if style.columns is not None:
         snippet = fit(snippet, max(style.columns - len(_INDENT), 20), style.ellipsis)
     harmless = one_line(snippet)

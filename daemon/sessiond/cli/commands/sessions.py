@@ -210,8 +210,8 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
         if with_folders:
             row.append(one_line(human.folder(session["cwd"], home)))
         rows.append([*row, " ".join([name, *words, *marks])])
-    colours = ["yellow", "", "dim", "dim", *(["blue"] if with_folders else [])]
-    for line in aligned(rows, style, colours):
+    colors = ["yellow", "", "dim", "dim", *(["blue"] if with_folders else [])]
+    for line in aligned(rows, style, colors):
         print(line)
 
 

@@ -58,9 +58,9 @@ def _overview(found: dict[str, Any], style: Style) -> Iterator[str]:
 def _context(use: dict[str, Any], style: Style) -> str:
     tokens, window = use["tokens"], use["contextWindow"]
     share = tokens / window if window else 1.0
-    colour = "red" if share > 0.85 else "yellow" if share > 0.6 else "green"
+    color = "red" if share > 0.85 else "yellow" if share > 0.6 else "green"
     said = f"{'about ' if use['estimated'] else ''}{human.amount(tokens)} of {human.amount(window)} tokens"
-    return f"{style('context', 'dim')}  {style(bar(share, _BAR, style), colour)}  {percent(share)}, {said}"
+    return f"{style('context', 'dim')}  {style(bar(share, _BAR, style), color)}  {percent(share)}, {said}"
 
 
 def _counts(path: dict[str, Any], tree: dict[str, Any], style: Style) -> Iterator[str]:
@@ -138,10 +138,10 @@ def _tools(tools: dict[str, int], style: Style) -> Iterator[str]:
         yield style(f"and {human.count(len(ordered) - _TOOLS, 'more tool')}", "dim")
 
 
-def _with_bars(shares: list[float], rows: list[list[str]], style: Style, colours: list[str]) -> Iterator[str]:
+def _with_bars(shares: list[float], rows: list[list[str]], style: Style, colors: list[str]) -> Iterator[str]:
     """Rows, each behind the bar of its share."""
     bars = [style(bar(share, _SMALL_BAR, style), "green") + " " for share in shares]
-    return behind(bars, _SMALL_BAR + 1, rows, style, colours)
+    return behind(bars, _SMALL_BAR + 1, rows, style, colors)
 
 
 def _to_the_right(rows: list[list[str]], *columns: int) -> list[list[str]]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import Given
     from sessiond.client.blocking import BlockingDaemon
 
-_SPARED = {"open": "it is open", "labelled": "it has labels", "readOnly": "it is read-only"}
+_SPARED = {"open": "it is open", "labeled": "it has labels", "readOnly": "it is read-only"}
 
 
 def delete(given: Given) -> int:
@@ -87,8 +87,8 @@ def trash(given: Given) -> int:
 
 
 def cleanup(given: Given) -> int:
-    """Send `session/cleanup`; a dry run, unless --really is there."""
-    params: dict[str, Any] = {"dryRun": not given.flag("really")}
+    """Send `session/cleanup`; a dry run, unless --yes is there."""
+    params: dict[str, Any] = {"dryRun": not given.flag("yes")}
     if (days := given.number("days")) is not None:
         params["maxAgeSeconds"] = days * human.DAY
     if (count := given.number("keep")) is not None:
@@ -109,7 +109,7 @@ def cleanup(given: Given) -> int:
     if not found["dryRun"]:
         print(f"{gone} moved to the trash, {kept}", file=sys.stderr)
     elif found["removed"]:
-        print(f"{gone} would go to the trash, {kept}: add --really", file=sys.stderr)
+        print(f"{gone} would go to the trash, {kept}: add --yes", file=sys.stderr)
     else:
         print(f"Nothing to clean up, {kept}", file=sys.stderr)
     return 0
@@ -136,12 +136,12 @@ def _judged(judged: list[tuple[dict[str, Any], str]]) -> list[str]:
 
 
 def purge(given: Given) -> int:
-    """Send `session/purge` for what is named, or for what is old; a dry run, unless --really is there."""
+    """Send `session/purge` for what is named, or for what is old; a dry run, unless --yes is there."""
     days = given.number("days")
     if (days is None) is (not given.rest):
         raise UsageError("purge takes either IDs or --days N", "sessiond purge --help")
     names = [] if days is not None else stdin.ids(given)
-    really = given.flag("really")
+    really = given.flag("yes")
     with connect(given) as daemon:
         asked: list[dict[str, Any]] = [_in_trash(daemon, name) for name in names]
         if days is not None:
@@ -163,7 +163,7 @@ def _say_purged(found: dict[str, Any]) -> None:
     print(*_rows(purged), sep="\n")
     what = f"{human.count(len(purged), 'session')}, {human.size(found['purgedBytes'])}"
     if found["dryRun"]:
-        print(f"{what}, would be gone for good: add --really", file=sys.stderr)
+        print(f"{what}, would be gone for good: add --yes", file=sys.stderr)
     else:
         print(f"{what}, gone for good; {found['kept']:,} left in the trash", file=sys.stderr)
 

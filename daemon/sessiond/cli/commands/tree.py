@@ -93,7 +93,7 @@ def label(given: Given) -> int:
         daemon.call("session/label", params)
     name = given.needed("ENTRY")
     entry = one_line(daemon.meant.get(name, name))
-    print(f"{entry} is labelled [{one_line(text)}]." if text else f"{entry} has no label any more.")
+    print(f"{entry} is labeled [{one_line(text)}]." if text else f"{entry} has no label any more.")
     return 0
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import Given
 
 _AWAY = (Disconnected, CannotConnect)  # the second when a daemon that ends just now is dialled again
-_COLOURS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
+_COLORS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
 
 
 def watch(given: Given) -> int:
@@ -168,7 +168,7 @@ def _line(entry: dict[str, Any], style: Style) -> str:
     text = in_short(entry)
     if style.columns is not None:
         text = fit(text, max(style.columns - width(start), 0), style.ellipsis)
-    who = style(pad(who, 9), _COLOURS.get(who, "dim"))
+    who = style(pad(who, 9), _COLORS.get(who, "dim"))
     return f"{style(told, 'dim')}  {style(name, 'dim')}  {who}  {text}".rstrip()
 
 

@@ -32,7 +32,7 @@ _FIELDS = ("leafId", "leftId", "rightId", "targetId", "parentId", "expectedLeaf"
 """Where params name entries."""
 _LONGEST = 64  # characters of an id; a label may have more
 _PAGE = 5_000
-_MOST = 8
+_MAX_NAMED = 8
 
 
 class Ambiguous(UsageError):
@@ -147,8 +147,8 @@ def _told_apart(rows: list[dict[str, Any]]) -> list[str]:
     from sessiond.text import fit, one_line
 
     shown = [[one_line(row["id"]), one_line(row.get("role") or row["type"]),
-              fit(one_line(row.get("preview") or ""), 60)] for row in rows[:_MOST]]  # fmt: skip
-    more = [f"and {len(rows) - _MOST:,} more"] if len(rows) > _MOST else []
+              fit(one_line(row.get("preview") or ""), 60)] for row in rows[:_MAX_NAMED]]  # fmt: skip
+    more = [f"and {len(rows) - _MAX_NAMED:,} more"] if len(rows) > _MAX_NAMED else []
     return [*aligned(shown, Style()), *more]
 
 

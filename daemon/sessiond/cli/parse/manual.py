@@ -19,7 +19,7 @@ and, one on each line, for the IDs of delete, restore and purge."""
 
 SCRIPTS = """\
 What a script wants (an id, a transcript, JSON) goes to standard output and nothing else; what is said about it goes \
-to standard error. --json prints the result of the protocol's method as the daemon sent it. Colours, cut lines, the \
+to standard error. --json prints the result of the protocol's method as the daemon sent it. Colors, cut lines, the \
 pager and progress are for terminals: a pipe gets everything, plainly."""
 
 ENVIRONMENT: dict[str, str] = {
@@ -30,11 +30,11 @@ ENVIRONMENT: dict[str, str] = {
     "SESSIOND_TOKEN_FILE": "the file with the token for SESSIOND_CONNECT",
     "SESSIOND_PAGER": "what shows long output on a terminal; before PAGER; empty or cat: nothing does",
     "PAGER": "the same, for all programs; without either it is less, which gets LESS=FRX unless LESS is set",
-    "NO_COLOR": "when set and not empty, no colours; it comes before the next two",
-    "CLICOLOR_FORCE": "when set and not 0, colours in pipes and files, too; FORCE_COLOR is the same",
-    "CLICOLOR": "when 0, no colours",
+    "NO_COLOR": "when set and not empty, no colors; it comes before the next two",
+    "CLICOLOR_FORCE": "when set and not 0, colors in pipes and files, too; FORCE_COLOR is the same",
+    "CLICOLOR": "when 0, no colors",
     "COLUMNS": "how wide lines may be; in pipes and files, too",
-    "TERM": "dumb: neither colours nor pager nor progress",
+    "TERM": "dumb: neither colors nor pager nor progress",
     "LC_ALL": "and LC_CTYPE, LANG: an encoding without box characters gets ASCII",
 }
 

@@ -22,7 +22,7 @@ _UUID = 36
 """Characters of an id that the daemon makes: a name of that length is no beginning of one."""
 _SHORTEST = 4
 """Characters that the beginning of an id has at least."""
-_MOST = 8
+_MAX_NAMED = 8
 
 
 def session_id(daemon: BlockingDaemon, given: Given) -> str:
@@ -55,7 +55,7 @@ def whole_id(daemon: BlockingDaemon, name: str) -> str:
     """
     if len(name) >= _UUID:
         return name
-    found = daemon.call("session/resolve", {"query": name, "limit": _MOST})
+    found = daemon.call("session/resolve", {"query": name, "limit": _MAX_NAMED})
     ids = [str(it["sessionId"]) for it in found["sessions"]]
     return name if found["exact"] else _only(name, ids, others=found["more"])
 
@@ -74,7 +74,7 @@ def whole_id_in_trash(daemon: BlockingDaemon, name: str) -> str:
         if (cursor := page.get("nextCursor")) is None:
             break
         params["cursor"] = cursor
-    return name if name in ids else _only(name, sorted(ids)[:_MOST], others=len(ids) > _MOST)
+    return name if name in ids else _only(name, sorted(ids)[:_MAX_NAMED], others=len(ids) > _MAX_NAMED)
 
 
 def _only(name: str, ids: list[str], *, others: bool) -> str:

@@ -259,32 +259,32 @@ VERBS: dict[str, Verb] = {
         paged=True,
     ),
     "cleanup": Verb(
-        "Move old sessions to the trash; without --really, only say which",
+        "Move old sessions to the trash; without --yes, only say which",
         "trash:cleanup",
         (),
         (
             Option("days", "N", "those to which nothing was written for N days"),
             Option("keep", "N", "all but the newest N"),
             Option("tag", "WORD", "only look at sessions with this tag; may be repeated"),
-            Option("really", "", "do it; sessiond restore is the way back"),
+            Option("yes", "", "do it; sessiond restore is the way back"),
             JSON,
         ),
-        "Spared: what is open, labelled or read-only. Not looked at: drafts, and folders of other programs.",
+        "Spared: what is open, labeled or read-only. Not looked at: drafts, and folders of other programs.",
         ("sessiond cleanup --days 90 --tag scratch",),
         paged=True,
         writes=("session/cleanup",),
     ),
     "purge": Verb(
-        "Take sessions out of the trash for good; without --really, only say which",
+        "Take sessions out of the trash for good; without --yes, only say which",
         "trash:purge",
         ("[ID…]",),
         (
             Option("days", "N", "all that have been in the trash for N days (0: all)"),
-            Option("really", "", "do it: there is no way back"),
+            Option("yes", "", "do it: there is no way back"),
             JSON,
         ),
         "What nobody names any more of their blobs is collected by sessiond blobs collect.",
-        ("sessiond purge --days 30 --really",),
+        ("sessiond purge --days 30 --yes",),
         writes=("session/purge",),
     ),
     "label": Verb(
@@ -331,7 +331,7 @@ VERBS: dict[str, Verb] = {
         "blobs:blobs",
         ("[collect]",),
         (
-            Option("really", "", "move them to the trash; without it, collect says what it would do"),
+            Option("yes", "", "move them to the trash; without it, collect says what it would do"),
             Option("days", "N", "those that are older than N days (default: as configured, 7)"),
             JSON,
         ),
@@ -353,11 +353,11 @@ VERBS: dict[str, Verb] = {
     ),
     "status": Verb("Say how the daemon is, without starting it", "process:status", (), (JSON,)),
     "doctor": Verb(
-        "Find what is wrong, say what helps, and mend what can be mended",
+        "Diagnose problems and, with --fix, repair what is safe to repair",
         "doctor:doctor",
         ("[PATH…]",),
         (
-            Option("fix", "", "mend it; what is taken away is kept, and the report says where"),
+            Option("fix", "", "repair what is safe to repair; originals are kept, and the report says where"),
             JSON,
         ),
         "Without PATH: sessions, blobs, databases, folders, the machine, the daemon and the way to it. PATH is a"
@@ -368,7 +368,7 @@ VERBS: dict[str, Verb] = {
     "clients": Verb("List who is attached to the daemon", "process:clients", (), (JSON,)),
     "stop": Verb("Stop the daemon once everything is on disk", "process:stop", (), (JSON,)),
     "restart": Verb(
-        "Start the daemon anew once everything is on disk, as after an update",
+        "Restart the daemon once everything is on disk, as after an update",
         "process:restart",
         (),
         (Option("now", "", "do not wait for what other clients are being answered"), JSON),
@@ -405,7 +405,7 @@ VERBS: dict[str, Verb] = {
     ),
     "schema": Verb("Print the JSON Schema of the protocol", "protocol:schema", paged=True),
     "serve": Verb(
-        "Be the daemon (other commands start it by themselves)",
+        "Run the daemon in the foreground (other commands start it automatically)",
         "process:serve",
         (),
         (

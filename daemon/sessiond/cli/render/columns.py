@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-def aligned(rows: Sequence[Sequence[str]], style: Style, colours: Sequence[str] = ()) -> Iterator[str]:
-    """One line of text for each row. `colours` names one colour for each column, empty for none."""
+def aligned(rows: Sequence[Sequence[str]], style: Style, colors: Sequence[str] = ()) -> Iterator[str]:
+    """One line of text for each row. `colors` names one color for each column, empty for none."""
     if not rows:
         return
     widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
@@ -21,7 +21,7 @@ def aligned(rows: Sequence[Sequence[str]], style: Style, colours: Sequence[str] 
         if style.columns is not None:
             last = fit(last, max(style.columns - taken, 0), style.ellipsis)
         cells = [pad(cell, columns) for cell, columns in zip(row, widths, strict=False)] + [last]
-        named = [*colours, *[""] * (len(cells) - len(colours))]
+        named = [*colors, *[""] * (len(cells) - len(colors))]
         yield "  ".join(
             style(cell, *filter(None, [name])) for cell, name in zip(cells, named, strict=True)
         ).rstrip()
@@ -32,10 +32,10 @@ def behind(
     columns: int,
     rows: Sequence[Sequence[str]],
     style: Style,
-    colours: Sequence[str] = (),
+    colors: Sequence[str] = (),
 ) -> Iterator[str]:
     """As `aligned`, each row behind its head: a sign or a bar, of so many columns, that need not be measured."""
     left = None if style.columns is None else max(style.columns - columns - 1, 0)
-    beside = Style(colours=style.colours, columns=left, boxes=style.boxes)
-    for head, line in zip(heads, aligned(rows, beside, colours), strict=True):
+    beside = Style(colors=style.colors, columns=left, boxes=style.boxes)
+    for head, line in zip(heads, aligned(rows, beside, colors), strict=True):
         yield f"{head} {line}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SIGNS = {"in": "●", "changed": "◐", "out": "○"}
 _ASCII = {"in": "*", "changed": "~", "out": "o"}
-_COLOURS = {"in": "green", "changed": "yellow", "out": "dim"}
+_COLORS = {"in": "green", "changed": "yellow", "out": "dim"}
 
 
 def explained(entries: Sequence[dict[str, Any]], style: Style) -> Iterator[str]:
@@ -32,7 +32,7 @@ def explained(entries: Sequence[dict[str, Any]], style: Style) -> Iterator[str]:
         )
         for entry, count in zip(entries, tokens, strict=True)
     ]
-    marks = [style(signs[entry["fate"]], _COLOURS[entry["fate"]]) for entry in entries]
+    marks = [style(signs[entry["fate"]], _COLORS[entry["fate"]]) for entry in entries]
     yield from behind(marks, 1, rows, style, ("dim", "", "dim"))
     if entries:
         yield ""

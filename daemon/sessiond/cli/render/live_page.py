@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from sessiond.export import html
 
-_MOST_WAITING = 1_000
+_MAX_WAITING = 1_000
 _HEARTBEAT = 15.0
 """Seconds between signs of life on a quiet stream; a browser that is gone is noticed by them."""
 
@@ -64,7 +64,7 @@ class LivePage:
             if self._readers:
                 event = f"data: {html.embedded(news)}\n\n".encode()
                 for reader in self._readers:
-                    reader.put(event if reader.qsize() < _MOST_WAITING else None)
+                    reader.put(event if reader.qsize() < _MAX_WAITING else None)
 
     def admits(self, token: str) -> bool:
         """Whether this is the token; it is good for one use."""

@@ -1,4 +1,4 @@
-"""What the output may use: colours, columns, box characters, as the stream and the environment say."""
+"""What the output may use: colors, columns, box characters, as the stream and the environment say."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _CODES = {
 class Style:
     """How to write to one stream. `columns` is None where lines need no cutting (a file, a pipe)."""
 
-    __slots__ = ("boxes", "colours", "columns")
+    __slots__ = ("boxes", "colors", "columns")
 
-    def __init__(self, *, colours: bool = False, columns: int | None = None, boxes: bool = True) -> None:
-        self.colours = colours
+    def __init__(self, *, colors: bool = False, columns: int | None = None, boxes: bool = True) -> None:
+        self.colors = colors
         self.columns = columns
         self.boxes = boxes
 
     def __call__(self, text: str, *names: str) -> str:
-        """The text in a colour or weight, where there are any."""
-        if not self.colours or not text or not names:
+        """The text in a color or weight, where there are any."""
+        if not self.colors or not text or not names:
             return text
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
@@ -48,14 +48,14 @@ class Style:
 def style_for(stream: TextIO, environ: Mapping[str, str] = os.environ, *, plain: bool = False) -> Style:
     """The style of a stream; `plain` asks for ASCII only, as do the C locale and an encoding without boxes."""
     return Style(
-        colours=_coloured(stream, environ),
+        colors=_colored(stream, environ),
         columns=_columns(stream, environ),
         boxes=not plain and not ascii_output.is_wanted(environ) and _can_box(stream.encoding),
     )
 
 
-def _coloured(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """NO_COLOR comes first, then what forces colours, then whether it is a terminal that can show them."""
+def _colored(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """NO_COLOR comes first, then what forces colors, then whether it is a terminal that can show them."""
     if environ.get("NO_COLOR"):
         return False
     if any(environ.get(name, "0") not in ("", "0") for name in ("CLICOLOR_FORCE", "FORCE_COLOR")):

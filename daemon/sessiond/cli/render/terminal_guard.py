@@ -14,7 +14,9 @@ from sessiond.cli.render.ascii_output import as_json_escape
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
-_OURS = r"\x1b\[[0-9;]{1,12}m|\r\x1b\[K"  # colours of `cli/render/style`, the erased line of `cli/render/progress`
+_OURS = (
+    r"\x1b\[[0-9;]{1,12}m|\r\x1b\[K"  # colors of `cli/render/style`, the erased line of `cli/render/progress`
+)
 _OBEYED = (
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls, but for tab and newline; C1 too, which are some terminals' ESC [
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what turns the direction of text

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sessiond.cli.render.style import Style
 
-_COLOURS = {"user": "cyan", "assistant": "green"}
+_COLORS = {"user": "cyan", "assistant": "green"}
 _BY = ("toolName", "model", "customType")
 
 
@@ -34,7 +34,7 @@ def entry(entry: dict[str, Any], style: Style) -> Iterator[str]:
 def _heading(who: str, said: dict[str, Any], entry_id: str, style: Style) -> str:
     name = next((str(said[it]) for it in _BY if said.get(it)), "")
     who = one_line(who)
-    told = [style(who, "bold", *filter(None, [_COLOURS.get(who)]))]
+    told = [style(who, "bold", *filter(None, [_COLORS.get(who)]))]
     told += [style(it, "dim") for it in map(one_line, (name, entry_id)) if it]
     return "  ".join(told)
 

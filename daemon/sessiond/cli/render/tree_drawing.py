@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _BOXES = {"on": "●", "off": "○", "fork": "├─", "last": "└─", "bar": "│ ", "leaf": "◀ leaf", "deep": "… "}
 _ASCII = {"on": "*", "off": "o", "fork": "|-", "last": "`-", "bar": "| ", "leaf": "<- leaf", "deep": ".. "}
-_ROLE_COLOURS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
+_ROLE_COLORS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
 _ROLE_COLUMN = (9, 14)  # narrowest and widest; "assistant" and "branch_summary" fit
 _NARROWEST_TEXT = 20
 _WIDEST_GUTTER = 120  # columns, where the terminal sets no limit
@@ -90,10 +90,10 @@ def _line(
         " ",
         style(name, "dim"),
         "  ",
-        style(pad(role, column), _ROLE_COLOURS.get(role, "dim")),
+        style(pad(role, column), _ROLE_COLORS.get(role, "dim")),
         "  ",
         text if on_path else style(text, "dim"),
-        *("  " + style(mark, colour) for mark, colour in end),
+        *("  " + style(mark, color) for mark, color in end),
     ]
     return "".join(parts).rstrip()
 

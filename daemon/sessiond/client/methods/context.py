@@ -72,7 +72,7 @@ class ContextMethods(Methods):
         settings: t.CompactionChoice | None = None,
         instructions: str | None = None,
     ) -> t.PrepareCompactionResult:
-        """Find where a session could be cut, and what would have to be summarised. Nothing is changed.
+        """Find where a session could be cut, and what would have to be summarized. Nothing is changed.
 
         This is also the preview of a compaction: `entries_to_summarize` would leave the context,
         `tokens_before` would become `tokens_after`. `reason` says why there is nothing to do, or not yet:

@@ -98,7 +98,7 @@ class KeepingMethods(Methods):
         """Move to the trash the sessions to which nothing was written for long, or of which there are too many.
 
         `max_age_seconds` counts from the last change of the file; of more than `max_sessions` the newest
-        stay. With `tags` only sessions with one of them are looked at. Sessions that are open, labelled or
+        stay. With `tags` only sessions with one of them are looked at. Sessions that are open, labeled or
         read-only are spared; drafts and the folders of other programs are not looked at. Unless `dry_run` is
         false, nothing is done but said.
 

@@ -49,9 +49,9 @@ class ProcessMethods(Methods):
     ) -> t.DoctorResult:
         """Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
 
-        With `paths`, only at these session files or folders of them. `fix` mends what can be mended without a
-        doubt; whatever it takes away it keeps, and says where. What is sound, and what cannot be mended,
-        stays as it is.
+        With `paths`, only at these session files or folders of them. `fix` fixes what can be fixed without a
+        doubt; whatever it takes away it keeps, and says where. What is sound, and what cannot be fixed, stays
+        as it is.
 
         Method `server/doctor`.
 
@@ -61,7 +61,7 @@ class ProcessMethods(Methods):
             progress: Called with each step of the work.
 
         Returns:
-            What was found. `sound` when there is nothing but notes and what was mended.
+            What was found. `sound` when there is nothing but notes and what was fixed.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `draining`, or one that every request may

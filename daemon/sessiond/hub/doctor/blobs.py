@@ -31,13 +31,13 @@ def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
                 there[name] = size
             elif digest:
                 there[name] = size
-                mendable = sound_copy(scope.trash, name) is not None
+                fixable = sound_copy(scope.trash, name) is not None
                 scope.add(
                     "damagedBlob",
                     "it holds other bytes than its name says",
                     path,
                     blob=name,
-                    mendable=mendable,
+                    fixable=fixable,
                 )
             else:
                 scope.add("unreadable", "it cannot be read", path)
@@ -48,9 +48,9 @@ def look_at_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
             continue
         for name in sorted(named):
             if name not in there and not _is_blob(scope.blobs_folder / name):
-                mendable = sound_copy(scope.trash, name) is not None
+                fixable = sound_copy(scope.trash, name) is not None
                 what = f"it names the blob {name}, which is not there"
-                scope.add("missingBlob", what, path, blob=name, mendable=mendable)
+                scope.add("missingBlob", what, path, blob=name, fixable=fixable)
         yield
     if not scope.only:
         _note_unnamed(scope, logs, there)

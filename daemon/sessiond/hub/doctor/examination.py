@@ -39,5 +39,5 @@ def examined(scope: Scope) -> t.Examined:
 
 
 def sound(findings: list[t.Finding]) -> bool:
-    """Whether there is nothing but notes and what was mended."""
-    return all(it.severity == "note" or it.mended for it in findings)
+    """Whether there is nothing but notes and what was fixed."""
+    return all(it.severity == "note" or it.fixed for it in findings)

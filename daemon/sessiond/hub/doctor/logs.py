@@ -200,7 +200,7 @@ def _note_problem(scope: Scope, log: _Log, problem: LineProblem, session_id: str
         session_id=session_id,
         line=problem.line,
         byte_offset=problem.offset,
-        mendable=None if log.own or scope.only else False,
+        fixable=None if log.own or scope.only else False,
     )
 
 

@@ -14,7 +14,7 @@ from sessiond.protocol import types as t
 from sessiond.store.files.space import free_bytes, free_files, is_read_only
 
 VERY_LITTLE_BYTES: Final = 64 * 1024 * 1024
-LITTLE_FILES: Final = 1_000
+LOW_FILE_LIMIT: Final = 1_000
 _NETWORK: Final = re.compile(
     r"nfs4?|cifs|smb[0-9]?|smbfs|afs|ceph|glusterfs|9p|lustre|fuse\.(sshfs|s3fs|rclone|gcsfuse)"
 )
@@ -51,7 +51,7 @@ def _look_at_room(scope: Scope, folder: str) -> None:
     if room is not None and room < LOW_BYTES:
         severity: t.FindingSeverity = "error" if room < VERY_LITTLE_BYTES else "warning"
         scope.add("littleRoom", f"{room / 1e6:,.0f} MB are free there", folder, severity=severity)
-    elif files is not None and files < LITTLE_FILES:
+    elif files is not None and files < LOW_FILE_LIMIT:
         scope.add("littleRoom", f"{files:,} more files fit there", folder)
 
 

@@ -11,7 +11,7 @@ from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
 
-MOST_OF_A_KIND: Final = 10_000
+MAX_FINDINGS_PER_KIND: Final = 10_000
 """Findings of one kind that are kept: the same in every file of a large store helps nobody."""
 
 
@@ -73,13 +73,13 @@ class Scope:
         line: int | None = None,
         byte_offset: int | None = None,
         blob: str | None = None,
-        mendable: bool | None = None,
+        fixable: bool | None = None,
     ) -> None:
         """Note a finding about what lies at `path`."""
         self._counts[kind] = self._counts.get(kind, 0) + 1
-        if self._counts[kind] <= MOST_OF_A_KIND:
+        if self._counts[kind] <= MAX_FINDINGS_PER_KIND:
             told = finding(
                 kind, what, path, severity=severity, session_id=session_id, line=line,
-                byte_offset=byte_offset, blob=blob, mendable=mendable,
+                byte_offset=byte_offset, blob=blob, fixable=fixable,
             )  # fmt: skip
             self.found.append(LocatedFinding(told, path))

@@ -38,9 +38,9 @@ Settle: TypeAlias = "Callable[[Entry], Awaitable[t.Wire | None]]"
 _DELIVERY: Final = {"command_id": None, "work_done_token": None}
 """Params that say how a request is sent and answered, not what it does, and what stands for them in a digest."""
 _DUPLICATE: Final[dict[str, Any]] = {"duplicate": True}
-_MOST_IN_MEMORY: Final = 10_000
+_MAX_IN_MEMORY: Final = 10_000
 """Answers that are not in the journal."""
-_MOST_KNOWN: Final = 30_000
+_MAX_KNOWN: Final = 30_000
 """More than the journal and the answers in memory together."""
 
 
@@ -179,7 +179,7 @@ class Commands:
 
     def _note(self, command: CommandRecord) -> None:
         self._known[command.id] = command.method, command.digest
-        if len(self._known) > _MOST_KNOWN:
+        if len(self._known) > _MAX_KNOWN:
             del self._known[next(iter(self._known))]
 
     async def _keep(self, command_id: str, answer: bytes, *, durable: bool) -> None:
@@ -190,7 +190,7 @@ class Commands:
             except StorageFailed as error:
                 log.warning("the answer to a command was not put into the journal: %s", error)
         self._answers[command_id] = answer
-        while len(self._answers) > _MOST_IN_MEMORY:
+        while len(self._answers) > _MAX_IN_MEMORY:
             oldest = next(iter(self._answers))
             del self._answers[oldest]
             self._known.pop(oldest, None)

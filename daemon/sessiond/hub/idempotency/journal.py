@@ -14,7 +14,7 @@ from sessiond.session.tree.command_ids import CommandRecord
 
 KEPT_SECONDS: Final = 30 * 86_400
 """How long a command is recorded."""
-MOST_KEPT: Final = 10_000
+MAX_KEPT: Final = 10_000
 """Commands that are recorded at most: the newest ones."""
 
 _TABLES: Final = """
@@ -96,7 +96,7 @@ class Journal:
             newest = connection.execute("SELECT max(number) FROM commands").fetchone()[0]
             connection.execute(
                 "DELETE FROM commands WHERE number <= ? OR begun_at < ?",
-                [newest - MOST_KEPT, now - KEPT_SECONDS],
+                [newest - MAX_KEPT, now - KEPT_SECONDS],
             )
 
         self._file.use(lambda it: in_transaction(it, lambda: work(it)))

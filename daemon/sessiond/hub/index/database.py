@@ -1,4 +1,4 @@
-"""The file of the index: opened, looked through, and made anew whenever it is not to be trusted.
+"""The file of the index: opened, looked through, and made again whenever it is not to be trusted.
 
 Nothing is lost with it, since all that is in it is read from the logs. Used on one thread.
 """
@@ -16,7 +16,7 @@ from sessiond.hub.index.seal import Verification, put_on, take_off
 log = logging.getLogger(__name__)
 
 VERSION: Final = 3
-"""Counted up with every change of the tables, or of what is written into them: an older file is made anew."""
+"""Counted up with every change of the tables, or of what is written into them: an older file is made again."""
 _MARK: Final = 0x5E551D
 _BESIDE: Final = ("", "-wal", "-shm", "-journal", "-seal")
 _CHECKPOINT_PAGES: Final = 1_000

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 _TOGETHER: Final = 200
 """Files in one transaction."""
-_MOST_TREES: Final = 4
+_MAX_TREES: Final = 4
 """Trees that are kept: of files that other programs are writing, so that a line more is not a whole file more."""
 
 _COLUMNS: Final = (
@@ -288,7 +288,7 @@ class FileTable:
         if tree is None or identity != _identity(it) or it.size < tree.end or tree.tail:
             tree = Tree()
         self._trees[it.ref] = (_identity(it), tree)
-        while len(self._trees) > _MOST_TREES:
+        while len(self._trees) > _MAX_TREES:
             del self._trees[next(iter(self._trees))]
         return tree
 

@@ -1,7 +1,7 @@
 """The index of all sessions, as the rest of the hub asks it. Everything but the asking is done on one thread.
 
 It is never the truth: an answer is given after a look at the files, open sessions answer for themselves, and a
-file of the index that is damaged, deleted or of another version is made anew, with the same answers (decision 0027).
+file of the index that is damaged, deleted or of another version is made again, with the same answers (decision 0027).
 """
 
 import asyncio
@@ -257,7 +257,7 @@ class Index:
 
 
 def _extent(live: LoadedSession) -> tuple[Tree, int]:
-    """How far a session goes: a tree that was made anew begins anew."""
+    """How far a session goes: a tree that was made again begins anew."""
     return live.tree, live.tree.committed
 
 

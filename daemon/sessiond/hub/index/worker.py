@@ -1,6 +1,6 @@
 """The work of the index, done on its thread: the files are looked at, texts taken in, questions answered.
 
-A file of the index that turns out to be damaged, or was taken away, is made anew, and the work is done again.
+A file of the index that turns out to be damaged, or was taken away, is made again, and the work is done again.
 """
 
 import logging
@@ -35,7 +35,7 @@ class Worker:
 
     def __init__(self, store: Store, path: str | None) -> None:
         self.made = 0
-        """How often the file was opened or made anew."""
+        """How often the file was opened or made again."""
         self._database = Database(path)
         self._files = FileTable(store, self._database)
         self._filler = Filler(store, self._database, self._files)
@@ -115,7 +115,7 @@ class Worker:
         if not self._database.is_open:
             self._begin()
         elif not self._database.in_place():
-            log.warning("the index was taken away; it is made anew")
+            log.warning("the index was taken away; it is made again")
             self._make_anew()
         try:
             self._database.verify_if_known()
@@ -123,7 +123,7 @@ class Worker:
         except (HubError, StorageFailed):
             raise
         except Exception as error:  # noqa: BLE001 - damage shows as anything: no row, no text, a number too large
-            log.warning("the index is damaged; it is made anew: %r", error)
+            log.warning("the index is damaged; it is made again: %r", error)
             self._make_anew()
             return work()
 
@@ -133,7 +133,7 @@ class Worker:
         try:
             self._files.load()
         except Exception as error:  # noqa: BLE001 - as below
-            log.warning("the index is damaged; it is made anew: %r", error)
+            log.warning("the index is damaged; it is made again: %r", error)
             self._database.throw_away()
             self._database.open()
             self._files.load()

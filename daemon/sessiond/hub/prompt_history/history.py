@@ -31,7 +31,7 @@ _LARGEST_ID: Final = (1 << 63) - 1
 _GATHER_SECONDS: Final = 0.05
 _TOGETHER: Final = 200
 """Prompts that are put into the database at once; so often, and so many, that sessions do not feel it."""
-_MOST_WAITING: Final = 10_000
+_MAX_WAITING: Final = 10_000
 """A program that says more than the history can take is no person: the rest is left out, and the log says so."""
 
 
@@ -65,7 +65,7 @@ class PromptHistory:
             return
         for row in rows:
             if row.role == "user":
-                if len(self._said) >= _MOST_WAITING:
+                if len(self._said) >= _MAX_WAITING:
                     self._left_out += 1
                     continue
                 self._said.append(_Said(row.line, cwd, clock.timestamp()))

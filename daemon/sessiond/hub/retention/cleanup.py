@@ -22,7 +22,7 @@ from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogReplaced
 from sessiond.store.records import Stored
 
-Spared: TypeAlias = Literal["open", "labelled", "readOnly"]
+Spared: TypeAlias = Literal["open", "labeled", "readOnly"]
 Tell: TypeAlias = Callable[[t.DeleteResult, str], None]
 """Is told of each session that went, and why."""
 
@@ -95,6 +95,6 @@ class Cleaning:
         if tree.header is not None and tree.header.id in self._terminals.held_by_others(None):
             return "open"
         if tree.labels:
-            return "labelled"
+            return "labeled"
         writable = loaded.log.read_only is None and not tree.damaged
         return None if writable and 1 <= tree.version <= entries.CURRENT_VERSION else "readOnly"

@@ -117,10 +117,10 @@ class Keeping:
         async with self._open.leaving(was):
             try:
                 where = await store.trash(live.log, reason, about)
-                live.watchers.let_go()
+                live.subscribers.let_go()
                 live.holders.clear()
             finally:
-                live.watchers.cut_off()  # those that the disk has left here: they may subscribe again
+                live.subscribers.cut_off()  # those that the disk has left here: they may subscribe again
                 await live.close()
         self._has_moved(was)
         path = None if live.ephemeral else lines.sound(was)

@@ -34,9 +34,9 @@ from sessiond.store.errors import LogReplaced, StorageFailed
 
 SETTLE_AT_ONCE: Final = 100
 """Batches taken, or answered, in one turn of the loop."""
-MUCH_UNWRITTEN: Final = 64 * 1024 * 1024
+THROTTLE_UNWRITTEN_BYTES: Final = 64 * 1024 * 1024
 """Bytes on their way to one log above which those who append to it are not read meanwhile (decision 0026)."""
-MOST_UNWRITTEN: Final = 2 * MUCH_UNWRITTEN
+MAX_UNWRITTEN_BYTES: Final = 2 * THROTTLE_UNWRITTEN_BYTES
 """And above which an append is refused, unless it is the only one."""
 
 
@@ -47,7 +47,7 @@ class AppendedSession(TendedSession):
         super().__init__(log)
         self.blobs = blobs
         self.unwritten_bytes = 0  # on their way to the log
-        self.refuses: t.Refuses | None = None
+        self.write_block: t.WriteBlock | None = None
         """Why it takes no writes, as it was last told."""
         self.just_promoted = False  # the draft has moved, and nobody has been told yet
         self._batches: deque[Batch] = deque()
@@ -100,7 +100,7 @@ class AppendedSession(TendedSession):
             return
         self._begin_to_append()
         size = sum(memoryview(draft).nbytes for draft in raw)
-        if self.unwritten_bytes + size > MOST_UNWRITTEN and self.pending:
+        if self.unwritten_bytes + size > MAX_UNWRITTEN_BYTES and self.pending:
             done(Overloaded(f"{self.unwritten_bytes:,} bytes wait to be written to this session"))
             return
         if len(raw) > LARGE_BATCH or size > LARGE_BATCH_BYTES:
@@ -320,7 +320,7 @@ class AppendedSession(TendedSession):
         tells_more = bool(rows) and (self.just_promoted or not prepared.is_turn)
         before = changes.facts(tree) if tells_more else None
         tree.commit(len(rows), leaf=prepared.leaf)
-        if self.refuses is not None:
+        if self.write_block is not None:
             self.note_refusal()
         if prepared.is_turn:
             outcome = Outcome(prepared, [first], prepared.leaf, self.log.log_id, first)
@@ -374,7 +374,7 @@ class AppendedSession(TendedSession):
         try:
             self._read_rest()
         except (StorageFailed, LogReplaced) as error:
-            # What lies there cannot be known, so nothing here is sure any more: it must be opened anew.
+            # What lies there cannot be known, so nothing here is sure any more: it must be opened again.
             unread = error
             self.log.distrust()
         for batch in batches:

@@ -16,7 +16,7 @@ from sessiond.hub.session.appending import AppendedSession
 from sessiond.hub.session.batches import Batch
 from sessiond.hub.session.blobs import NO_BLOBS, SessionBlobs
 from sessiond.hub.session.observers import NOBODY, GrowthObserver, SessionObserver
-from sessiond.hub.session.subscribers import LARGE, REPLAY_SLICE, Watchers
+from sessiond.hub.session.subscribers import LARGE, REPLAY_SLICE, Subscribers
 from sessiond.hub.session.write_block import refusal_of
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree.header_title import title_change
@@ -59,7 +59,7 @@ class LiveSession(AppendedSession):
         self.loaded_tree: Tree | None = None
         self.loaded_rows = 0
         """The tree and its committed rows as they were loaded; no tree if other readers see the file differently."""
-        self.watchers = Watchers(
+        self.subscribers = Subscribers(
             self.session_id,
             self._rows,
             self.page_rows,
@@ -79,8 +79,8 @@ class LiveSession(AppendedSession):
         await super().load()
         if self.tree.header is not None:
             self.name(self.tree.header.id)
-        self.refuses = self._refusal()
-        if self.refuses is None and not self.tree.problems:
+        self.write_block = self._refusal()
+        if self.write_block is None and not self.tree.problems:
             self.loaded_tree, self.loaded_rows = self.tree, self.tree.committed
         else:
             self._diverge()
@@ -99,7 +99,7 @@ class LiveSession(AppendedSession):
             tree is self.loaded_tree
             and tree.committed == self.loaded_rows
             and not self.unwritten_bytes
-            and self.refuses is None
+            and self.write_block is None
         )
 
     def facts_key(self) -> object:
@@ -107,12 +107,12 @@ class LiveSession(AppendedSession):
         tree, log = self.tree, self.log
         return (
             tree, tree.committed, tree.leaf, tree.end, tree.tail,
-            log.draft, log.ref, log.log_id, log.trouble, self.refuses,
+            log.draft, log.ref, log.log_id, log.trouble, self.write_block,
         )  # fmt: skip
 
     def name(self, session_id: str) -> None:
         """Go by this id: the header's, or one made for a file that has none."""
-        self.session_id = self.watchers.session_id = session_id
+        self.session_id = self.subscribers.session_id = session_id
 
     def _rows(self) -> int:
         return self.tree.committed
@@ -120,7 +120,7 @@ class LiveSession(AppendedSession):
     @property
     def wanted(self) -> bool:
         """Whether anybody has it open, watches it or waits for it; one in memory is wanted to the end."""
-        is_held = bool(self.holders or len(self.watchers) or self.awaits_holder)
+        is_held = bool(self.holders or len(self.subscribers) or self.awaits_holder)
         return is_held or self.pending or bool(self.engaged or self.works) or self.ephemeral
 
     @property
@@ -128,21 +128,21 @@ class LiveSession(AppendedSession):
         """Whether nobody has answered here yet; a foreign program may have, in a file among the drafts."""
         return self.log.draft and not self.tree.has_assistant()
 
-    def _refusal(self) -> t.Refuses | None:
+    def _refusal(self) -> t.WriteBlock | None:
         return refusal_of(self.tree, self.read_only, self.log.trouble, time.time_ns())
 
     def note_refusal(self) -> None:
         """See whether the session takes writes, and say so once when that has changed."""
-        before, now = self.refuses, self._refusal()
+        before, now = self.write_block, self._refusal()
         if (before and before.reason) == (now and now.reason):
             return
-        self.refuses = now
+        self.write_block = now
         self._diverge()
         if now is not None:
             log.warning("session %s takes no writes: %s", self.session_id, now.message)
         else:
             log.info("session %s takes writes again", self.session_id)
-        self.listener.changed(self, ["refuses"], _BY_ITSELF)
+        self.listener.changed(self, ["writeBlock"], _BY_ITSELF)
 
     def _entries(self, rows: Sequence[int], lines: Sequence[bytes]) -> list[bytes]:
         try:
@@ -175,10 +175,10 @@ class LiveSession(AppendedSession):
     def _tell_of_ours(self, batch: Batch, first: int, before: changes.SessionBefore | None) -> None:
         rows = batch.prepared.rows
         if batch.size > LARGE:
-            self.watchers.catch_up()
-        elif len(self.watchers):
+            self.subscribers.catch_up()
+        elif len(self.subscribers):
             lines = [row.line[:-1] for row in rows]
-            self.watchers.appended(lines, range(first, first + len(rows)), batch.origin)
+            self.subscribers.appended(lines, range(first, first + len(rows)), batch.origin)
         if before is not None:
             self._tell_of_meaning(before, batch.origin)
         self.follower.grew(self, first)
@@ -188,7 +188,7 @@ class LiveSession(AppendedSession):
             self._tell_of_lines(before, ours)
         except (StorageFailed, LogReplaced) as error:
             log.warning("session %s cannot be told of: %s", self.session_id, error)
-            self.watchers.cut_off()
+            self.subscribers.cut_off()
 
     def _tell_of_others(self, before: changes.SessionBefore) -> None:
         self._diverge()
@@ -202,28 +202,28 @@ class LiveSession(AppendedSession):
             ours: The origins of the entries that clients sent, by entry id; all others are another program's.
 
         """
-        tree, watchers = self.tree, self.watchers
+        tree, subscribers = self.tree, self.subscribers
         rows = [row for row in range(before.rows, tree.committed) if tree.kind(row) not in (BAD, HEADER)]
         if not rows:
             return
-        if len(watchers) and tree.end - tree.span(rows[0])[0] > REPLAY_SLICE:
-            watchers.catch_up()
-        elif len(watchers):
+        if len(subscribers) and tree.end - tree.span(rows[0])[0] > REPLAY_SLICE:
+            subscribers.catch_up()
+        elif len(subscribers):
             for origin, run in itertools.groupby(rows, lambda row: ours.get(tree.id(row) or "", _FOREIGN)):
                 some = list(run)
-                watchers.appended(self.read_rows(some), some, origin)
+                subscribers.appended(self.read_rows(some), some, origin)
         self._tell_of_meaning(before, ours.get(tree.id(rows[-1]) or "", _FOREIGN))
         self.follower.grew(self, before.rows)
 
     def _tell_of_meaning(self, before: changes.SessionBefore, origin: t.Origin) -> None:
-        """Notify watchers of where the leaf went, and the listener of what lists show otherwise now."""
+        """Notify subscribers of where the leaf went, and the listener of what lists show otherwise now."""
         tree = self.tree
-        if changes.leaf_moved(before, tree) and len(self.watchers):
+        if changes.leaf_moved(before, tree) and len(self.subscribers):
             note = t.LeafMovedNote(
                 session_id=self.session_id, leaf_id=tree.leaf_id, previous_leaf_id=before.leaf_id,
                 log_id=self.log.log_id, seq=tree.seq, origin=origin,
             )  # fmt: skip
-            self.watchers.tell(m.LEAF_MOVED, note)
+            self.subscribers.tell(m.LEAF_MOVED, note)
         if self.just_promoted:
             self.just_promoted = False
             self.listener.created(self, origin)

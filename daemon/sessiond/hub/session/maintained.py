@@ -70,7 +70,7 @@ class TendedSession(LoadedSession, ABC):
             await self._migrate()
         self._writable = True
 
-    async def mend_tail(self) -> str | None:
+    async def fix_tail(self) -> str | None:
         """Put a torn tail aside, as the next append would; where it lies now, None when there is none (any more)."""
         async with self._lock:
             await self._until_idle()

@@ -11,7 +11,7 @@ from sessiond.protocol import types as t
 Session = TypeVar("Session")
 Observed = TypeVar("Observed", contravariant=True)
 
-Aspect: TypeAlias = Literal["title", "tags", "labels", "path", "cwd", "readOnly", "refuses"]
+Aspect: TypeAlias = Literal["title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]
 """What of a session may change; the words of `session/changed`."""
 
 
@@ -32,7 +32,7 @@ class GrowthObserver(Protocol[Observed]):
         """The rows from `first` on are committed and have been told of."""
 
 
-class Onlooker(GrowthObserver[Observed], Protocol[Observed]):
+class ListObserver(GrowthObserver[Observed], Protocol[Observed]):
     """Who shows sessions, open or not, and wants to know when others have changed them."""
 
     def written(self, refs: Set[str]) -> None:
@@ -44,16 +44,16 @@ class Followers(Generic[Session]):
 
     def __init__(self, first: GrowthObserver[Session]) -> None:
         self._first = first
-        self.onlookers: list[Onlooker[Session]] = []
+        self.list_observers: list[ListObserver[Session]] = []
 
     def grew(self, live: Session, first: int) -> None:
         self._first.grew(live, first)
-        for onlooker in self.onlookers:
-            onlooker.grew(live, first)
+        for list_observer in self.list_observers:
+            list_observer.grew(live, first)
 
     def written(self, refs: Set[str]) -> None:
-        for onlooker in self.onlookers:
-            onlooker.written(refs)
+        for list_observer in self.list_observers:
+            list_observer.written(refs)
 
 
 class _Nobody:

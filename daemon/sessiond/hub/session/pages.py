@@ -22,11 +22,11 @@ from sessiond.session.views.tree_view import Outline
 
 PART_BYTES: Final = 512 * 1024
 """A part ends here, whatever its limit: the first is there soon, and none is one giant message."""
-MOST_BYTES: Final = 8 * 1024 * 1024
+MAX_BYTES: Final = 8 * 1024 * 1024
 """What one row may say; a picture or a text beyond is not shown on a page."""
 
 _ROWS_A_STEP: Final = 50
-_MOST_BAD: Final = 2_000
+_MAX_BAD_LINES: Final = 2_000
 """Lines that are no entries to pass over in one part."""
 _LABEL: Final = KIND["label"]
 
@@ -75,7 +75,7 @@ def _chosen(tree: Tree, after: int, limit: int) -> tuple[list[int], int]:
     """The rows behind one that a part may hold, and the last row that was looked at."""
     rows: list[int] = []
     room, row = PART_BYTES, after
-    end = min(tree.committed - 1, after + limit + _MOST_BAD)
+    end = min(tree.committed - 1, after + limit + _MAX_BAD_LINES)
     while row < end and len(rows) < limit and room > 0:
         row += 1
         if tree.is_entry(row):
@@ -96,9 +96,7 @@ def _places(tree: Tree, outline: Outline, rows: Sequence[int]) -> Steps[list[Row
 async def _whole(live: LiveSession, lines: Sequence[bytes]) -> Sequence[bytes]:
     """As many of the entries as a part holds, with their blobs."""
     try:
-        found = await blob_resolution.put_back(
-            lines, live.blobs, page_bytes=PART_BYTES, most_bytes=MOST_BYTES
-        )
+        found = await blob_resolution.put_back(lines, live.blobs, page_bytes=PART_BYTES, most_bytes=MAX_BYTES)
     except EntryTooLarge:
         return lines[:1]  # what was cut says so itself
     return found.entries
@@ -112,7 +110,7 @@ def _drawn(places: Sequence[RowPlace], lines: Sequence[bytes]) -> list[t.PageRow
     room = PART_BYTES
     for place, line in zip(places, lines, strict=False):  # blobs may have left fewer lines than places
         row = row_of(place, line)
-        if row.body is not None and len(row.body) > MOST_BYTES:
+        if row.body is not None and len(row.body) > MAX_BYTES:
             words = f"<p class=odd>Too large for a page: {len(line):,} bytes.</p>"
             row = msgspec.structs.replace(row, body=words)
         room -= len(row.body or "") + len(row.preview)
@@ -129,8 +127,8 @@ def _marked(
     found: dict[str, tuple[int, t.PageMark]] = {}
     for row, line in zip(seqs, lines, strict=True):
         target = preview.decoded(line).get("targetId") if tree.kind(row) == _LABEL else None
-        labelled = tree.row(target) if isinstance(target, str) else None
-        if labelled is not None and labelled <= after:
-            place = place_of(tree, outline, labelled)
+        labeled = tree.row(target) if isinstance(target, str) else None
+        if labeled is not None and labeled <= after:
+            place = place_of(tree, outline, labeled)
             found.setdefault(place.id, (row, t.PageMark(id=place.id, label=place.label, shown=place.shown)))
     return list(found.values())

@@ -120,7 +120,7 @@ class LoadedSession:
         return self._entries([row], [self._bytes(*self.tree.span(row))])[0]
 
     def read_rows(self, rows: Sequence[int]) -> list[bytes]:
-        """The entries of rows; neighbours in the log are read together."""
+        """The entries of rows; neighbors in the log are read together."""
         found: list[bytes] = []  # lines, as they are stored
         tree, position = self.tree, 0
         while position < len(rows):

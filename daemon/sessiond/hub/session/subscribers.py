@@ -1,6 +1,6 @@
 """Who watches a session and how they hear of it: encode once, send to many, replay gaps, wait for nobody.
 
-A line of the log reaches a watcher exactly once and in order: by `session/appended`, live or as a replay.
+A line of the log reaches a subscriber exactly once and in order: by `session/appended`, live or as a replay.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ SOFT_LIMIT: Final = 8 * 1024 * 1024
 """Bytes queued for a client above which it is told that it lags (decision 0026)."""
 REPLAY_SLICE: Final = 128 * 1024
 LARGE: Final = 1024 * 1024
-"""Bytes of lines above which each watcher has them at its own pace, as a replay: copies cost memory."""
+"""Bytes of lines above which each subscriber has them at its own pace, as a replay: copies cost memory."""
 PLACE_SECONDS: Final = 10.0
-"""How long a watcher may take to read a single large line while others wait for room."""
+"""How long a subscriber may take to read a single large line while others wait for room."""
 _NOTHING: Final = b'"no entry"'
 """What stands in the place of entries in a note that is encoded without them; in a text its quotes would be escaped."""
 REPLAY_LIMIT: Final = 64 * 1024 * 1024
 """A larger gap is answered with a snapshot: reading the tree anew is cheaper than all of its lines."""
 
 
-class Watcher(Protocol):
+class Subscriber(Protocol):
     """A client as the hub sees it."""
 
     client_id: str
@@ -53,12 +53,12 @@ class Watcher(Protocol):
         """Wait until little is queued, or the client is gone."""
 
     def place(self, size: int) -> AbstractAsyncContextManager[None]:
-        """Room for so many bytes, of that which all watchers share, for the time of the block."""
+        """Room for so many bytes, of that which all subscribers share, for the time of the block."""
 
 
 @dataclass
 class _Subscription:
-    watcher: Watcher
+    subscriber: Subscriber
     next_row: int
     pump: asyncio.Task[None] | None = None
     """What replays to it; None when it hears everything live."""
@@ -69,8 +69,8 @@ class _Subscription:
 
 
 @dataclass
-class Watchers:
-    """The watchers of one session."""
+class Subscribers:
+    """The subscribers of one session."""
 
     session_id: str
     rows: Callable[[], int]
@@ -88,15 +88,15 @@ class Watchers:
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, watcher: Watcher, *, next_row: int) -> None:
-        """Send `watcher` every line from `next_row` on. What is there already follows in later loop ticks."""
-        self.remove(watcher.client_id)
-        subscription = self._all[watcher.client_id] = _Subscription(watcher, next_row)
+    def add(self, subscriber: Subscriber, *, next_row: int) -> None:
+        """Send `subscriber` every line from `next_row` on. What is there already follows in later loop ticks."""
+        self.remove(subscriber.client_id)
+        subscription = self._all[subscriber.client_id] = _Subscription(subscriber, next_row)
         if next_row < self.rows():
             self._catch_up(subscription)
 
     def rename(self, client_id: str, new_id: str) -> None:
-        """A watcher goes by another id now."""
+        """A subscriber goes by another id now."""
         if client_id in self._all:
             self._all[new_id] = self._all.pop(client_id)
 
@@ -130,7 +130,7 @@ class Watchers:
                 self._catch_up(subscription)
 
     def lag(self, client_id: str) -> None:
-        """Send this watcher no more, and tell it so."""
+        """Send this subscriber no more, and tell it so."""
         subscription = self._all.get(client_id)
         if subscription is not None:
             self._drop(subscription)
@@ -151,23 +151,23 @@ class Watchers:
             return
         body = encode_notification(notification.name, note)
         for subscription in self._all.values():
-            if subscription.live and subscription.watcher.wants(notification.name):
-                subscription.watcher.send(body)
+            if subscription.live and subscription.subscriber.wants(notification.name):
+                subscription.subscriber.send(body)
 
     def _send(self, subscription: _Subscription, body: bytes) -> None:
-        watcher = subscription.watcher
-        if watcher.queued_bytes > SOFT_LIMIT:
+        subscriber = subscription.subscriber
+        if subscriber.queued_bytes > SOFT_LIMIT:
             self._drop(subscription)
-        elif watcher.wants(m.APPENDED.name):
-            watcher.send(body)
+        elif subscriber.wants(m.APPENDED.name):
+            subscriber.send(body)
 
     def _drop(self, subscription: _Subscription) -> None:
         """Send no more, and say from where on: a gap is never silent."""
-        self.remove(subscription.watcher.client_id)
+        self.remove(subscription.subscriber.client_id)
         note = t.LaggedNote(
             session_id=self.session_id, log_id=self.log_id(), last_seq=subscription.next_row - 1
         )
-        subscription.watcher.send(encode_notification(m.LAGGED.name, note))
+        subscription.subscriber.send(encode_notification(m.LAGGED.name, note))
 
     def _note(
         self, entries: Sequence[bytes], seqs: Sequence[int], origin: t.Origin | None, *, replay: bool = False
@@ -192,7 +192,7 @@ class Watchers:
         subscription.pump = asyncio.get_running_loop().create_task(self._replay(subscription))
 
     async def _replay(self, subscription: _Subscription) -> None:
-        watcher = subscription.watcher
+        subscriber = subscription.subscriber
         try:
             while subscription.next_row < self.rows():
                 seqs, size = self.page_rows(subscription.next_row, REPLAY_SLICE)
@@ -200,9 +200,9 @@ class Watchers:
                     await self._send_large(subscription, seqs, size)
                 else:
                     self._send_page(subscription, self.read_rows(seqs), seqs)
-                await watcher.drained()
+                await subscriber.drained()
         except (StorageFailed, LogReplaced) as error:
-            log.warning("a replay to client %s ended: %s", watcher.client_id, error)
+            log.warning("a replay to client %s ended: %s", subscriber.client_id, error)
             subscription.pump = None
             self._drop(subscription)
         else:
@@ -210,15 +210,15 @@ class Watchers:
 
     async def _send_large(self, subscription: _Subscription, seqs: Sequence[int], size: int) -> None:
         """Send a page with a large line. Who does not read it soon makes room for the next, all the same."""
-        async with subscription.watcher.place(size):  # hundreds may wait for the same large line
-            if subscription.watcher.wants(m.APPENDED.name):
-                subscription.watcher.send_parts(self._note_in_parts(self.read_rows(seqs), seqs))
+        async with subscription.subscriber.place(size):  # hundreds may wait for the same large line
+            if subscription.subscriber.wants(m.APPENDED.name):
+                subscription.subscriber.send_parts(self._note_in_parts(self.read_rows(seqs), seqs))
             subscription.next_row = seqs[-1] + 1
             with suppress(TimeoutError):
                 async with asyncio.timeout(PLACE_SECONDS):
-                    await subscription.watcher.drained()
+                    await subscription.subscriber.drained()
 
     def _send_page(self, subscription: _Subscription, entries: Sequence[bytes], seqs: Sequence[int]) -> None:
-        if seqs and subscription.watcher.wants(m.APPENDED.name):
-            subscription.watcher.send(self._note(entries, seqs, None, replay=True))
+        if seqs and subscription.subscriber.wants(m.APPENDED.name):
+            subscription.subscriber.send(self._note(entries, seqs, None, replay=True))
         subscription.next_row = seqs[-1] + 1 if seqs else self.rows()

@@ -33,7 +33,7 @@ def as_committed(refusal: Exception, tree: Tree) -> Exception:
 
 def refusal_of(
     tree: Tree, lasting: HubError | None, trouble: StorageFailed | LogReplaced | None, since_ns: int
-) -> t.Refuses | None:
+) -> t.WriteBlock | None:
     """Return why a session takes no writes, as the protocol names it.
 
     Args:
@@ -47,24 +47,24 @@ def refusal_of(
 
     """
     if lasting is not None:
-        reason: t.RefusalReason = "noRight"
+        reason: t.WriteBlockReason = "permissionDenied"
         if tree.damaged:
             reason = "damaged"
         elif isinstance(lasting, UnsupportedVersion):
             reason = "newerVersion"
         elif isinstance(trouble, StorageFailed) and trouble.errno == errno.EROFS:
             reason = "readOnlyDisk"
-        return t.Refuses(reason=reason, message=str(lasting), since=clock.iso(since_ns))
+        return t.WriteBlock(reason=reason, message=str(lasting), since=clock.iso(since_ns))
     if trouble is None:
         return None
-    return t.Refuses(reason=_reason(trouble), message=str(trouble), since=clock.iso(since_ns))
+    return t.WriteBlock(reason=_reason(trouble), message=str(trouble), since=clock.iso(since_ns))
 
 
-def _reason(trouble: StorageFailed | LogReplaced) -> t.RefusalReason:
+def _reason(trouble: StorageFailed | LogReplaced) -> t.WriteBlockReason:
     if isinstance(trouble, LogReplaced):
         return "replaced"
     if isinstance(trouble, StorageFull):
-        return "full"
+        return "diskFull"
     if isinstance(trouble, SyncFailed):
         return "notSynced"
     return "readOnlyDisk" if trouble.errno == errno.EROFS else "failed"

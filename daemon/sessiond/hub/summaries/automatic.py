@@ -1,6 +1,6 @@
-"""Automatic compaction: after an answer it is looked whether the session is full; watchers are told, once.
+"""Automatic compaction: after an answer it is looked whether the session is full; subscribers are told, once.
 
-Where somebody can write a summary, the session is compacted. A summariser that fails is left alone for a while,
+Where somebody can write a summary, the session is compacted. A summarizer that fails is left alone for a while,
 longer each time (decision 0019). Where nobody wants it, it costs an append nothing; else the look comes afterwards.
 """
 
@@ -48,7 +48,7 @@ class _Watch:
     choice: dict[str, Any] | None = None  # what the session had chosen when it was looked at
     look: asyncio.Task[None] | None = None
     again: bool = False  # lines have come since the look began
-    told: int = NONE  # the leaf for which watchers know that the session is full
+    told: int = NONE  # the leaf for which subscribers know that the session is full
     failures: int = 0
     quiet_until: float = 0.0
     compacted: bool = False  # and not yet seen to have helped
@@ -134,7 +134,7 @@ class AutoCompaction:
                 context_window=settings.context_window, reserve_tokens=settings.reserve_tokens,
                 summarizer=summarizer,
             )  # fmt: skip
-            live.watchers.tell(m.COMPACTION_NEEDED, note)
+            live.subscribers.tell(m.COMPACTION_NEEDED, note)
         watch.told = leaf
         if watch.compacted:
             watch.compacted = False
@@ -205,7 +205,7 @@ def _used(live: LiveSession, leaf: int) -> int | None:
 
 
 def _still_full(tree: Tree, told: int, leaf: int) -> Steps[bool]:
-    """Whether a leaf only goes on from where watchers were told that the session is full."""
+    """Whether a leaf only goes on from where subscribers were told that the session is full."""
     row = leaf
     for walked in range(len(tree)):
         if row in (told, NONE) or tree.kind(row) == _COMPACTION:

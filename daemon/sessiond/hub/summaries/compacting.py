@@ -108,7 +108,7 @@ class Compactions:
     ) -> None:
         """Have the summary written, then append the compaction."""
         await until_stored(live, request.origin)
-        # While a tool is at work, what was before its call can be summarised already.
+        # While a tool is at work, what was before its call can be summarized already.
         row = safety.last_settled(live.tree, live.tree.leaf, live.read)
         prepared = await _prepared(live, row, settings, request.params.instructions)
         _refuse_if_idle(prepared)

@@ -1,4 +1,4 @@
-"""The configured command as a summariser: the prompt on its stdin, the summary on its stdout, no shell.
+"""The configured command as a summarizer: the prompt on its stdin, the summary on its stdout, no shell.
 
 It runs in the user's home folder, in a process group of its own, which is killed when nobody waits any more.
 """
@@ -16,7 +16,7 @@ import msgspec
 from sessiond.hub.summaries.summarizer import Assignment, Tell, Unwritten
 from sessiond.protocol import types as t
 
-MOST_BYTES: Final = 8 * 1024 * 1024
+MAX_BYTES: Final = 8 * 1024 * 1024
 """What is read of an answer; who writes more has lost its way."""
 TAIL_BYTES: Final = 2_000
 """What is kept of the end of stderr, for the message that says why there is no summary."""
@@ -70,8 +70,8 @@ async def _talk(process: asyncio.subprocess.Process, prompt: str) -> t.Summarize
         _feed(process.stdin, prompt.encode("utf-8", "replace")),
     )
     status = await process.wait()
-    if len(answer) > MOST_BYTES:
-        raise Unwritten(f"it wrote more than {MOST_BYTES:,} bytes")
+    if len(answer) > MAX_BYTES:
+        raise Unwritten(f"it wrote more than {MAX_BYTES:,} bytes")
     if status != 0:
         ended = f"it was ended by signal {-status}" if status < 0 else f"it ended with status {status}"
         raise Unwritten(f"{ended}: {tail}" if tail else ended)
@@ -103,7 +103,7 @@ async def _whole(process: asyncio.subprocess.Process, stdout: asyncio.StreamRead
     answer = bytearray()
     while piece := await stdout.read(_PIECE):
         answer += piece
-        if len(answer) > MOST_BYTES:
+        if len(answer) > MAX_BYTES:
             _kill(process)
             break
     return bytes(answer)

@@ -18,7 +18,7 @@ from sessiond.protocol import types as t
 from sessiond.session.tree import command_ids
 from sessiond.session.tree.command_ids import CommandRecord, Recorded
 
-_MOST_BYTES: Final = 48 * 1024 * 1024
+_MAX_BYTES: Final = 48 * 1024 * 1024
 _BY_ITSELF: Final = t.Origin(kind="daemon")
 
 Answer: TypeAlias = Callable[[dict[str, Any], str, int, Recorded], t.Wire]
@@ -97,5 +97,5 @@ async def _recall(job: Job, *, live: LiveSession, command: CommandRecord, answer
     row = None if known is None else live.tree.row(known.ids[0])
     if known is None or row is None:
         raise AssertionError("what was stored is there")
-    whole = await put_back([live.read(row)], live.blobs, page_bytes=_MOST_BYTES, most_bytes=_MOST_BYTES)
+    whole = await put_back([live.read(row)], live.blobs, page_bytes=_MAX_BYTES, most_bytes=_MAX_BYTES)
     job.finish(answer(msgspec.json.decode(whole.entries[0]), live.log.log_id, row, known))

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_CHARACTERS: Final = 1_000_000
+MAX_CHARACTERS: Final = 1_000_000
 """A longer summary is none."""
-MOST_IN_A_PROMPT: Final = 16 * 1024 * 1024
+MAX_PROMPT_BYTES: Final = 16 * 1024 * 1024
 """Characters. No model takes as much, and a client's connection might not."""
 
 
@@ -72,8 +72,8 @@ class Summarizers:
     ) -> AttributedSummary:
         """A summary. Raises `NoSummarizer`, or `SummarizerFailed` with the last one's reason."""
         size = len(assignment.prompt)
-        if size > MOST_IN_A_PROMPT:
-            raise SummarizerFailed(f"what is to be summarised has {size:,} characters, which nobody can take")
+        if size > MAX_PROMPT_BYTES:
+            raise SummarizerFailed(f"what is to be summarized has {size:,} characters, which nobody can take")
         asked: set[str] = set()
         reason: str | None = None
         # Looked up anew after each failure: some have left meanwhile, and others come.
@@ -102,6 +102,6 @@ def _checked(said: t.SummarizeResult) -> t.SummarizeResult:
     summary = said.summary.strip()
     if not summary:
         raise Unwritten("the summary is empty")
-    if len(summary) > MOST_CHARACTERS:
-        raise Unwritten(f"the summary has {len(summary):,} characters, more than {MOST_CHARACTERS:,}")
+    if len(summary) > MAX_CHARACTERS:
+        raise Unwritten(f"the summary has {len(summary):,} characters, more than {MAX_CHARACTERS:,}")
     return msgspec.structs.replace(said, summary=summary)

@@ -1,4 +1,4 @@
-"""What a summariser is to the hub: somebody who is given an assignment and writes a summary, or says why not."""
+"""What a summarizer is to the hub: somebody who is given an assignment and writes a summary, or says why not."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Unwritten(TemplatedError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Assignment:
-    """What is to be summarised; as `SummarizeParams`, without the token."""
+    """What is to be summarized; as `SummarizeParams`, without the token."""
 
     session_id: str
     purpose: Literal["compaction", "branch"]

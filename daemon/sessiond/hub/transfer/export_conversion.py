@@ -9,7 +9,7 @@ from sessiond.export.transcript import Pictures, to_markdown
 from sessiond.hub.redaction.provider_keys import ProviderKeys
 from sessiond.hub.redaction.redactor import Redactor
 from sessiond.session.content import fields
-from sessiond.session.dialects.exported import Losses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, Whole
 from sessiond.session.dialects.to_nova import to_nova
 from sessiond.session.dialects.writing import WRITERS
 from sessiond.session.tree import lines
@@ -84,7 +84,7 @@ def convert(work: Conversion) -> Converted:
         state = redactor.value(state, None)
     if work.ends_at_last:
         session = replace(session, leaf=fields.text(entries[-1].get("id")) if entries else None)
-    losses, pictures = Losses(), Pictures(work.pictures)
+    losses, pictures = ConversionLosses(), Pictures(work.pictures)
     match work.format:
         case "nova":
             data = to_nova(session, state, losses)

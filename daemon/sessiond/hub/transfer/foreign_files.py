@@ -13,9 +13,9 @@ import msgspec
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
 from sessiond.session.dialects import codex, known
+from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.recognition import without_importer
 from sessiond.session.dialects.source import Source, first_objects
-from sessiond.session.dialects.weaving import Imported
 
 MAX_BYTES: Final = 1 << 30
 GROWING_SECONDS: Final = 300.0

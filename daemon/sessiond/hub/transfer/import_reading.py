@@ -19,7 +19,7 @@ from sessiond.hub.transfer.foreign_files import Titles
 from sessiond.protocol import types as t
 from sessiond.session.content.restore_blobs import Find, names_blobs
 from sessiond.session.dialects import landing
-from sessiond.session.dialects.weaving import Imported
+from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.tree.tree import Tree
 
 LARGE_FILE: Final = 2 * 1024 * 1024
@@ -78,7 +78,7 @@ def new_session(imported: Imported, session_id: str, target: Target, find: Find)
     landed = landing.new_log(imported, session_id, cwd, images=target.images, find=find)
     return NewSession(
         session_id, cwd, b"".join(entry_placement.ended([landed.log])), landed.blobs, imported.is_answered,
-        _info(landed.log), replace(imported, woven=[]), len(imported.woven),
+        _info(landed.log), replace(imported, entries=[]), len(imported.entries),
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def _read_and_make(
 ) -> NewSession | Imported:
     imported = foreign_files.read(path, dialect, titles)
     session_id = landing.candidates(imported, path)[0]
-    if session_id in taken or any(names_blobs(it.line) for it in imported.woven):
+    if session_id in taken or any(names_blobs(it.line) for it in imported.entries):
         return imported  # the store has the session, or the blobs
     return new_session(imported, session_id, target, _nothing)
 

@@ -29,8 +29,8 @@ from sessiond.protocol import types as t
 from sessiond.session.content.blobs import PREFIX
 from sessiond.session.content.restore_blobs import Find, put_back_images
 from sessiond.session.dialects import landing
+from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.session.dialects.recognition import foreign_program_of
-from sessiond.session.dialects.weaving import Imported, Woven
 from sessiond.session.tree import lines
 from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Store
@@ -168,7 +168,7 @@ class Imports:
         run.refs[new.session_id] = made.ref
         run.reporting.created(info)
         if not new.cwd:
-            new.imported.account.trouble(0, "it names no folder; import it with `cwd`")
+            new.imported.report.trouble(0, "it names no folder; import it with `cwd`")
         return t.ImportedSession(
             status="created", session_id=new.session_id, title=info.title, draft=info.draft, added=new.added,
             **_account(new.imported, path),
@@ -177,7 +177,7 @@ class Imports:
     async def _grow(
         self, imported: Imported, session_id: str, rows: Tree, path: str, run: _Run
     ) -> t.ImportedSession:
-        new: list[Woven] = []
+        new: list[ImportedEntry] = []
         title, draft = rows.title, not (rows.has_assistant() or imported.is_answered)
         if await asyncio.to_thread(landing.missing, imported, rows):
             was_open = self._sessions.cached(session_id) is not None
@@ -208,12 +208,12 @@ class Imports:
         return SessionBlobs(None, kept=(self._files.blobs,), beside=self._files.blobs_beside(path))
 
     async def _append(
-        self, live: LiveSession, imported: Imported, new: Sequence[Woven], origin: t.Origin
+        self, live: LiveSession, imported: Imported, new: Sequence[ImportedEntry], origin: t.Origin
     ) -> None:
         """Append what is new, and move the leaf along if it is still where an import had left it."""
         leaf = live.tree.pending_leaf_id
-        follows = leaf is None or any(it.id == leaf for it in imported.woven)
-        there = {it.id for it in imported.woven}
+        follows = leaf is None or any(it.id == leaf for it in imported.entries)
+        there = {it.id for it in imported.entries}
         for start in range(0, len(new), ENTRIES_AT_ONCE):
             some = new[start : start + ENTRIES_AT_ONCE]
             batch = [_draft(it, imported.dialect, there) for it in some]
@@ -252,28 +252,28 @@ def _named(params: t.ImportParams) -> list[str]:
 
 def _account(imported: Imported, path: str) -> dict[str, Any]:
     """What became of the lines of a file, as the wire has it."""
-    account = imported.account
+    report = imported.report
     return {
-        "path": lines.sound(path), "format": imported.dialect, "understood": dict(account.made),
-        "kept": {lines.sound(kind): count for kind, count in account.kept.items()},
-        "held_back": account.held_back, "problem_count": account.trouble_count,
+        "path": lines.sound(path), "format": imported.dialect, "understood": dict(report.made),
+        "kept": {lines.sound(kind): count for kind, count in report.kept.items()},
+        "held_back": report.held_back, "problem_count": report.trouble_count,
         "problems": [
             t.ImportProblem(line=it.line, reason=lines.sound(it.reason))
-            for it in account.troubles[:MAX_PROBLEMS]
+            for it in report.troubles[:MAX_PROBLEMS]
         ],
     }  # fmt: skip
 
 
-def _with_images(woven: Sequence[Woven], find: Find) -> list[Woven]:
-    return [replace(it, line=put_back_images(it.line, find)) for it in woven]
+def _with_images(entries: Sequence[ImportedEntry], find: Find) -> list[ImportedEntry]:
+    return [replace(it, line=put_back_images(it.line, find)) for it in entries]
 
 
 def _tell_of_missing(imported: Imported, finding: BlobFinder) -> None:
     for digest in finding.missing:
-        imported.account.trouble(0, f"an image is not to be had, and its reference stays: {PREFIX}{digest}")
+        imported.report.trouble(0, f"an image is not to be had, and its reference stays: {PREFIX}{digest}")
 
 
-def _draft(it: Woven, dialect: str, there: Container[str | None]) -> bytes:
+def _draft(it: ImportedEntry, dialect: str, there: Container[str | None]) -> bytes:
     """An entry as it is appended; what an append would refuse is kept raw in its place."""
     try:
         draft = drafts.read_draft(0, it.line)

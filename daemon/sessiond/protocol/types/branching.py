@@ -37,7 +37,7 @@ class PrepareBranchResult(Wire, frozen=True):
     entries_to_summarize: list[str]
     file_operations: FileOperations
     tokens: int  # an estimate, of the entries that are in `prompt`
-    prompt: str | None  # all that a summariser needs, as text; null when nothing is left behind
+    prompt: str | None  # all that a summarizer needs, as text; null when nothing is left behind
     resume_at: str | None  # `targetId`, but the parent of a user's message, which is there to be edited
     editor_text: str | None  # that message
 

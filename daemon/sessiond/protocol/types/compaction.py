@@ -65,7 +65,7 @@ class FileOperations(Wire, frozen=True):
 
 
 class PrepareCompactionParams(Params, frozen=True):
-    """Find where a session could be cut, and what would have to be summarised. Nothing is changed.
+    """Find where a session could be cut, and what would have to be summarized. Nothing is changed.
 
     This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
     become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
@@ -91,7 +91,7 @@ class PrepareCompactionResult(Wire, frozen=True):
     file_operations: FileOperations
     tokens_before: int
     tokens_after: int  # of what is kept; the summary comes on top
-    prompt: str | None  # all that a summariser needs, as text
+    prompt: str | None  # all that a summarizer needs, as text
     settings: CompactionSettings
 
 
@@ -146,7 +146,7 @@ class SummarizeParams(Wire, frozen=True):
     session_id: str
     purpose: Literal["compaction", "branch"]
     prompt: str
-    entry_ids: list[str]  # what is to be summarised
+    entry_ids: list[str]  # what is to be summarized
     models: dict[str, str]  # role -> "provider/model" in force there
     instructions: str | None
     work_done_token: ProgressToken

@@ -1,4 +1,4 @@
-"""The doctor: what is wrong with sessions and with what is around them, and what was mended."""
+"""The doctor: what is wrong with sessions and with what is around them, and what was fixed."""
 
 from typing import Annotated, Literal
 
@@ -13,8 +13,8 @@ FindingSeverity = Literal["error", "warning", "note"]
 class DoctorParams(Params, frozen=True):
     """Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
 
-    With `paths`, only at these session files or folders of them. `fix` mends what can be mended without a doubt;
-    whatever it takes away it keeps, and says where. What is sound, and what cannot be mended, stays as it is.
+    With `paths`, only at these session files or folders of them. `fix` fixes what can be fixed without a doubt;
+    whatever it takes away it keeps, and says where. What is sound, and what cannot be fixed, stays as it is.
     """
 
     fix: bool = False  # repair what can be repaired without doubt
@@ -40,10 +40,10 @@ class Finding(Wire, frozen=True):
     what: str
     where: Place
     advice: str  # what to do next
-    mendable: bool  # `fix` can do it
-    mended: bool | None = None  # with `fix`: whether it did
+    fixable: bool  # `fix` can do it
+    fixed: bool | None = None  # with `fix`: whether it did
     kept: str | None = None  # where what was taken away lies now
-    hindrance: str | None = None  # why `fix` could not do it this time
+    fix_error: str | None = None  # why `fix` could not do it this time
 
 
 class Examined(Wire, frozen=True):
@@ -56,7 +56,7 @@ class Examined(Wire, frozen=True):
 
 
 class DoctorResult(Wire, frozen=True):
-    """What was found. `sound` when there is nothing but notes and what was mended."""
+    """What was found. `sound` when there is nothing but notes and what was fixed."""
 
     findings: list[Finding]
     examined: Examined

@@ -104,7 +104,7 @@ class CleanupParams(Params, frozen=True):
     """Move to the trash the sessions to which nothing was written for long, or of which there are too many.
 
     `maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
-    only sessions with one of them are looked at. Sessions that are open, labelled or read-only are spared; drafts and
+    only sessions with one of them are looked at. Sessions that are open, labeled or read-only are spared; drafts and
     the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
     """
 
@@ -128,7 +128,7 @@ class SparedSession(Wire, frozen=True):
 
     session: ListedSession
     ground: Literal["age", "count"]
-    because: Literal["open", "labelled", "readOnly"]
+    because: Literal["open", "labeled", "readOnly"]
 
 
 class CleanupResult(Wire, frozen=True):

@@ -37,10 +37,10 @@ class LeafMovedNote(Wire, frozen=True):
 
 
 class ChangedNote(Wire, frozen=True):
-    """Title, tags, labels, path or folder of a session changed, or whether it takes writes (`refuses`)."""
+    """Title, tags, labels, path or folder of a session changed, or whether it takes writes (`writeBlock`)."""
 
     session: SessionInfo
-    changed: list[Literal["title", "tags", "labels", "path", "cwd", "readOnly", "refuses"]]
+    changed: list[Literal["title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]]
     origin: Origin
 
 

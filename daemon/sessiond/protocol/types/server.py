@@ -5,19 +5,19 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import Params, Refuses, Terminal, Wire
+from sessiond.protocol.types.shared import Params, Terminal, Wire, WriteBlock
 
 
 class StatusParams(Params, frozen=True):
     """How the daemon is: version, process, sockets, sessions, memory."""
 
 
-class RefusingSession(Wire, frozen=True):
+class BlockedSession(Wire, frozen=True):
     """An open session that takes no writes."""
 
     session_id: str
     path: str | None
-    refuses: Refuses
+    write_block: WriteBlock
 
 
 class StatusResult(Wire, frozen=True):
@@ -35,9 +35,9 @@ class StatusResult(Wire, frozen=True):
     rss_bytes: int
     lsp_loaded: bool
     draining: bool
-    refusing: list[RefusingSession] = msgspec.field(default_factory=list)
+    blocked_sessions: list[BlockedSession] = msgspec.field(default_factory=list)
     free_bytes: int | None = None  # that may still be written where sessions lie; null: unknown
-    tcp: str | None = None  # host and port of the TCP door, where it is open
+    tcp: str | None = None  # host and port of the TCP listener, where it is open
     low_space: bool = False  # so little that writes will soon be refused
     descriptors: int | None = None  # open files and sockets of the process
     tasks: int | None = None  # what runs or waits inside it

@@ -44,21 +44,29 @@ class Params(Wire, frozen=True, forbid_unknown_fields=True):
     """The base of request params, and of the objects in them. The daemon refuses fields that it does not know."""
 
 
-RefusalReason = Literal[
-    "damaged", "newerVersion", "noRight", "readOnlyDisk", "full", "failed", "notSynced", "replaced"
+WriteBlockReason = Literal[
+    "damaged",
+    "newerVersion",
+    "permissionDenied",
+    "readOnlyDisk",
+    "diskFull",
+    "failed",
+    "notSynced",
+    "replaced",
 ]
 
 
-class Refuses(Wire, frozen=True):
+class WriteBlock(Wire, frozen=True):
     """Why a session takes no writes at present.
 
-    `damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `noRight`: the file may not be
-    written. `readOnlyDisk`, `full`, `failed`: what the disk said to the last write. `notSynced`: the disk could not
-    make the last writes durable, nor take a new file. `replaced`: another program cut the file short, replaced or
-    removed it. All but the first two end by themselves when the cause is gone; a write may be tried at any time.
+    `damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `permissionDenied`: the file may
+    not be written. `readOnlyDisk`, `diskFull`, `failed`: what the disk said to the last write. `notSynced`: the disk
+    could not make the last writes durable, nor take a new file. `replaced`: another program cut the file short,
+    replaced or removed it. All but the first two end by themselves when the cause is gone; a write may be tried at
+    any time.
     """
 
-    reason: RefusalReason
+    reason: WriteBlockReason
     message: str
     since: str  # ISO 8601, UTC
 
@@ -84,7 +92,7 @@ class SessionInfo(Wire, frozen=True):
     read_only: bool
     ephemeral: bool = False  # never touches the disk
     problems: int = 0  # how many lines could not be taken as they are
-    refuses: Refuses | None = None  # only of a session that is open
+    write_block: WriteBlock | None = None  # only of a session that is open
     log_id: str | None = None  # which log this is, see "Positions"; not in lists
 
 

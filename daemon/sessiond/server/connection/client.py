@@ -28,14 +28,14 @@ from sessiond.rpc.message import BadMessage, Head, RequestId
 from sessiond.server import errors
 from sessiond.server.connection.dispatch import Dispatcher
 from sessiond.server.connection.handshake import read_greeting
-from sessiond.server.connection.read_throttle import MAX_IN_FLIGHT, Intake
+from sessiond.server.connection.read_throttle import MAX_IN_FLIGHT, ReadThrottle
 from sessiond.server.connection.requests import Requests
 from sessiond.server.connection.services import Bridge, Services
 
-MOST_IN_A_REPLY: Final = MAX_FRAME - 1024 * 1024
+MAX_REPLY_BYTES: Final = MAX_FRAME - 1024 * 1024
 """Bytes of entries or messages that a reply may hold: the rest is for what stands beside them."""
-QUEUE_LITTLE: Final = 1024 * 1024
-_MANY_FOR_BRIDGE: Final = 64
+LOW_QUEUE_BYTES: Final = 1024 * 1024
+_MAX_WAITING_FOR_BRIDGE: Final = 64
 """LSP messages that wait while pygls is loaded; more are not read until then."""
 
 _LSP: Final = (
@@ -60,7 +60,7 @@ class Client(Handler[Connection]):
     connection: Connection
     requests: Requests
     dispatcher: Dispatcher["Client"]
-    _intake: Intake
+    _read_throttle: ReadThrottle
 
     def __init__(self, server: Services["Client"], *, framing: str | None = None) -> None:
         self.server = server
@@ -93,9 +93,11 @@ class Client(Handler[Connection]):
     def opened(self, connection: Connection) -> None:
         self.connection = connection
         server = self.server
-        self._intake = Intake(connection, server.room, server.spawn, self.max_frame)
-        self.requests = Requests(self._answer, self._intake, server.room, server.spawn, server.spawn_write)
-        self.dispatcher = Dispatcher(self, server, self.requests, self._intake, self._answer)
+        self._read_throttle = ReadThrottle(connection, server.room, server.spawn, self.max_frame)
+        self.requests = Requests(
+            self._answer, self._read_throttle, server.room, server.spawn, server.spawn_write
+        )
+        self.dispatcher = Dispatcher(self, server, self.requests, self._read_throttle, self._answer)
         self.server.attached(self)
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
@@ -108,7 +110,7 @@ class Client(Handler[Connection]):
                 self._refuse_after_shutdown(head.id)
             else:
                 self.dispatcher.receive(route, head, len(body))
-        self._intake.look()
+        self._read_throttle.look()
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
         kind = "parse" if error.code == CODES["parse"] else "invalidRequest"
@@ -127,13 +129,13 @@ class Client(Handler[Connection]):
             self._bridge.feed_response(None if head.id is UNSET else head.id, body)
 
     def announced(self, connection: Connection, size: int) -> None:
-        self._intake.announced(size)
+        self._read_throttle.announced(size)
 
     def arrived(self, connection: Connection) -> None:
-        self._intake.arrived()
+        self._read_throttle.arrived()
 
     def closed(self, connection: Connection, reason: Exception | None) -> None:
-        self._intake.closed()
+        self._read_throttle.closed()
         self.dispatcher.close()
         if self._bridge is not None:
             self._bridge.close()
@@ -168,7 +170,7 @@ class Client(Handler[Connection]):
                 self._hear_of_progress(head, body)
             case "exit":
                 self.connection.pause()
-                self.server.spawn(self._intake.leave())
+                self.server.spawn(self._read_throttle.leave())
             case "shutdown" if head.id is not UNSET and self._initialized and not self._is_bridged:
                 self._shut_down = True
                 self.connection.reply(head.id, None)  # type: ignore[arg-type]
@@ -264,7 +266,7 @@ class Client(Handler[Connection]):
             self._bridge.feed(body)
         elif self._for_bridge is not None:
             self._for_bridge.append(body)
-            if len(self._for_bridge) == _MANY_FOR_BRIDGE:
+            if len(self._for_bridge) == _MAX_WAITING_FOR_BRIDGE:
                 self.connection.pause()
         else:
             self._for_bridge = [body]
@@ -279,12 +281,12 @@ class Client(Handler[Connection]):
         self._bridge = bridge
         for body in waiting:
             bridge.feed(body)
-        if len(waiting) >= _MANY_FOR_BRIDGE:
-            self._intake.hold()  # it goes on as soon as nothing else is in the way
+        if len(waiting) >= _MAX_WAITING_FOR_BRIDGE:
+            self._read_throttle.hold()  # it goes on as soon as nothing else is in the way
 
     def answered(self) -> None:
         """A request has got its answer, or will never get one."""
-        self._intake.answered()
+        self._read_throttle.answered()
 
     # --- what goes out ---------------------------------------------------------------------------------
 
@@ -320,12 +322,12 @@ class Client(Handler[Connection]):
 
     def hold(self) -> None:
         """Read no more of this client until something that it has asked for is done."""
-        self._intake.hold_until_an_answer()
+        self._read_throttle.hold_until_an_answer()
 
     def lag(self) -> None:
         """End its subscriptions, each with `session/lagged`."""
         for live in self.hub.open_sessions():
-            live.watchers.lag(self.client_id)
+            live.subscribers.lag(self.client_id)
 
     @contextlib.asynccontextmanager
     async def place(self, size: int) -> AsyncIterator[None]:
@@ -333,7 +335,7 @@ class Client(Handler[Connection]):
             yield
 
     async def drained(self) -> None:
-        if self.connection.queued_bytes > min(QUEUE_LITTLE, self.server.fair_outbox):
+        if self.connection.queued_bytes > min(LOW_QUEUE_BYTES, self.server.fair_outbox):
             try:
                 await self.connection.drain()
             except ConnectionClosed:
@@ -348,6 +350,6 @@ class Client(Handler[Connection]):
             client_id=self.client_id, name=self.name, version=self.version, connected_at=self.connected_at,
             framing=self._framing or self.connection.mode,  # type: ignore[arg-type]
             sessions=[live.session_id for live in sessions if self.client_id in live.holders],
-            subscriptions=[live.session_id for live in sessions if self.client_id in live.watchers],
+            subscriptions=[live.session_id for live in sessions if self.client_id in live.subscribers],
             queued_bytes=self.queued_bytes, terminal=self.terminal, summarizes=self.summarizes,
         )  # fmt: skip

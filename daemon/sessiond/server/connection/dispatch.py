@@ -17,7 +17,7 @@ from sessiond.rpc.message import Head, RequestId
 from sessiond.server import errors
 from sessiond.server.connection.deferred import Pending, Unopened
 from sessiond.server.connection.program_order import Order
-from sessiond.server.connection.read_throttle import Intake
+from sessiond.server.connection.read_throttle import ReadThrottle
 from sessiond.server.connection.requests import Requests
 from sessiond.server.connection.route import Route
 from sessiond.server.connection.services import Services
@@ -35,7 +35,7 @@ class Dispatcher(Generic[C]):
         client: Sends these requests; handlers are called with it.
         server: Says whether requests are still taken.
         requests: Answers those that take their time.
-        intake: Counts the bytes of those that wait.
+        read_throttle: Counts the bytes of those that wait.
         answer: Sends a result or an exception.
 
     """
@@ -45,13 +45,13 @@ class Dispatcher(Generic[C]):
         client: C,
         server: Services[C],
         requests: Requests,
-        intake: Intake,
+        read_throttle: ReadThrottle,
         answer: Callable[[RequestId, object], None],
     ) -> None:
         self._client = client
         self._server = server
         self._requests = requests
-        self._intake = intake
+        self._read_throttle = read_throttle
         self._answer = answer
         self.order = Order(server.hub.session_id_at, server.spawn)
         self._waiting: dict[RequestId, tuple[int, Ticket]] = {}  # with the sizes of their bodies
@@ -79,7 +79,7 @@ class Dispatcher(Generic[C]):
         order.enter(ticket)
         if ticket.is_waiting:
             self._waiting[request_id] = size, ticket
-            self._intake.began(size)
+            self._read_throttle.began(size)
 
     def cancel(self, request_id: RequestId) -> bool:
         """Cancel a request, as far as that can be; False when there is no such request."""
@@ -128,7 +128,7 @@ class Dispatcher(Generic[C]):
         self, request_id: RequestId, size: int, route: Route[C], params: t.Wire, ticket: Ticket
     ) -> None:
         if self._waiting and self._waiting.pop(request_id, None) is not None:
-            self._intake.ended(size)
+            self._read_throttle.ended(size)
         self._call(request_id, size, route, params, ticket)
 
     def _call(
@@ -166,7 +166,7 @@ class Dispatcher(Generic[C]):
 
     def _drop(self, size: int, ticket: Ticket) -> None:
         ticket.cancel()
-        self._intake.ended(size)
+        self._read_throttle.ended(size)
 
 
 def _decoded(route: Route[C], head: Head) -> Any:

@@ -13,7 +13,7 @@ from sessiond.unicode import valid_json
 
 W = TypeVar("W", bound=t.Wire)
 
-MANY_PARTS: Final = 500
+MIN_PARTS_IN_STEPS: Final = 500
 """Parts of a list from which on it is encoded in steps."""
 LONG_TEXT: Final = 256 * 1024
 """Characters of a text from which on it is encoded in steps, so many characters in each."""
@@ -76,4 +76,4 @@ def _encoded(value: object) -> bytes:
 def _is_long(value: object) -> bool:
     if isinstance(value, str):
         return len(value) >= LONG_TEXT
-    return isinstance(value, list | tuple) and len(value) >= MANY_PARTS
+    return isinstance(value, list | tuple) and len(value) >= MIN_PARTS_IN_STEPS

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Final
 
-MOST_REQUESTS: Final = 16_384
+MAX_REQUESTS: Final = 16_384
 """Requests of all clients in work, above which those that have many of them are not read (decision 0026)."""
 
 
@@ -91,7 +91,7 @@ class MemoryBudget:
         self.incoming = ByteSemaphore(held)
         """Large frames that are not complete, and the bodies of requests in work."""
         self.answers = ByteSemaphore(held // 4)
-        """Large answers that are being made or read, and large lines that watchers are told of."""
+        """Large answers that are being made or read, and large lines that subscribers are told of."""
         self.requests = 0
         """Requests in work."""
 
@@ -104,7 +104,7 @@ class MemoryBudget:
     @property
     def is_short(self) -> bool:
         """Whether who has much in work should not be read for now."""
-        return self.requests > MOST_REQUESTS or self.incoming.taken > self.incoming.size
+        return self.requests > MAX_REQUESTS or self.incoming.taken > self.incoming.size
 
     def began(self, size: int) -> None:
         """A request is in work whose body has `size` bytes. What has come is never refused for lack of room."""

@@ -20,7 +20,7 @@ from sessiond.text import one_line
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
 
-_MOST_NAMED: Final = 5
+_MAX_NAMED: Final = 5
 """Unknown names that one refusal lists."""
 _NAME_CHARACTERS: Final = 80
 _NEAR: Final = 0.45
@@ -125,7 +125,7 @@ def _ignores_names(kind: object) -> bool:
 
 def _refusal(method: str, unknown: list[_Unknown]) -> InvalidParams:
     first = unknown[0]
-    of_first = [it for it in unknown if it.place == first.place][:_MOST_NAMED]
+    of_first = [it for it in unknown if it.place == first.place][:_MAX_NAMED]
     near = list(dict.fromkeys(name for it in of_first for name in nearest(it.name, it.possible)))
     names = ", ".join(f"`{_shown(it.name)}`" for it in of_first)
     where = "" if first.place == "$" else f" in `{first.place[2:]}`"

@@ -189,7 +189,7 @@ class Order:
         if queue.waiting:
             if not queue.is_due:
                 queue.is_due = True
-                # Not now: a commit tells its watchers first, and only then may the next request look.
+                # Not now: a commit tells its subscribers first, and only then may the next request look.
                 self._loop.call_soon(self._resume, queue)
         elif queue.is_idle and self._queues.get(queue.name) is queue:
             del self._queues[queue.name]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.message import encode_notification
-from sessiond.server.connection.client import QUEUE_LITTLE, Client
+from sessiond.server.connection.client import LOW_QUEUE_BYTES, Client
 
 
 class ProgressReporter:
@@ -22,7 +22,7 @@ class ProgressReporter:
 
     def report(self, step: t.Progress) -> None:
         """A further step, if it says anything new. Who does not read has no use for each of them."""
-        if step != self._last and self._client.queued_bytes < QUEUE_LITTLE:
+        if step != self._last and self._client.queued_bytes < LOW_QUEUE_BYTES:
             self._last = step
             self._send(step)
 

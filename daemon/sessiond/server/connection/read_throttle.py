@@ -19,7 +19,7 @@ LEAVING_SECONDS: Final = 10.0
 """How long `exit` waits for the answers to what was asked before it."""
 
 
-class Intake:
+class ReadThrottle:
     """Reads a connection only as fast as it is answered. `spawn` runs something in the background.
 
     `most` is how many bytes the bodies of its requests in work may have. Whatever stops the reading, one loop

@@ -17,10 +17,10 @@ from sessiond.server.connection.deferred import Pending
 from sessiond.server.connection.encoding import encode_in_steps, is_large
 from sessiond.server.connection.execution import Execution
 from sessiond.server.connection.memory_budget import MemoryBudget
-from sessiond.server.connection.read_throttle import Intake
+from sessiond.server.connection.read_throttle import ReadThrottle
 from sessiond.server.connection.tickets import AnyTicket
 
-MOST_WAITING: Final = 64
+MAX_WAITING: Final = 64
 """Requests of one client that wait for a summary: nothing but time ends them, so they may not stop its reading."""
 TAKING_SECONDS: Final = 10.0
 """How long a client may take to read a large answer while others wait for room."""
@@ -35,13 +35,13 @@ class Requests:
     def __init__(
         self,
         answer: Callable[[RequestId, object], None],
-        intake: Intake,
+        read_throttle: ReadThrottle,
         room: MemoryBudget,
         spawn: Callable[[Coroutine[Any, Any, Any]], object],
         spawn_write: Callable[[Coroutine[Any, Any, Any]], object],
     ) -> None:
         self._answer = answer
-        self._intake = intake
+        self._read_throttle = read_throttle
         self._room = room
         self._spawn = spawn
         self._spawn_write = spawn_write
@@ -55,14 +55,14 @@ class Requests:
         self, request_id: RequestId, size: int, pending: Pending, ticket: AnyTicket | None
     ) -> None:
         """Answer a request, whose body has `size` bytes, when `pending` has its answer, and end its ticket."""
-        self._intake.began(size)
+        self._read_throttle.began(size)
         self._wait(request_id, size, pending, ticket)
 
     def answer_later(
         self, request_id: RequestId, size: int, work: Work, execution: AnyExecution, ticket: AnyTicket | None
     ) -> None:
         """Answer a request with what `work` returns or raises, and end its ticket."""
-        self._intake.began(size)
+        self._read_throttle.began(size)
         answering = self._answered(request_id, size, work, execution, ticket)
         if execution.is_finished:
             # What has begun is finished, whoever cancels or goes away. A copy, since this may be called within a task
@@ -83,8 +83,8 @@ class Requests:
 
     def refuse_more_waiting(self) -> None:
         """Raise `Overloaded` when so many wait for a summary that another one would not help."""
-        if len(self._waits) >= MOST_WAITING:
-            raise Overloaded(f"{MOST_WAITING} requests of this client wait for a summary already")
+        if len(self._waits) >= MAX_WAITING:
+            raise Overloaded(f"{MAX_WAITING} requests of this client wait for a summary already")
 
     def cancel(self, request_id: RequestId) -> bool:
         """Cancel a request, as far as that can be; False when it is none of these."""
@@ -114,7 +114,7 @@ class Requests:
     def _end(self, request_id: RequestId, size: int, ticket: AnyTicket | None, answer: object) -> None:
         if self._waits:
             self._waits.pop(request_id, None)
-        self._intake.ended(size)
+        self._read_throttle.ended(size)
         self._answer(request_id, answer)
         if ticket is not None:
             ticket.ended()
@@ -142,7 +142,7 @@ class Requests:
         """
         try:
             async with self._turn:
-                await self._intake.until_room()
+                await self._read_throttle.until_room()
                 await self._room.answers.enter(room)
                 try:
                     answer = await work
@@ -156,14 +156,14 @@ class Requests:
             work.close()
 
     def _leave_when_taken(self, room: int) -> None:
-        untaken = self._intake.untaken_bytes
+        untaken = self._read_throttle.untaken_bytes
         self._room.answers.resize(room, untaken)
         if untaken:
             self._spawn(self._until_taken(untaken))
 
     async def _until_taken(self, untaken: int) -> None:
         try:
-            await self._intake.until_taken(TAKING_SECONDS)
+            await self._read_throttle.until_taken(TAKING_SECONDS)
         finally:
             self._room.answers.leave(untaken)
 

@@ -56,7 +56,7 @@ def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending
     command = client.hub.commands.of(m.BRANCH, params, live.session_id)
     if params.summarize:
         client.requests.refuse_more_waiting()
-        waiting = SummaryWaiter(client, params.work_done_token, "Summarising the branch that is left")
+        waiting = SummaryWaiter(client, params.work_done_token, "Summarizing the branch that is left")
         return waiting.for_what(
             lambda: client.hub.branches.branch(
                 live, params, command, client.origin, client.client_id, waiting

@@ -11,7 +11,7 @@ from sessiond.hub.session.entry_placement import at_the_leaf
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.summaries import limits
 from sessiond.hub.summaries.compacting import Request
-from sessiond.hub.summaries.requesting import MOST_IN_A_PROMPT
+from sessiond.hub.summaries.requesting import MAX_PROMPT_BYTES
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Pending
@@ -89,8 +89,8 @@ async def configure(
 
 def refuse_too_large(prompt: str | None) -> None:
     """Raise `TooLarge` for a prompt that would make a reply which the client's connection might not take."""
-    if prompt is not None and len(prompt) > MOST_IN_A_PROMPT:
-        raise TooLarge("the prompt", len(prompt), MOST_IN_A_PROMPT)
+    if prompt is not None and len(prompt) > MAX_PROMPT_BYTES:
+        raise TooLarge("the prompt", len(prompt), MAX_PROMPT_BYTES)
 
 
 def files(operations: TouchedPaths) -> t.FileOperations:

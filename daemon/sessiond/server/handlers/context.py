@@ -9,7 +9,7 @@ from sessiond.hub.errors import ContextTooLarge
 from sessiond.hub.session import blob_resolution
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.server.connection.client import MOST_IN_A_REPLY, Client
+from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
 from sessiond.server.connection.encoding import converted
 from sessiond.session.context import tokens
 from sessiond.session.context.context import Context, total_bytes
@@ -31,7 +31,7 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
     missing: list[str] = []
     if params.resolve_blobs:
         seen, missing = await blob_resolution.put_back_into_context(
-            seen, live.blobs, most_bytes=MOST_IN_A_REPLY
+            seen, live.blobs, most_bytes=MAX_REPLY_BYTES
         )
     counted = await live.drive(tokens.count(tree, leaf, seen))
     written = prompt_id = None
@@ -71,8 +71,8 @@ def _entry_ids(seen: Context, written: Written | None, prompt_id: str | None) ->
 
 def _check_size(size: int) -> None:
     """Raises `ContextTooLarge` for messages that no frame could hold."""
-    if size > MOST_IN_A_REPLY:
-        raise ContextTooLarge(size, MOST_IN_A_REPLY)
+    if size > MAX_REPLY_BYTES:
+        raise ContextTooLarge(size, MAX_REPLY_BYTES)
 
 
 def _json(value: Raw | None) -> Raw:

@@ -25,10 +25,10 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
         requests_in_work=server.room.requests, held_bytes=server.room.incoming.taken,
         queued_bytes=server.outboxes.total,
         lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,
-        refusing=[
-            t.RefusingSession(session_id=live.session_id, path=live.log.path, refuses=live.refuses)
+        blocked_sessions=[
+            t.BlockedSession(session_id=live.session_id, path=live.log.path, write_block=live.write_block)
             for live in client.hub.open_sessions()
-            if live.refuses is not None
+            if live.write_block is not None
         ],
         free_bytes=client.hub.room.free_bytes, low_space=client.hub.room.is_low,
     )  # fmt: skip
@@ -45,7 +45,7 @@ def stop(client: Client, _params: t.StopParams) -> t.StopResult:
 
 
 def authenticate(_client: Client, _params: t.AuthenticateParams) -> t.AuthenticateResult:
-    """Whoever gets so far is in: by his user id, or by the token that the TCP door has seen."""
+    """Whoever gets so far is in: by his user id, or by the token that the TCP listener has seen."""
     return t.AuthenticateResult()
 
 

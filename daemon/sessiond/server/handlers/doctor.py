@@ -1,4 +1,4 @@
-"""`server/doctor`: looks through all that lies on disk, and mends what it may."""
+"""`server/doctor`: looks through all that lies on disk, and fixes what it may."""
 
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client

@@ -5,12 +5,12 @@ from sessiond.hub.session import blob_resolution
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.readable import LoadedSession
 from sessiond.protocol import types as t
-from sessiond.server.connection.client import MOST_IN_A_REPLY, Client
+from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
 from sessiond.session.content.entry_document import LANGUAGE, EntrySurroundings, entry_document, entry_uri
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
 
-MOST_CHILDREN = 100
+MAX_CHILDREN = 100
 
 
 async def entry(_client: Client, live: LiveSession, params: t.EntryDocumentParams) -> t.EntryDocumentResult:
@@ -18,7 +18,7 @@ async def entry(_client: Client, live: LiveSession, params: t.EntryDocumentParam
     body = live.read(row)
     try:
         page = await blob_resolution.put_back(
-            [body], live.blobs, page_bytes=MOST_IN_A_REPLY // 4, most_bytes=MOST_IN_A_REPLY // 4
+            [body], live.blobs, page_bytes=MAX_REPLY_BYTES // 4, most_bytes=MAX_REPLY_BYTES // 4
         )
         [body] = page.entries
     except EntryTooLarge:
@@ -39,7 +39,7 @@ async def surroundings(live: LoadedSession, session_id: str, row: int) -> EntryS
     parent = tree.parent(row)
     children = list[str]()
     child = live.outline.children.first(row)
-    while child != NONE and len(children) < MOST_CHILDREN:
+    while child != NONE and len(children) < MAX_CHILDREN:
         children.append(tree.id(child) or "")
         child = live.outline.children.next(child)
     return EntrySurroundings(

@@ -9,8 +9,8 @@ from sessiond.hub.errors import CursorExpired
 from sessiond.hub.session import blob_resolution
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
-from sessiond.server.connection.client import MOST_IN_A_REPLY, Client
-from sessiond.server.connection.encoding import MANY_PARTS, converted
+from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
+from sessiond.server.connection.encoding import MIN_PARTS_IN_STEPS, converted
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import NONE
 from sessiond.session.views import tree_view
@@ -106,7 +106,7 @@ def _read(
     live: LiveSession, rows: list[int], after: _After, params: t.EntriesParams | t.PathParams
 ) -> _Answer:
     """The page of some rows: at once if they are few, else in steps."""
-    if len(rows) >= MANY_PARTS:
+    if len(rows) >= MIN_PARTS_IN_STEPS:
         return _read_many(live, rows, after, params)
     return _answered(live, live.read_rows(rows), rows, after, resolve=params.resolve_blobs)
 
@@ -132,7 +132,7 @@ def _answered(
 async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after: _After) -> t.EntriesResult:
     """The page with blobs put back: as many of its entries as a page may hold then."""
     page = await blob_resolution.put_back(
-        entries, live.blobs, page_bytes=PAGE_BYTES, most_bytes=MOST_IN_A_REPLY
+        entries, live.blobs, page_bytes=PAGE_BYTES, most_bytes=MAX_REPLY_BYTES
     )
     count = len(page.entries)
     return t.EntriesResult(

@@ -115,5 +115,5 @@ async def _hold(
     if terminal is not None:
         where = cwd or terminal.cwd or (live.tree.header.cwd if live.tree.header is not None else "")
         await client.hub.continuing.remember(terminal, where, live)
-    if client.client_id not in live.watchers and not client.connection.closing:
-        live.watchers.add(client, next_row=live.tree.committed)
+    if client.client_id not in live.subscribers and not client.connection.closing:
+        live.subscribers.add(client, next_row=live.tree.committed)

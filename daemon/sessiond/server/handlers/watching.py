@@ -20,7 +20,7 @@ def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t
     elif after < last and live.tree.end - live.tree.span(after + 1)[0] > REPLAY_LIMIT:
         reason = "more was missed than a replay may hold"
     first = last + 1 if reason or after is None else after + 1
-    live.watchers.add(client, next_row=first)
+    live.subscribers.add(client, next_row=first)
     return t.SubscribeResult(
         mode="snapshot" if reason else "replay",
         log_id=live.log.log_id,
@@ -33,7 +33,7 @@ def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t
 
 def unsubscribe(client: Client, params: t.UnsubscribeParams) -> t.UnsubscribeResult:
     live = client.hub.cached(params.session_id)
-    return t.UnsubscribeResult(was_subscribed=live is not None and live.watchers.remove(client.client_id))
+    return t.UnsubscribeResult(was_subscribed=live is not None and live.subscribers.remove(client.client_id))
 
 
 def effect_of_flush(params: t.FlushParams) -> Effect:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.hub.errors import EntryNotFound, IncompatibleParams
-from sessiond.hub.session.appending import MUCH_UNWRITTEN
+from sessiond.hub.session.appending import THROTTLE_UNWRITTEN_BYTES
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, at_the_leaf
 from sessiond.hub.session.live import LiveSession
@@ -63,7 +63,7 @@ def _append(client: Client, live: LiveSession, params: t.AppendParams, pending: 
         branch_on_conflict = params.on_conflict == "branch"
         placement = Placement(params.parent_id, params.expected_leaf, branch_on_conflict, params.advance)
     live.append(params.entries, placement, params.durability, client.origin, done)
-    if live.unwritten_bytes > MUCH_UNWRITTEN:
+    if live.unwritten_bytes > THROTTLE_UNWRITTEN_BYTES:
         client.hold()
 
 

@@ -1,4 +1,4 @@
-"""The door for clients that cannot reach the unix socket: TCP on this machine only, closed to who has no token.
+"""The TCP listener for clients that cannot reach the unix socket: TCP on this machine only, closed to who has no token.
 
 Anybody on the machine can knock here, and so can a page in a browser. So nothing is decoded before the token is seen
 but one small first message, and what begins like HTTP or TLS is cut off without a word.
@@ -67,7 +67,7 @@ class _First(msgspec.Struct):
 _decode = msgspec.json.Decoder(_First).decode
 
 
-class TcpDoor:
+class TcpListener:
     """Listens at `address` (`127.0.0.1:7413`; port 0: any), and lets in who shows `token`, with what he said.
 
     `user_of` returns the user at the other end of a connection, so that one user cannot take the places of others.
@@ -148,7 +148,7 @@ class TcpDoor:
                 said, body, mode = await self._first_message(client)
                 refusal = self._refusal(body)
             if refusal is not None:
-                log.warning("A client was turned away at the TCP door: it did not show the token")
+                log.warning("A client was turned away at the TCP listener: it did not show the token")
                 await self._turn_away(client, refusal, mode)
         except FrameTooLarge as error:
             await self._turn_away(client, *_too_large(error))
@@ -224,7 +224,7 @@ def _too_large(error: FrameTooLarge) -> tuple[bytes, Mode]:
 def _bound(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     there = ipaddress.ip_address(host.strip("[]"))
-    if not there.is_loopback:  # the configuration refuses it as well; this is the last door
+    if not there.is_loopback:  # the configuration refuses it as well; this is the last check
         raise CannotListen(address, "only 127.0.0.1 and ::1 are listened to")
     listening = socket.socket(socket.AF_INET6 if there.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
     try:

@@ -79,7 +79,7 @@ class UnixListener:
         self._loop.add_reader(self._listening, self._accept)
 
     def leave_unless_wanted(self) -> bool:
-        """Close, but only if nobody is at the door; False when somebody was, and is in now.
+        """Close, but only if nobody waits to be accepted; False when somebody was, and is in now.
 
         The path goes first. Then nobody new can come, so a second empty look at the queue means that no one
         is lost.

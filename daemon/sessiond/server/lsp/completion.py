@@ -13,7 +13,7 @@ from sessiond.session.content import preview
 from sessiond.session.tree.references import FIELDS
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 
-MOST: Final = 100
+MAX_ITEMS: Final = 100
 _REST_OF_ID: Final = re.compile(rb"[A-Za-z0-9_-]*")
 
 
@@ -63,7 +63,7 @@ def _rows(document: Document, prefix: str, line: int) -> Steps[tuple[list[int], 
             yield
         name = tree.id(row)
         if name is not None and row != own and tree.is_entry(row) and name.startswith(prefix):
-            if len(found) == MOST:
+            if len(found) == MAX_ITEMS:
                 return found, True
             found.append(row)
     return found, False

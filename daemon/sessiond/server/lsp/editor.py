@@ -20,7 +20,7 @@ R = TypeVar("R", bound=t.Wire)
 
 
 class Refused(JsonRpcException):
-    """Refuses a request as the daemon refuses its own; `data` is an `ErrorData`."""
+    """WriteBlock a request as the daemon refuses its own; `data` is an `ErrorData`."""
 
     def __init__(self, error: Exception) -> None:
         code, message, data = errors.explain(error)

@@ -13,7 +13,7 @@ import msgspec
 TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]')
 """Of JSON what has a place in it: texts and signs."""
 _HALF: Final = re.compile(rb'"([A-Za-z]+)"\s*:\s*"([^"\\]*)$')
-MOST_TOKENS: Final = 20_000
+MAX_TOKENS: Final = 20_000
 """An entry's own fields come first, but for a few behind the message; no line may hold everybody up."""
 _LONGEST_ID: Final = 500
 
@@ -50,7 +50,7 @@ def _own_fields(line: bytes) -> Iterator[Field]:
     depth, name, is_value = 0, "", False
     for count, token in enumerate(TOKEN.finditer(line)):
         kind = token[0][:1]
-        if count > MOST_TOKENS:
+        if count > MAX_TOKENS:
             return
         if kind in b"{[":
             depth, is_value = depth + 1, False

@@ -12,7 +12,7 @@ from sessiond.session.tree import steps
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import USER
 
-MOST: Final = 5_000
+MAX_FOLDS: Final = 5_000
 """Folds, where an editor does not say how many it takes."""
 
 
@@ -24,7 +24,7 @@ def register(editor: Editor) -> None:
             if document is None:
                 return None
             found = await document.session.drive(_folds(document))
-        limit = editor.declares("text_document.folding_range.range_limit") or MOST
+        limit = editor.declares("text_document.folding_range.range_limit") or MAX_FOLDS
         return await encoded(found[:limit])
 
     editor.offer(types.TEXT_DOCUMENT_FOLDING_RANGE, folding)
@@ -43,7 +43,7 @@ def _folds(document: Document) -> Steps[Sequence[Fold]]:
     for row in range(1, end + 1):
         if row % ROWS_A_STEP == 0:
             yield
-            if len(found) > MOST:
+            if len(found) > MAX_FOLDS:
                 break
         turns = row == end or marks[row] != marks[row - 1]
         if turns or tree.role(row) == USER:

@@ -13,7 +13,7 @@ from sessiond.session.context import tokens
 from sessiond.session.tree import lines, steps
 from sessiond.session.tree.tree import BAD, HEADER, LEAF
 
-MOST: Final = 2_000
+MAX_HINTS: Final = 2_000
 """Lines that are looked at: an editor asks for those that it shows."""
 LARGEST: Final = 256 * 1024
 """Bytes of an entry above which its tokens are not estimated from what it says."""
@@ -36,7 +36,7 @@ def register(editor: Editor) -> None:
 
 
 def _hints(document: Document, asked: types.Range, path: set[int]) -> Iterator[Hint]:
-    first, last = asked.start.line, min(asked.end.line, asked.start.line + MOST)
+    first, last = asked.start.line, min(asked.end.line, asked.start.line + MAX_HINTS)
     for line in range(first, last + 1):
         row = document.row_at(line)
         if row is not None and document.tree.kind(row) not in (BAD, HEADER):

@@ -11,7 +11,7 @@ from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.shapes import Encoded, Lens, LensCommand, at, encoded
 from sessiond.session.tree.tree import USER
 
-MOST: Final = 5_000
+MAX_LENSES: Final = 5_000
 
 
 def register(editor: Editor) -> None:
@@ -31,7 +31,7 @@ def register(editor: Editor) -> None:
 def _lenses(document: Document) -> Iterator[Lens]:
     tree, found = document.tree, 0
     for row in range(1, document.rows):
-        if tree.role(row) != USER or not tree.is_entry(row) or found == MOST:
+        if tree.role(row) != USER or not tree.is_entry(row) or found == MAX_LENSES:
             continue
         found += 1
         place = at(document.line_of(row), 0, 0)

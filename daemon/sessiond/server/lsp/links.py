@@ -17,7 +17,7 @@ from sessiond.session.tree import steps
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import HEADER
 
-MOST: Final = 1_000
+MAX_LINKS: Final = 1_000
 _PREFIX: Final = blobs.PREFIX.encode()
 
 
@@ -62,7 +62,7 @@ def _blob_links(document: Document, place: SessionBlobs) -> Steps[list[DocumentL
         block = log.read(begin, tree.span(batch[-1])[1])
         starts = [tree.span(row)[0] - begin for row in batch] if _PREFIX in block else []
         offset = block.find(_PREFIX) if starts else -1
-        while offset >= 0 and len(found) < MOST:
+        while offset >= 0 and len(found) < MAX_LINKS:
             row = batch[bisect_right(starts, offset) - 1]
             found += _blob_link(document, row, offset - starts[row - batch[0]], place)
             offset = block.find(_PREFIX, offset + 1)

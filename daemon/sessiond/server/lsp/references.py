@@ -11,7 +11,7 @@ from sessiond.server.lsp.fields import own_fields
 from sessiond.server.lsp.naming import id_range, is_entry, spot
 from sessiond.session.tree.references import FIELDS, naming_rows
 
-MOST: Final = 1_000
+MAX_REFERENCES: Final = 1_000
 """Places that are shown: a root of thousands of branches is known by fewer."""
 
 
@@ -52,7 +52,7 @@ def register(editor: Editor) -> None:
 async def _rows(document: Document, row: int) -> Sequence[int]:
     session = document.session
     rows = await session.drive(naming_rows(session.tree, session.outline.children, row, session.read_rows))
-    return [it for it in rows if it < document.rows][:MOST]
+    return [it for it in rows if it < document.rows][:MAX_REFERENCES]
 
 
 def _places(document: Document, row: int, rows: Sequence[int]) -> Iterator[types.Range]:

@@ -4,7 +4,7 @@ from lsprotocol import types
 
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
-from sessiond.server.lsp.fields import MOST_TOKENS, TOKEN
+from sessiond.server.lsp.fields import MAX_TOKENS, TOKEN
 
 
 def register(editor: Editor) -> None:
@@ -40,7 +40,7 @@ def _values(raw: bytes, offset: int) -> list[tuple[int, int]]:
     opened: list[int] = []
     found: list[tuple[int, int]] = []
     for count, token in enumerate(TOKEN.finditer(raw)):
-        if count > MOST_TOKENS:
+        if count > MAX_TOKENS:
             break
         kind = token[0][:1]
         if kind in b":,":

@@ -14,7 +14,7 @@ from sessiond.session.tree.tree import NONE
 from sessiond.session.views import tree_view
 from sessiond.session.views.tree_view import Filter, Node, TreePage
 
-MOST: Final = 5_000
+MAX_SYMBOLS: Final = 5_000
 """More rows than this help nobody in an outline, and cost every editor seconds."""
 DEEPEST: Final = 50
 """Forks below forks: what is deeper stands beside them, or an editor's own stack ends."""
@@ -70,10 +70,10 @@ async def _page(document: Document) -> TreePage:
         )
 
     for filter in _FILTERS[:-1]:
-        if (await session.drive(look(filter, 1))).shown <= MOST:
+        if (await session.drive(look(filter, 1))).shown <= MAX_SYMBOLS:
             chosen = filter
             break
-    return await session.drive(look(chosen, MOST))
+    return await session.drive(look(chosen, MAX_SYMBOLS))
 
 
 def _outline(document: Document, page: TreePage) -> Steps[list[Symbol]]:

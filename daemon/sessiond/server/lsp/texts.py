@@ -12,7 +12,7 @@ from sessiond.session.tree import lines
 
 LARGEST: Final = 2 * 1024 * 1024
 """Bytes of a text above which it is not kept: to decode one of this size takes 5 ms. The file is read instead."""
-MOST_AT_ONCE: Final = 64 * 1024 * 1024
+MAX_OPEN_TEXT_BYTES: Final = 64 * 1024 * 1024
 """Bytes that the changes of one message may go through, each the whole text: 0.2 s, while all others wait."""
 
 
@@ -77,7 +77,7 @@ class OpenText:
             gone_through += len(self.data or b"")
             if change.range is None:
                 self.data = encoded(change.text)
-            elif gone_through > MOST_AT_ONCE:
+            elif gone_through > MAX_OPEN_TEXT_BYTES:
                 self.data = None  # as one that is too large: until it is saved, or sent as a whole
             elif self.data is not None:
                 start, end = (self._offset(at, encoding) for at in (change.range.start, change.range.end))

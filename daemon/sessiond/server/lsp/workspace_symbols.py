@@ -14,7 +14,7 @@ from sessiond.server.lsp.documents import uri_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.session.content import preview
 
-MOST: Final = 100
+MAX_SYMBOLS: Final = 100
 _SLOT: Final = b'{"type":"title"'
 
 _KINDS: Final = {
@@ -31,7 +31,7 @@ def register(editor: Editor) -> None:
         if not params.query.strip():
             return await _newest(editor)
         try:
-            found = await editor.ask(m.SEARCH, t.SearchParams(query=params.query[:1_000], limit=MOST))
+            found = await editor.ask(m.SEARCH, t.SearchParams(query=params.query[:1_000], limit=MAX_SYMBOLS))
         except IncompatibleParams:
             return []  # nothing in it can be searched for, so far
         slots = await asyncio.to_thread(_slots, {hit.path for hit in found.hits})
@@ -41,7 +41,7 @@ def register(editor: Editor) -> None:
 
 
 async def _newest(editor: Editor) -> list[types.SymbolInformation]:
-    listed = await editor.ask(m.LIST, t.ListParams(all=True, limit=MOST))
+    listed = await editor.ask(m.LIST, t.ListParams(all=True, limit=MAX_SYMBOLS))
     # A page holds the sessions as the index encoded them.
     sessions = [session_info.from_json(msgspec.json.encode(session)) for session in listed.sessions]
     return [

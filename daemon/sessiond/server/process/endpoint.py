@@ -29,7 +29,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     start_time: int | None
     build: str
     protocol: tuple[int, int]  # the oldest and the newest version it speaks
-    tcp: str | None = None  # host and port of the TCP door, where it is open
+    tcp: str | None = None  # host and port of the TCP listener, where it is open
 
 
 def describe(socket: str, epoch: str, tcp: str | None = None) -> Endpoint:

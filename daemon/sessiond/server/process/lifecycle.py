@@ -21,7 +21,7 @@ from sessiond.server.process.lock import DaemonLock
 from sessiond.server.process.systemd_notify import SystemdNotifier, silent
 
 if TYPE_CHECKING:
-    from sessiond.server.listeners.tcp import TcpDoor
+    from sessiond.server.listeners.tcp import TcpListener
 
 ENDED: Final = 0
 UNFINISHED: Final = 1
@@ -112,14 +112,14 @@ async def live(
         loop.add_signal_handler(number, signals.put_nowait, number.name)
     loop.add_signal_handler(signal.SIGHUP, hang_up)
 
-    door = _tcp_door(tcp, where, server) if tcp else None
+    tcp_listener = _tcp_listener(tcp, where, server) if tcp else None
     with contextlib.ExitStack() as undo:
-        if door is not None:
-            undo.callback(door.close)
+        if tcp_listener is not None:
+            undo.callback(tcp_listener.close)
         listener = UnixListener(where.socket, server.attach, inherited)
         undo.pop_all()
-    server.listens_at(listener.path, door.address if door else None)
-    told = endpoint.describe(listener.path, server.epoch, door.address if door else None)
+    server.listens_at(listener.path, tcp_listener.address if tcp_listener else None)
+    told = endpoint.describe(listener.path, server.epoch, tcp_listener.address if tcp_listener else None)
     try:
         endpoint.publish(where.endpoint, told)
     except OSError as error:
@@ -137,7 +137,7 @@ async def live(
     ends = [
         asyncio.create_task(end)
         for end in (
-            _signalled(signals),
+            _signaled(signals),
             _asked(server),
             _idle(server, listener, pace),
             _displaced(listener, lock, where, told, pace.look, look_now),
@@ -152,8 +152,8 @@ async def live(
 
     # No newcomer finds the way from here on, and nobody is sent to rouse a process that is about to be gone.
     listener.close()
-    if door is not None:
-        door.close()
+    if tcp_listener is not None:
+        tcp_listener.close()
     if lock.still_ours:
         endpoint.withdraw(where.endpoint)
     drained = await _drained(server, pace.drain, signals)
@@ -164,15 +164,15 @@ async def live(
     return ending.status
 
 
-def _tcp_door(address: str, where: Locations, server: Served) -> "TcpDoor":
-    # Imported here, since hardly anybody has such a door, and every start would pay for it.
-    from sessiond.server.listeners.tcp import TcpDoor
+def _tcp_listener(address: str, where: Locations, server: Served) -> "TcpListener":
+    # Imported here, since hardly anybody has such a listener, and every start would pay for it.
+    from sessiond.server.listeners.tcp import TcpListener
     from sessiond.server.listeners.token import token_of
 
-    return TcpDoor(address, token_of(where.tcp_token), server.let_in)
+    return TcpListener(address, token_of(where.tcp_token), server.let_in)
 
 
-async def _signalled(signals: asyncio.Queue[str]) -> Ending:
+async def _signaled(signals: asyncio.Queue[str]) -> Ending:
     return Ending(await signals.get(), ENDED)
 
 
@@ -203,7 +203,7 @@ async def _displaced(
     every: float,
     now: asyncio.Event,
 ) -> Ending:
-    """Look after the files that lead to this daemon: mend what was removed, give way to what is another's."""
+    """Look after the files that lead to this daemon: fix what was removed, give way to what is another's."""
     while True:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(every):
@@ -224,7 +224,7 @@ async def _displaced(
             if endpoint.read(where.endpoint) != told:
                 endpoint.publish(where.endpoint, told)
         except (OSError, CannotListen, UnsafeFolder) as error:
-            log.warning("The way to this daemon is broken and could not be mended: %s", error)
+            log.warning("The way to this daemon is broken and could not be fixed: %s", error)
 
 
 async def _drained(server: Served, within: float, signals: asyncio.Queue[str]) -> bool:

@@ -85,7 +85,7 @@ async def build(where: paths.Locations, chosen: config.Config) -> lifecycle.Serv
 
 
 def run(ready: Ready, *, first_client: socket.socket | None = None, build: Build = build) -> int:
-    """Be the daemon of this user until it ends; return its exit status.
+    """Run the daemon in the foreground of this user until it ends; return its exit status.
 
     `ready` is called once clients can connect, with a function that asks for the end from any thread.
     `first_client` is attached before anybody else. Raises `CannotServe` when no daemon can run here.

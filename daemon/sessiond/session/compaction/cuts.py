@@ -14,7 +14,7 @@ from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 Voice = Literal["silent", "system", "asks", "answers", "other"]
 """What an entry is in the context: nothing, a system message, the begin of a turn, an assistant's words, else."""
 
-_AT_MOST: Final = 2
+_MAX_CUTS: Final = 2
 """How many times what is to be kept may be kept, so that a run of tools need not be cut."""
 
 
@@ -55,7 +55,7 @@ def find_cut(pieces: Sequence[CutPiece], keep_tokens: int) -> Steps[Cut | None]:
 
     Before words that call tools a cut is taken only inside one long turn. So if it came to stand there, it moves
     back to the nearest place before what begins a turn, or before words without calls, as long as at most twice
-    `keep_tokens` stay and something is left to be summarised. Otherwise the turn is cut there.
+    `keep_tokens` stay and something is left to be summarized. Otherwise the turn is cut there.
     """
     kept = list(accumulate((piece.tokens for piece in reversed(pieces)), initial=0))[::-1]
     yield
@@ -79,7 +79,7 @@ def find_cut(pieces: Sequence[CutPiece], keep_tokens: int) -> Steps[Cut | None]:
                 for earlier in reversed(may_begin)
                 if first_said < earlier < at
                 and not pieces[earlier].calls_tools
-                and kept[earlier] <= _AT_MOST * keep_tokens
+                and kept[earlier] <= _MAX_CUTS * keep_tokens
             ),
             at,
         )

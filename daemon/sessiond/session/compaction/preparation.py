@@ -48,7 +48,7 @@ class Preparation:
     - `tokens_before` is `tokens.count` of the context. `tokens_after` estimates what stays: the kept messages and
       the system message, without the summary; it is `tokens_before` when there is no cut.
     - `system_message` is what the compaction must carry as `systemMessage`, since what is kept has none (pi).
-    - `prompt` is all that a summariser needs. `file_operations` belong into `details` of the compaction, as
+    - `prompt` is all that a summarizer needs. `file_operations` belong into `details` of the compaction, as
       `readFiles` and `modifiedFiles`, where the next one finds them.
     """
 
@@ -151,7 +151,7 @@ def _summary_in(said: list[Raw]) -> str | None:
 
 
 def _rendered(stretch: Stretch, places: range, files: TouchedFiles) -> Steps[list[str]]:
-    """The parts that pieces say to a summariser; their files are taken note of."""
+    """The parts that pieces say to a summarizer; their files are taken note of."""
     parts: list[str] = []
     for looked_at, place in enumerate(places):
         said = stretch.said[place]
@@ -176,7 +176,7 @@ def _system_messages(stretch: Stretch, said_first: list[Raw]) -> Steps[list[Raw]
 
 
 def _ids(tree: Tree, stretch: Stretch, places: range) -> Steps[tuple[str, ...]]:
-    """The entries of the pieces that say something to a summariser."""
+    """The entries of the pieces that say something to a summarizer."""
     found: list[str] = []
     for looked_at, place in enumerate(places):
         if stretch.pieces[place].voice not in ("silent", "system"):

@@ -1,4 +1,4 @@
-"""What a summariser is asked: our own words around fenced material.
+"""What a summarizer is asked: our own words around fenced material.
 
 Everything that comes from a session stands between tags, and a tag that the material itself holds, in whatever
 spelling, is not used: so no text can end its fence and pass for orders.
@@ -42,14 +42,14 @@ Whatever else the work needs: file paths, names, commands, error messages, figur
 
 Be short. Copy paths, names and error messages letter by letter. Say nothing that the material does not say."""
 
-_COMPACTION: Final = "Summarise the conversation in <{conversation}>."
+_COMPACTION: Final = "Summarize the conversation in <{conversation}>."
 _UPDATE: Final = """\
 <{previous}> is the summary of all that was before <{conversation}>. Write one summary of both: keep what is in the \
 earlier one and still holds, add what is new, count as done what was finished meanwhile, and leave out only what \
 no longer matters."""
 _BRANCH: Final = """\
 The user tried something in <{conversation}> and has then gone back to an earlier point, from where the work goes \
-on without these messages. Summarise what was tried and what came of it, so that nobody has to find it out twice."""
+on without these messages. Summarize what was tried and what came of it, so that nobody has to find it out twice."""
 _FILES: Final = "<{files}> names the files that were read or modified, also before what you are shown."
 _TURN: Final = """\
 <{turn}> is the beginning of the turn that is still going on. Its later messages stay as they are and follow your \
@@ -128,9 +128,9 @@ def _prompt(material: Material, first: str, instructions: str | None) -> Steps[s
 
 def _listed(files: TouchedPaths) -> Iterator[str]:
     """One file a line; a path that is no single line says so by its escapes."""
-    for deed, paths in (("read", files.read), ("modified", files.modified)):
+    for action, paths in (("read", files.read), ("modified", files.modified)):
         for path in paths:
-            yield f"{deed}: {path if path.isprintable() else ascii(path)}"
+            yield f"{action}: {path if path.isprintable() else ascii(path)}"
 
 
 def _tags_in(fenced: Iterable[Sequence[str]]) -> Steps[set[str]]:

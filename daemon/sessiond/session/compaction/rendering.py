@@ -9,8 +9,8 @@ from typing import Final
 from sessiond.session.content.agent_message import AgentMessage, Block, text, texts
 from sessiond.session.tree import lines
 
-MOST_OF_A_RESULT: Final = 2_000
-"""Characters of a tool's result, or of a command's output, that a summariser is shown."""
+MAX_RESULT_CHARACTERS: Final = 2_000
+"""Characters of a tool's result, or of a command's output, that a summarizer is shown."""
 
 SEPARATOR: Final = "\n\n"
 """What stands between two parts of a conversation."""
@@ -39,7 +39,7 @@ def _of_result(message: AgentMessage) -> list[tuple[str, str]]:
 
 
 def _of_command(message: AgentMessage) -> list[tuple[str, str]]:
-    """A command that the user ran; one that no model was shown is shown to no summariser either."""
+    """A command that the user ran; one that no model was shown is shown to no summarizer either."""
     if message.exclude_from_context is True:
         return []
     command = text(message.command) or text(message.code)
@@ -59,9 +59,9 @@ def _call(call: Block) -> str:
 
 
 def _shortened(said: str) -> str:
-    if len(said) <= MOST_OF_A_RESULT:
+    if len(said) <= MAX_RESULT_CHARACTERS:
         return said
-    return f"{said[:MOST_OF_A_RESULT]}\n[{len(said) - MOST_OF_A_RESULT} characters more]"
+    return f"{said[:MAX_RESULT_CHARACTERS]}\n[{len(said) - MAX_RESULT_CHARACTERS} characters more]"
 
 
 _PARTS: Final[dict[str, Callable[[AgentMessage], list[tuple[str, str]]]]] = {

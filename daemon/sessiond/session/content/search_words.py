@@ -1,7 +1,7 @@
 """Words as a search sees them: text made ready to be searched, questions, and where they are found in a text.
 
 A word is a run of letters and digits, without regard to case and diacritics. Scripts that put no spaces between
-words (Chinese, Japanese, Korean, Thai and their neighbours) are searched by the character: each is a word of its
+words (Chinese, Japanese, Korean, Thai and their neighbors) are searched by the character: each is a word of its
 own, and a run of them in a question is a phrase. `JOINT` stands between them, so that a tokenizer that knows only
 letters parts them, too.
 """
@@ -19,7 +19,7 @@ from sessiond.session.content.preview import clean
 JOINT: Final = "\u200b"
 """A zero-width space: no letter to any tokenizer, and taken out of every text before these are put in."""
 
-MOST_WORDS: Final = 32
+MAX_WORDS: Final = 32
 _SINGLE: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31a0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
@@ -30,7 +30,7 @@ _TOKEN: Final = re.compile(f"[{_SINGLE}]|[^\\W_{_SINGLE}]+")
 _PART: Final = re.compile(r'"([^"]*)(?:"(\*?)|$)|([^\s"]+)')
 _SNIPPET: Final = 160
 _LEAD: Final = 40
-_MOST_MATCHES: Final = 1_000
+_MAX_MATCHES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def phrases(question: str) -> list[Phrase]:
         words = tuple(_TOKEN.findall(text))
         if words:
             found.append(Phrase(words, bool(starred) or (bare is not None and bare.endswith("*"))))
-    return found[:MOST_WORDS]
+    return found[:MAX_WORDS]
 
 
 def fold(word: str) -> str:
@@ -103,7 +103,7 @@ def _best_place(text: str, asked: Sequence[Phrase]) -> int:
     """Where the first of the most different phrases begins that one snippet can show."""
     best, most = 0, 0
     near: deque[tuple[int, int]] = deque()
-    for start, end, number in islice(_matches(text, asked), _MOST_MATCHES):
+    for start, end, number in islice(_matches(text, asked), _MAX_MATCHES):
         near.append((start, number))
         while near[0][0] < end - (_SNIPPET - _LEAD) and len(near) > 1:
             near.popleft()

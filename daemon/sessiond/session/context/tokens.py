@@ -21,7 +21,7 @@ from sessiond.session.tree.tree import ASSISTANT, KIND, NONE, Tree
 IMAGE_CHARACTERS: Final = 4_800
 """What an image counts for, whatever its size."""
 
-MOST_TOKENS: Final = 1_000_000_000
+MAX_TOKENS: Final = 1_000_000_000
 """A usage beyond this is no count."""
 
 _CHARACTERS_A_TOKEN: Final = 4
@@ -94,7 +94,7 @@ def used(message: bytes | Raw) -> int | None:
         return None
     parts = (usage.get(name) for name in ("input", "output", "cacheRead", "cacheWrite"))
     total = _whole(usage.get("totalTokens")) or sum(map(_whole, parts))
-    return total if 0 < total <= MOST_TOKENS else None
+    return total if 0 < total <= MAX_TOKENS else None
 
 
 def role(message: bytes | Raw) -> object:

@@ -20,8 +20,8 @@ from sessiond.session.dialects.claude_lines import (
     tokens_before,
     unfinished,
 )
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.source import Source, SourceLine
-from sessiond.session.dialects.weaving import Imported, Weaver
 from sessiond.session.tree import entries
 
 NAME: Final = "claude-code"
@@ -55,7 +55,7 @@ def read(source: Source) -> Imported:
 class _Reader:
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._weaver = Weaver(NAME, source)
+        self._builder = ImportBuilder(NAME, source)
         self._is_subagent = False
         self._is_linked = False
         self._hangs: dict[str, str | None] = {}  # uuid -> the entry that a child of it hangs on
@@ -74,11 +74,11 @@ class _Reader:
         self._title_rank = 0
 
     def read(self) -> Imported:
-        weaver, found = self._weaver, list(self._source.lines())
+        builder, found = self._builder, list(self._source.lines())
         chain = [chain_line(line) or line for line in found]
         links = [it for it in chain if isinstance(it, ChainLine)]
         self._identify(found, links)
-        weaver.begin(line.value.get("timestamp") for line in found if line.value is not None)
+        builder.begin(line.value.get("timestamp") for line in found if line.value is not None)
         self._known = {it.uuid for it in links}
         self._is_linked = any(it.parent in self._known for it in links)
         for it in links:
@@ -88,46 +88,46 @@ class _Reader:
         whole, self._moved = in_place(merged(chain))
         held_from = unfinished(whole, self._known) if self._source.growing else None
         if held_from is not None:
-            weaver.account.held_back = sum(isinstance(rest, ChainLine) for rest in whole[held_from:])
+            builder.report.held_back = sum(isinstance(rest, ChainLine) for rest in whole[held_from:])
             whole = whole[:held_from]
         for step in whole:
             if isinstance(step, ChainLine):
                 self._take_link(step)
             elif step.value is None:
-                weaver.bad(step)
+                builder.bad(step)
             else:
                 self._take_other(step, step.value)
         self._flush_boundary()
         taken = [it for it in whole if isinstance(it, ChainLine)]
-        weaver.leaf = self._leaf(taken, [it.value for it in found if it.value is not None])
-        return weaver.finish()
+        builder.leaf = self._leaf(taken, [it.value for it in found if it.value is not None])
+        return builder.finish()
 
     def _identify(self, found: list[SourceLine], links: list[ChainLine]) -> None:
         """Which session this is: a file is named after it; older versions resumed into files of other names."""
-        weaver, stem = self._weaver, self._source.name.partition(".")[0]
+        builder, stem = self._builder, self._source.name.partition(".")[0]
         values = [line.value for line in found if line.value is not None]
         session = next((it for value in values if (it := fields.text(value.get("sessionId")))), stem)
         self._is_subagent = stem.startswith("agent-") or (bool(links) and all(it.is_aside for it in links))
         if self._is_subagent:
-            weaver.source_id, weaver.parent_source = f"{session}/{stem}", session
+            builder.source_id, builder.parent_source = f"{session}/{stem}", session
         else:
-            weaver.source_id = stem if _UUID.fullmatch(stem) else session
-        weaver.cwd = next((it for value in values if (it := fields.text(value.get("cwd")))), "")
+            builder.source_id = stem if _UUID.fullmatch(stem) else session
+        builder.cwd = next((it for value in values if (it := fields.text(value.get("cwd")))), "")
         forked = next(
             (fields.mapping(it.value["forkedFrom"]) for it in links if it.value.get("forkedFrom")), {}
         )
-        weaver.parent_source = fields.text(forked.get("sessionId")) or weaver.parent_source
-        weaver.origin |= self._source.beside
-        self._carried = {"cwd": weaver.cwd, "userType": "external", "sessionId": session}
+        builder.parent_source = fields.text(forked.get("sessionId")) or builder.parent_source
+        builder.origin |= self._source.beside
+        self._carried = {"cwd": builder.cwd, "userType": "external", "sessionId": session}
 
     # --- the chain -------------------------------------------------------------------------------------
 
     def _take_link(self, it: ChainLine) -> None:
-        weaver = self._weaver
-        at = weaver.tick(it.value.get("timestamp"))
+        builder = self._builder
+        at = builder.tick(it.value.get("timestamp"))
         before = self._said.get(it.uuid)
         if before is not None and self._is_repeat(before, it):
-            weaver.count("repeated")
+            builder.count("repeated")
             return
         if it.is_boundary:
             self._flush_boundary()
@@ -162,18 +162,18 @@ class _Reader:
         subtype = fields.text(it.value.get("subtype"))
         kind = f"{it.type}.{subtype}" if subtype else it.type
         if it.type in ("user", "assistant"):
-            self._weaver.account.trouble(
+            self._builder.report.trouble(
                 it.line.number, f"a {it.type} line without a message that says something"
             )
             kind = f"{it.type} without content"
-        self._weaver.keep(it.line, kind, "it has no counterpart here")
+        self._builder.keep(it.line, kind, "it has no counterpart here")
 
     def _parent_of(self, it: ChainLine) -> str | None:
         """The entry that a line hangs on."""
         parent = it.parent
         if not self._is_linked:
             if parent is not None:
-                self._weaver.account.trouble(it.line.number, f"its parent is not here: {parent:.80}")
+                self._builder.report.trouble(it.line.number, f"its parent is not here: {parent:.80}")
             return self._last[it.is_aside]
         if it.uuid in self._moved:  # it was written only after the summary; it followed the one before it
             first = self._kept[it.uuid].before(it.uuid)
@@ -182,7 +182,7 @@ class _Reader:
             return None
         if parent not in self._hangs:
             reason = "comes later" if parent in self._known else "is not here"
-            self._weaver.account.trouble(
+            self._builder.report.trouble(
                 it.line.number, f"its parent {reason}: {parent:.80}; it is taken as a root"
             )
             return None
@@ -201,25 +201,25 @@ class _Reader:
         return turn.tail if uuid in turn.results or (continues and turn.message_id) else self._hangs.get(uuid)
 
     def _take_assistant(self, it: ChainLine, parent: str | None, at: str) -> None:
-        weaver = self._weaver
+        builder = self._builder
         parts = [part.message for part in it.parts if isinstance(part.message.get("content"), list | str)]
         failed = it.value.get("isApiErrorMessage") is True
         message = claude_messages.assistant(parts, at=at, synthetic_is_error=failed)
         name = it.parts[-1].uuid
         payload = {"message": message, **self._foreign(it.parts[-1])}
-        made = weaver.add(it.line, name, parent, "message", payload, at=at)
+        made = builder.add(it.line, name, parent, "message", payload, at=at)
         turn = _Turn(made, fields.text(it.message.get("id")))
         for block in message["content"]:
             if block.get("type") == "toolCall":
                 self._tools[block["id"]] = block["name"]
         for part in it.parts:
-            weaver.count("assistant")
+            builder.count("assistant")
             self._hangs[part.uuid] = made
             self._turns[part.uuid] = turn
         self._last[it.is_aside] = made
 
     def _take_user(self, it: ChainLine, parent: str | None, at: str) -> None:
-        weaver, content = self._weaver, it.message.get("content")
+        builder, content = self._builder, it.message.get("content")
         messages: list[tuple[str, dict[str, Any]]] = []
         said: list[Any] = []
         for block in fields.items(content):
@@ -234,7 +234,7 @@ class _Reader:
         for number, (type, payload) in enumerate(messages, 1):
             is_last = number == len(messages)
             name = it.uuid if is_last else f"{it.uuid[:58]}-{number}"
-            made = weaver.add(it.line, name, made, type, {**payload, **(foreign if is_last else {})}, at=at)
+            made = builder.add(it.line, name, made, type, {**payload, **(foreign if is_last else {})}, at=at)
         self._hangs[it.uuid] = made
         self._last[it.is_aside] = made
         results = it.result_ids
@@ -244,7 +244,7 @@ class _Reader:
             turn.answered.update(results)
             turn.results.add(it.uuid)
             self._turns[it.uuid] = turn
-        weaver.count("tool result" if results else "meta" if it.value.get("isMeta") is True else "user")
+        builder.count("tool result" if results else "meta" if it.value.get("isMeta") is True else "user")
 
     def _spoken(self, it: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
         """What a user line says; text that the program put in is marked as such, the model saw it all the same."""
@@ -269,16 +269,16 @@ class _Reader:
             boundary or it, claude_messages.plain_text(it.message.get("content")), kept, parent, boundary, at
         )
         self._hangs[it.uuid] = self._hangs[(boundary or it).uuid]
-        self._weaver.count("compaction summary")
+        self._builder.count("compaction summary")
 
     def _flush_boundary(self) -> None:
         """A boundary whose summary never came."""
         boundary, self._boundary = self._boundary, None
         if boundary is not None:
-            at = self._weaver.tick(boundary.value.get("timestamp"))
+            at = self._builder.tick(boundary.value.get("timestamp"))
             text = fields.as_text(boundary.value.get("content"))
             parent = self._logical_parent(boundary)
-            self._weaver.account.trouble(boundary.line.number, "a compaction without its summary")
+            self._builder.report.trouble(boundary.line.number, "a compaction without its summary")
             self._compact(boundary, text, preserved(boundary), parent, boundary, at)
 
     def _compact(
@@ -294,10 +294,10 @@ class _Reader:
             "summary": summary, "firstKeptEntryId": self._hangs.get(kept.head or ""),
             "tokensBefore": tokens_before(boundary), **self._foreign(it),
         }  # fmt: skip
-        made = self._weaver.add(it.line, it.uuid, parent, "compaction", payload, at=at)
+        made = self._builder.add(it.line, it.uuid, parent, "compaction", payload, at=at)
         self._hangs[it.uuid] = made
         if boundary is not None:
-            self._weaver.count("compaction")
+            self._builder.count("compaction")
         if kept.tail is not None:
             self._hangs[kept.tail] = made
             self._turns.pop(kept.tail, None)
@@ -311,25 +311,25 @@ class _Reader:
     # --- beside the chain ------------------------------------------------------------------------------
 
     def _take_other(self, line: SourceLine, value: dict[str, Any]) -> None:
-        weaver, type = self._weaver, fields.as_text(value.get("type"))
-        weaver.tick(value.get("timestamp"))
+        builder, type = self._builder, fields.as_text(value.get("type"))
+        builder.tick(value.get("timestamp"))
         for rank, (kind, name) in enumerate(
             (("summary", "summary"), ("ai-title", "aiTitle"), ("custom-title", "customTitle"))
         ):
             if type == kind and (title := fields.text(value.get(name))) is not None:
                 if rank >= self._title_rank:
                     self._title_rank = rank
-                    weaver.aside(line, "session_info", {"name": title})
-                    weaver.count("title")
+                    builder.aside(line, "session_info", {"name": title})
+                    builder.count("title")
                 else:
-                    weaver.keep(line, "title", "a better title came before")
+                    builder.keep(line, "title", "a better title came before")
                 return
         if type == "tag" and isinstance(value.get("tag"), str):
             tags = [value["tag"]] if value["tag"] else []
-            weaver.aside(line, "custom", {"customType": entries.TAGS_TYPE, "data": {"tags": tags}})
-            weaver.count("tag")
+            builder.aside(line, "custom", {"customType": entries.TAGS_TYPE, "data": {"tags": tags}})
+            builder.count("tag")
         else:
-            weaver.keep(line, type or "without a type", "it has no counterpart here")
+            builder.keep(line, type or "without a type", "it has no counterpart here")
 
     def _foreign(self, it: ChainLine) -> dict[str, Any]:
         """What the line says beside its message, as far as it is new."""

@@ -10,8 +10,8 @@ from sessiond.session.content import fields
 from sessiond.session.dialects import codex_items
 from sessiond.session.dialects.claude_messages import no_cost
 from sessiond.session.dialects.codex_items import Speaker
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.source import Source, SourceLine
-from sessiond.session.dialects.weaving import Imported, Weaver
 
 NAME: Final = codex_items.NAME
 
@@ -55,7 +55,7 @@ def _is_old_header(value: dict[str, Any]) -> bool:
 class _Reader:
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._weaver = Weaver(NAME, source)
+        self._builder = ImportBuilder(NAME, source)
         self._tip: str | None = None
         self._above: dict[str, str | None] = {}
         self._turns: set[str] = set()  # entries at which a user's turn begins
@@ -71,7 +71,7 @@ class _Reader:
         self._named_source = False
 
     def read(self) -> Imported:
-        weaver, found = self._weaver, list(self._source.lines())
+        builder, found = self._builder, list(self._source.lines())
         mirrored = {it for line in found if line.value is not None for it in _mirrored(line.value)}
         events = (_mirror(line.value) for line in found if line.value is not None)
         self._typed = {it[1] for it in events if it is not None and it[0] == "user"}
@@ -80,24 +80,24 @@ class _Reader:
         )
         for line in found:
             if line.value is None:
-                weaver.bad(line)
+                builder.bad(line)
             elif (
                 self._source.growing
                 and line.number > last_item
                 and _mirror(line.value) not in (None, *mirrored)
             ):
-                weaver.account.held_back += 1  # the item that it mirrors is about to come
+                builder.report.held_back += 1  # the item that it mirrors is about to come
             else:
                 self._take(line, line.value, mirrored)
         title = fields.text(self._source.beside.get("title"))
         if title is not None and not self._named:
-            weaver.title = title
-        weaver.leaf = self._tip
-        return weaver.finish()
+            builder.title = title
+        builder.leaf = self._tip
+        return builder.finish()
 
     def _take(self, line: SourceLine, value: dict[str, Any], mirrored: set[tuple[str, str]]) -> None:
-        weaver = self._weaver
-        at = weaver.tick(value.get("timestamp"))
+        builder = self._builder
+        at = builder.tick(value.get("timestamp"))
         type, payload = (
             fields.as_text(value.get("type")),
             fields.mapping(value.get("payload")),
@@ -113,39 +113,39 @@ class _Reader:
             self._take_compacted(line, payload, at)
         elif type == "event_msg" and payload:
             if _mirror(value) in mirrored:
-                weaver.count("mirror")
+                builder.count("mirror")
             else:
                 self._take_event(line, payload, at)
         else:
-            weaver.keep(
+            builder.keep(
                 line,
                 type or fields.as_text(value.get("record_type")) or "without a type",
                 "it has no counterpart here",
             )
 
     def _add(self, line: SourceLine, type: str, payload: dict[str, Any], at: str) -> str | None:
-        made = self._weaver.add(line, f"line-{line.number}", self._tip, type, payload, at=at)
+        made = self._builder.add(line, f"line-{line.number}", self._tip, type, payload, at=at)
         if made is not None and made != self._tip:
             self._above[made] = self._tip
         self._tip = made
         return made
 
     def _take_meta(self, line: SourceLine, payload: dict[str, Any]) -> None:
-        weaver = self._weaver
+        builder = self._builder
         if self._named_source:
-            weaver.keep(line, "session_meta", "the first one names the session")
+            builder.keep(line, "session_meta", "the first one names the session")
             return
         self._named_source = True
-        weaver.source_id = (
-            fields.text(payload.get("id")) or fields.text(payload.get("session_id")) or weaver.source_id
+        builder.source_id = (
+            fields.text(payload.get("id")) or fields.text(payload.get("session_id")) or builder.source_id
         )
-        weaver.cwd = fields.text(payload.get("cwd")) or ""
-        weaver.parent_source = fields.text(payload.get("forked_from_id")) or fields.text(
+        builder.cwd = fields.text(payload.get("cwd")) or ""
+        builder.parent_source = fields.text(payload.get("forked_from_id")) or fields.text(
             payload.get("parent_thread_id")
         )
         self._provider = fields.text(payload.get("model_provider")) or self._provider
-        weaver.origin["meta"] = fields.dumps(payload).decode()
-        weaver.count("header")
+        builder.origin["meta"] = fields.dumps(payload).decode()
+        builder.count("header")
 
     def _take_item(self, line: SourceLine, value: dict[str, Any], at: str) -> None:
         speaker = Speaker(self._provider, self._model or "unknown")
@@ -158,36 +158,38 @@ class _Reader:
             typed=self._typed,
         )
         if item is None:
-            self._weaver.keep(line, fields.as_text(value.get("type")) or "item", "it has no counterpart here")
+            self._builder.keep(
+                line, fields.as_text(value.get("type")) or "item", "it has no counterpart here"
+            )
             return
         made = self._add(line, item.type, item.payload, at)
-        self._weaver.count(item.kind)
+        self._builder.count(item.kind)
         if item.is_user_turn and made is not None:
             self._turns.add(made)
 
     def _take_context(self, line: SourceLine, payload: dict[str, Any], at: str) -> None:
-        weaver, model, effort = (
-            self._weaver,
+        builder, model, effort = (
+            self._builder,
             fields.text(payload.get("model")),
             fields.text(payload.get("effort")),
         )
-        if not weaver.cwd:
-            weaver.cwd = fields.text(payload.get("cwd")) or ""
+        if not builder.cwd:
+            builder.cwd = fields.text(payload.get("cwd")) or ""
         if model is not None and model != self._model:
             self._model = model
             change = {"model": f"{self._provider}/{model}", "provider": self._provider, "modelId": model}
             self._add(line, "model_change", change, at)
-            weaver.count("model change")
+            builder.count("model change")
         if effort is not None and effort != self._effort:
             self._effort = effort
             self._add(line, "thinking_level_change", {"thinkingLevel": effort}, at)
-            weaver.count("thinking level change")
+            builder.count("thinking level change")
         rest = fields.without(payload, "turn_id", "model", "effort", "current_date")
         if rest != self._turn_context:
             self._turn_context = rest
-            weaver.keep(line, "turn_context", "it says more than the model")
+            builder.keep(line, "turn_context", "it says more than the model")
         else:
-            weaver.count("turn context")
+            builder.count("turn context")
 
     def _take_compacted(self, line: SourceLine, payload: dict[str, Any], at: str) -> None:
         history = payload.get("replacement_history")
@@ -200,43 +202,43 @@ class _Reader:
         if details:
             entry["details"] = details
         self._add(line, "compaction", entry, at)
-        self._weaver.count("compaction")
+        self._builder.count("compaction")
 
     # --- events ----------------------------------------------------------------------------------------
 
     def _take_event(self, line: SourceLine, payload: dict[str, Any], at: str) -> None:
-        weaver = self._weaver
+        builder = self._builder
         match payload.get("type"):
             case "thread_rolled_back":
                 self._roll_back(line, payload.get("num_turns"))
             case "thread_name_updated" if name := fields.text(fields.first(payload, "thread_name", "name")):
                 self._named = True
-                weaver.aside(line, "session_info", {"name": name}, at=at)
-                weaver.count("title")
+                builder.aside(line, "session_info", {"name": name}, at=at)
+                builder.count("title")
             case "token_count" if payload.get("info") is None:
-                weaver.count("token count")
+                builder.count("token count")
             case "token_count" if isinstance(payload.get("info"), dict):
                 self._count_tokens(line, payload["info"], at)
             case kind:
-                weaver.keep(line, f"event {fields.as_text(kind)}".strip(), "it has no counterpart here")
+                builder.keep(line, f"event {fields.as_text(kind)}".strip(), "it has no counterpart here")
 
     def _roll_back(self, line: SourceLine, turns: Any) -> None:
-        weaver, dropped = self._weaver, self._tip
+        builder, dropped = self._builder, self._tip
         at, left = dropped, turns if isinstance(turns, int) and not isinstance(turns, bool) else 0
         while at is not None and left > 0:
             left -= at in self._turns
             at = self._above.get(at)
         if left > 0:
-            weaver.account.trouble(line.number, f"{left} of the turns that were rolled back are not here")
+            builder.report.trouble(line.number, f"{left} of the turns that were rolled back are not here")
         if dropped is not None and at != dropped:
-            weaver.aside(line, "label", {"targetId": dropped, "label": ROLLED_BACK})
+            builder.aside(line, "label", {"targetId": dropped, "label": ROLLED_BACK})
             self._tip = at
-        weaver.count("rollback")
+        builder.count("rollback")
 
     def _count_tokens(self, line: SourceLine, info: dict[str, Any], at: str) -> None:
         """What a request cost, as an entry of its own; the same count told again is no second request."""
-        weaver, last = self._weaver, fields.mapping(info.get("last_token_usage"))
-        weaver.count("token count")
+        builder, last = self._builder, fields.mapping(info.get("last_token_usage"))
+        builder.count("token count")
         if info.get("total_token_usage") == self._counted or not last:
             return
         self._counted = info.get("total_token_usage")

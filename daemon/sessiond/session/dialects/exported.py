@@ -35,7 +35,7 @@ class Whole:
 
 
 @dataclass(slots=True)
-class Losses:
+class ConversionLosses:
     """What could not go along, by name, and how often; `carried` went along where its program does not look."""
 
     lost: Counter[str] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class Losses:
                 self.lose(f"{of}.{name}")
 
 
-def tunnelled(entry: dict[str, Any], losses: Losses) -> dict[str, Any]:
+def tunneled(entry: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
     """The data of a custom entry that carries one of a type that the format does not have."""
     losses.carried[fields.type_of(entry)] += 1
     return {"type": fields.type_of(entry), "payload": fields.payload_of(entry)}

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from sessiond.session.content import fields
 from sessiond.session.dialects import blocks
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.linking import Linked, Names, Part, carried, name_of, newest, weave
 from sessiond.session.dialects.source import Source
-from sessiond.session.dialects.weaving import Imported, Weaver
 
 NAME: Final = "go"
 LEAF_TYPE: Final = "sessiond.leaf"
@@ -28,7 +28,7 @@ def detect(first: list[dict[str, Any]]) -> bool:
 
 def read(source: Source) -> Imported:
     """The session in a file of the Go library's."""
-    weaver = Weaver(NAME, source)
+    builder = ImportBuilder(NAME, source)
     tools: dict[str, str] = {}
     linked: list[Linked] = []
     pointer: tuple[int, str | None] | None = None
@@ -36,29 +36,29 @@ def read(source: Source) -> Imported:
     for line in source.lines():
         value = line.value
         if value is None:
-            weaver.bad(line)
+            builder.bad(line)
         elif not begun and value.get("type") == "session":
             begun = True
-            weaver.source_id = name_of(value, "id") or weaver.source_id
-            weaver.cwd = fields.as_text(value.get("cwd"))
-            weaver.parent_source = fields.text(value.get("parent_session"))
-            weaver.tick(value.get("timestamp"))
-            weaver.count("header")
+            builder.source_id = name_of(value, "id") or builder.source_id
+            builder.cwd = fields.as_text(value.get("cwd"))
+            builder.parent_source = fields.text(value.get("parent_session"))
+            builder.tick(value.get("timestamp"))
+            builder.count("header")
             if fields.without(value, "type", "id", "version", "cwd", "parent_session", "timestamp"):
-                weaver.keep(line, "header", "it says more than a header here")
+                builder.keep(line, "header", "it says more than a header here")
         elif _is_pointer(value):
             pointer = line.number, name_of(value, "parent_id")
-            weaver.moved(line, pointer[1])
+            builder.moved(line, pointer[1])
         elif (name := name_of(value, "id")) is None:
-            weaver.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
+            builder.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
         else:
             linked.append(Linked(line, value, name, name_of(value, "parent_id")))
-    names = weave(weaver, linked, lambda it, names: _parts(it, names, tools))
+    names = weave(builder, linked, lambda it, names: _parts(it, names, tools))
     last = newest(linked)
-    weaver.leaf = names.below(last)
+    builder.leaf = names.below(last)
     if pointer is not None and (last is None or last.line.number < pointer[0]):
-        weaver.leaf = names.of(pointer[1])
-    return weaver.finish()
+        builder.leaf = names.of(pointer[1])
+    return builder.finish()
 
 
 def _is_pointer(value: dict[str, Any]) -> bool:

@@ -8,9 +8,9 @@ and its line is not copied.
 from typing import Any, Final
 
 from sessiond.session.content import fields
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.linking import Linked, Names, in_order, name_of
 from sessiond.session.dialects.source import Source, SourceLine
-from sessiond.session.dialects.weaving import Imported, Weaver
 from sessiond.session.tree import lines, migrate, payloads
 from sessiond.session.tree.entries import COMMAND_FIELD
 
@@ -26,60 +26,60 @@ def detect(first: list[dict[str, Any]]) -> bool:
 
 def read(source: Source) -> Imported:
     """The session in a file of pi or oh-my-pi."""
-    weaver = Weaver(NAME, source)
+    builder = ImportBuilder(NAME, source)
     version = header = None
     found: list[tuple[int, SourceLine, dict[str, Any]]] = []
     before = 0
-    weaver.begin(
+    builder.begin(
         it.value.get("timestamp") for it in source.lines() if it.value and it.value.get("type") == "session"
     )
     for line in source.lines():
         value = line.value
         if value is None:
-            weaver.bad(line)
+            builder.bad(line)
         elif header is None and value.get("type") == "title":
             title = fields.text(value.get("title"))
             if title is not None:  # it may change, so it is told by an entry and not by the header
-                weaver.aside(line, "session_info", {"name": title}, name=f"title-{fields.digest(title)}")
-            weaver.count("title")
+                builder.aside(line, "session_info", {"name": title}, name=f"title-{fields.digest(title)}")
+            builder.count("title")
         elif header is None and value.get("type") == "session":
             header, before = value, line.number
-            version = _take_header(weaver, line, value)
+            version = _take_header(builder, line, value)
         elif not fields.text(value.get("type")):
-            weaver.keep(line, "without a type", "it has no type")
+            builder.keep(line, "without a type", "it has no type")
         elif header is not None:
             found.append((line.number - before, line, value))
         else:
-            weaver.keep(line, fields.as_text(value["type"]), "it stands before the header")
-    _weave(weaver, found, 1 if version is None else version)
-    return weaver.finish()
+            builder.keep(line, fields.as_text(value["type"]), "it stands before the header")
+    _weave(builder, found, 1 if version is None else version)
+    return builder.finish()
 
 
-def _take_header(weaver: Weaver, line: SourceLine, value: dict[str, Any]) -> int | None:
-    weaver.source_id = name_of(value, "id") or weaver.source_id
-    weaver.cwd = fields.as_text(value.get("cwd"))
-    weaver.title = fields.text(value.get("title"))
-    weaver.parent_source = fields.text(value.get("parentSession"))
-    weaver.tick(value.get("timestamp"))
-    weaver.count("header")
+def _take_header(builder: ImportBuilder, line: SourceLine, value: dict[str, Any]) -> int | None:
+    builder.source_id = name_of(value, "id") or builder.source_id
+    builder.cwd = fields.as_text(value.get("cwd"))
+    builder.title = fields.text(value.get("title"))
+    builder.parent_source = fields.text(value.get("parentSession"))
+    builder.tick(value.get("timestamp"))
+    builder.count("header")
     tags = [tag for tag in fields.items(value.get("tags")) if isinstance(tag, str)]
-    weaver.tags = tuple(tags)
+    builder.tags = tuple(tags)
     rest = fields.without(
         value, "type", "version", "id", "timestamp", "cwd", "title", "parentSession", "tags", COMMAND_FIELD
     )
     if rest:
-        weaver.keep(line, "header", "it says more than a header here")
+        builder.keep(line, "header", "it says more than a header here")
     version = value.get("version")
     if version is None:
         return None
     try:
         return int(version)
     except (TypeError, ValueError, OverflowError):
-        weaver.account.trouble(line.number, f"a version that is no number: {version!r:.40}; taken as 3")
+        builder.report.trouble(line.number, f"a version that is no number: {version!r:.40}; taken as 3")
         return 3
 
 
-def _weave(weaver: Weaver, found: list[tuple[int, SourceLine, dict[str, Any]]], version: int) -> None:
+def _weave(builder: ImportBuilder, found: list[tuple[int, SourceLine, dict[str, Any]]], version: int) -> None:
     linear: list[str] = []
     linked: list[Linked] = []
     migrated: set[int] = set()
@@ -95,7 +95,7 @@ def _weave(weaver: Weaver, found: list[tuple[int, SourceLine, dict[str, Any]]], 
                 migrated.add(line.number)
         name = name_of(entry, "id")
         if name is None:
-            weaver.keep(line, fields.as_text(value.get("type")), "it has no id")
+            builder.keep(line, fields.as_text(value.get("type")), "it has no id")
         else:
             linked.append(Linked(line, entry, name, name_of(entry, "parentId")))
     names = Names()
@@ -104,7 +104,7 @@ def _weave(weaver: Weaver, found: list[tuple[int, SourceLine, dict[str, Any]]], 
     for placed in in_order(linked):
         it = placed.linked
         if seen.get(it.id) == it.line.raw:
-            weaver.count("repeated")
+            builder.count("repeated")
             names.put(it, names.of(it.id))
             continue
         seen[it.id] = it.line.raw
@@ -112,25 +112,25 @@ def _weave(weaver: Weaver, found: list[tuple[int, SourceLine, dict[str, Any]]], 
             None,
             (
                 placed.trouble,
-                f"a second entry has the id {it.id:.80}; both are kept" if weaver.has(it.id) else None,
+                f"a second entry has the id {it.id:.80}; both are kept" if builder.has(it.id) else None,
             ),
         ):
-            weaver.account.trouble(it.line.number, trouble)
-        names.put(it, _add(weaver, it, names.below(placed.parent), migrated=it.line.number in migrated))
+            builder.report.trouble(it.line.number, trouble)
+        names.put(it, _add(builder, it, names.below(placed.parent), migrated=it.line.number in migrated))
         if it.value.get("type") == "leaf":
             moves.append((it.line.number, it.value.get("targetId")))
     newest = max(linked, key=lambda it: it.line.number, default=None)
-    weaver.leaf = None if newest is None else names.of(newest.id)
+    builder.leaf = None if newest is None else names.of(newest.id)
     if newest is not None and newest.value.get("type") == "leaf":
-        weaver.leaf = names.of(newest.value.get("targetId"))
+        builder.leaf = names.of(newest.value.get("targetId"))
 
 
-def _add(weaver: Weaver, it: Linked, parent: str | None, *, migrated: bool) -> str | None:
+def _add(builder: ImportBuilder, it: Linked, parent: str | None, *, migrated: bool) -> str | None:
     type = fields.as_text(it.value.get("type"))
-    weaver.count(type)
-    at = weaver.tick(it.value.get("timestamp"))
+    builder.count(type)
+    at = builder.tick(it.value.get("timestamp"))
     stays = (
-        not migrated and "parentId" in it.value and not weaver.has(it.id) and fields.entry_id(it.id) == it.id
+        not migrated and "parentId" in it.value and not builder.has(it.id) and fields.entry_id(it.id) == it.id
     )
     if stays and isinstance(it.value.get("id"), str) and it.value.get("parentId") == parent:
         try:
@@ -140,12 +140,12 @@ def _add(weaver: Weaver, it: Linked, parent: str | None, *, migrated: bool) -> s
         except (ValueError, RecursionError, lines.NotAnEntry):
             pass
         else:
-            weaver.verbatim(
+            builder.verbatim(
                 it.id, parent, type, line, role if isinstance(role, str) and type == "message" else None
             )
             return it.id
     payload = fields.without(it.value, "type", "id", "parentId", "timestamp", COMMAND_FIELD)
-    return weaver.add(it.line, it.id, parent, type, payload, at=at)
+    return builder.add(it.line, it.id, parent, type, payload, at=at)
 
 
 def _linear(linear: list[str], index: int) -> str | None:

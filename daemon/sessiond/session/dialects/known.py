@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from sessiond.session.dialects import claude, codex, go, home, nova, operator, pi4
+from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.source import Source, first_objects
-from sessiond.session.dialects.weaving import Imported
 
 HEAD_BYTES: Final = 1024 * 1024
 """How much of a file is looked at to tell its dialect."""

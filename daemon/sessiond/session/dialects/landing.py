@@ -6,7 +6,13 @@ from typing import Final
 import msgspec
 
 from sessiond.session.content import extract_blobs, fields, restore_blobs
-from sessiond.session.dialects.weaving import IMPORT_TYPE, Imported, Woven, origin_id, session_ids
+from sessiond.session.dialects.import_builder import (
+    IMPORT_TYPE,
+    Imported,
+    ImportedEntry,
+    origin_id,
+    session_ids,
+)
 from sessiond.session.tree import entries, lines
 from sessiond.session.tree.codes import KIND, KIND_OF, ROLE_OF, USER
 from sessiond.session.tree.header_title import with_room
@@ -44,13 +50,13 @@ def is_of(tree: Tree, read: Read, imported: Imported) -> bool:
         return False
     if imported.dialect in _WITHOUT_ORDER:
         return True
-    first, *others = (it for it in imported.woven[1 : imported.said + 1])
+    first, *others = (it for it in imported.entries[1 : imported.said + 1])
     if tree.any_row(first.id) is None:
         return False
     return all(_says_the_same(tree, read, it) for it in (first, *others))
 
 
-def _says_the_same(tree: Tree, read: Read, it: Woven) -> bool:
+def _says_the_same(tree: Tree, read: Read, it: ImportedEntry) -> bool:
     row = tree.row(it.id)
     if row is None or tree.kind(row) == _KEPT:
         return True
@@ -102,14 +108,14 @@ def new_log(
     )  # fmt: skip
     blobs: dict[str, bytes] = {}
     written = [with_room(msgspec.json.encode(header))]
-    for it in imported.woven:
+    for it in imported.entries:
         whole_line = restore_blobs.put_back_images(it.line, find)
         line = it.line if images else whole_line
         if extract_blobs.may_hold(line, images=images):
             line, found = extract_blobs.take_out(line, images=images)
             blobs |= found
         written.append(line)
-    if imported.woven[-1].id != imported.leaf:
+    if imported.entries[-1].id != imported.leaf:
         written.append(_leaf_line(imported))
     return Landed(b"\n".join(written) + b"\n", blobs)
 
@@ -122,12 +128,12 @@ def parent_session(imported: Imported) -> str | None:
     return session_ids(imported.dialect, parent)[0]
 
 
-def missing(imported: Imported, rows: LogRows) -> list[Woven]:
+def missing(imported: Imported, rows: LogRows) -> list[ImportedEntry]:
     """The entries that a session does not have yet, parents first."""
-    return [it for it in imported.woven if rows.any_row(it.id) is None]
+    return [it for it in imported.entries if rows.any_row(it.id) is None]
 
 
-def as_kept(it: Woven, dialect: str, reason: str) -> bytes:
+def as_kept(it: ImportedEntry, dialect: str, reason: str) -> bytes:
     """An entry that could not be appended as it is: its line kept raw, in its place in the tree."""
     data = {"origin": dialect, "line": 0, "reason": reason, "raw": lines.presentable(it.line).decode()}
     return fields.dumps(
@@ -137,7 +143,7 @@ def as_kept(it: Woven, dialect: str, reason: str) -> bytes:
 
 def _leaf_line(imported: Imported) -> bytes:
     """The line that says where the leaf is, written as `hub.placing` writes it."""
-    name = f"leaf-{fields.digest(imported.leaf or '', str(len(imported.woven)))}"
+    name = f"leaf-{fields.digest(imported.leaf or '', str(len(imported.entries)))}"
     return fields.dumps(
         {
             "type": "leaf", "id": name, "parentId": imported.leaf, "timestamp": imported.timestamp,

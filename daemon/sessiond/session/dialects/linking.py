@@ -10,8 +10,8 @@ from typing import Any
 
 from sessiond.session.content import fields
 from sessiond.session.dialects.exported import TUNNEL_TYPE
+from sessiond.session.dialects.import_builder import ImportBuilder
 from sessiond.session.dialects.source import SourceLine
-from sessiond.session.dialects.weaving import Weaver
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,9 @@ def newest(linked: Iterable[Linked]) -> Linked | None:
     return max(linked, key=lambda it: it.line.number, default=None)
 
 
-def weave(weaver: Weaver, linked: Iterable[Linked], parts_of: Callable[[Linked, Names], list[Part]]) -> Names:
+def weave(
+    builder: ImportBuilder, linked: Iterable[Linked], parts_of: Callable[[Linked, Names], list[Part]]
+) -> Names:
     """Add linked lines as entries. A line without parts is kept raw, and its children hang on what it hangs on.
 
     Of several parts the one that says so has the line's own id, else the last.
@@ -157,31 +159,31 @@ def weave(weaver: Weaver, linked: Iterable[Linked], parts_of: Callable[[Linked, 
     for placed in in_order(linked):
         it = placed.linked
         if seen.get(it.id) == it.line.raw:
-            weaver.count("repeated")
+            builder.count("repeated")
             names.put(it, names.of(it.id))
             continue
         if it.id in seen:
-            weaver.account.trouble(it.line.number, f"a second entry has the id {it.id:.80}; both are kept")
+            builder.report.trouble(it.line.number, f"a second entry has the id {it.id:.80}; both are kept")
         seen[it.id] = it.line.raw
         if placed.trouble is not None:
-            weaver.account.trouble(it.line.number, placed.trouble)
+            builder.report.trouble(it.line.number, placed.trouble)
         parts = parts_of(it, names)
         if not parts:
             kind = fields.as_text(it.value.get("type")) or "entry"
-            weaver.keep(it.line, kind, "it has no counterpart here")
+            builder.keep(it.line, kind, "it has no counterpart here")
             names.put(it, names.below(placed.parent))
         else:
-            weaver.count(next((part.type for part in parts if part.own), parts[-1].type))
-            _add(weaver, it, parts, names, names.below(placed.parent))
+            builder.count(next((part.type for part in parts if part.own), parts[-1].type))
+            _add(builder, it, parts, names, names.below(placed.parent))
     return names
 
 
-def _add(weaver: Weaver, it: Linked, parts: list[Part], names: Names, above: str | None) -> None:
-    at = weaver.tick(it.value.get("timestamp"))
+def _add(builder: ImportBuilder, it: Linked, parts: list[Part], names: Names, above: str | None) -> None:
+    at = builder.tick(it.value.get("timestamp"))
     own = next((number for number, part in enumerate(parts) if part.own), len(parts) - 1)
     named: str | None = None
     for number, part in enumerate(parts):
         name = it.id if number == own else f"{it.id[:58]}-{number + 1}"
-        above = weaver.add(it.line, name, above, part.type, part.payload, at=at)
+        above = builder.add(it.line, name, above, part.type, part.payload, at=at)
         named = above if number == own else named
     names.put(it, named, above)

@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from sessiond.session.content import fields
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.source import Source, SourceLine
-from sessiond.session.dialects.weaving import Imported, Weaver
 from sessiond.session.state.working_state import KEPT_DECISIONS
 from sessiond.session.tree import entries
 
@@ -41,22 +41,22 @@ def detect_object(value: object) -> bool:
 
 def read(source: Source) -> Imported:
     """The session of a state."""
-    weaver = Weaver(NAME, source)
+    builder = ImportBuilder(NAME, source)
     line = SourceLine(1, source.data.strip(), _decoded(source.data), "it is not JSON")
     if not line.value:
-        weaver.bad(line)
-        return weaver.finish()
+        builder.bad(line)
+        return builder.finish()
     state = line.value
-    weaver.source_id = fields.text(state.get("session_id")) or weaver.source_id
-    weaver.parent_source = fields.text(state.get("fork_parent_id"))
+    builder.source_id = fields.text(state.get("session_id")) or builder.source_id
+    builder.parent_source = fields.text(state.get("fork_parent_id"))
     tags = sorted(tag for tag in fields.items(state.get("tags")) if isinstance(tag, str))
-    began = weaver.tick(state.get("created_at"))
+    began = builder.tick(state.get("created_at"))
     ended = fields.time(state.get("last_updated")) or began
     updates, missed = _updates(state)
     name = f"nova-{fields.digest(fields.dumps(state).decode())}"
     above: str | None = None
     if tags:
-        above = weaver.add(
+        above = builder.add(
             line,
             f"{name}-tags",
             None,
@@ -67,15 +67,15 @@ def read(source: Source) -> Imported:
     for number, update in enumerate(updates, 1):
         at = update.pop("at", None) or (ended if number == len(updates) else began)
         payload = {"customType": entries.STATE_TYPE, "data": update}
-        above = weaver.add(line, f"{name}-{number}", above, "custom", payload, at=at)
-    weaver.leaf = above
-    weaver.count("state")
+        above = builder.add(line, f"{name}-{number}", above, "custom", payload, at=at)
+    builder.leaf = above
+    builder.count("state")
     missed += [name for name in state if name not in _KNOWN and state[name] not in (None, 0)]
     for what in missed:
-        weaver.account.trouble(1, f"{what} cannot be said by updates; the object is kept as it is")
+        builder.report.trouble(1, f"{what} cannot be said by updates; the object is kept as it is")
     if missed:
-        weaver.keep(line, "state", "it says more than updates can")
-    return weaver.finish()
+        builder.keep(line, "state", "it says more than updates can")
+    return builder.finish()
 
 
 def _decoded(data: bytes) -> dict[str, Any]:

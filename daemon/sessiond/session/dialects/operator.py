@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from sessiond.session.content import fields
 from sessiond.session.dialects import blocks
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.linking import Linked, Names, Part, carried, name_of, newest, weave
 from sessiond.session.dialects.source import Source, SourceLine
-from sessiond.session.dialects.weaving import Imported, Weaver
 
 NAME: Final = "operator"
 CHANNEL_TYPE: Final = "operator.channel"
@@ -55,34 +55,34 @@ def detect(first: list[dict[str, Any]]) -> bool:
 
 def read(source: Source) -> Imported:
     """The session in a file of operator's."""
-    weaver = Weaver(NAME, source)
+    builder = ImportBuilder(NAME, source)
     tools: dict[str, str] = {}
     linked: list[Linked] = []
     leaves: list[tuple[int, Any]] = []
     for line in source.lines():
         value = line.value
         if value is None:
-            weaver.bad(line)
+            builder.bad(line)
         elif not leaves and not linked and value.get("type") in ("session_header", "session"):
-            _take_header(weaver, line, value)
+            _take_header(builder, line, value)
         elif value.get("type") == "leaf":
             target = name_of(value, "target_id", "targetId")
             leaves.append((line.number, target))
-            weaver.moved(line, target)
+            builder.moved(line, target)
             name = name_of(value, "id")
             if name is not None:
                 linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
         elif (name := name_of(value, "id")) is None:
-            weaver.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
+            builder.keep(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
         else:
             linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
     said = _through(linked)
-    names = weave(weaver, said, lambda it, names: _parts(it, names, tools))
+    names = weave(builder, said, lambda it, names: _parts(it, names, tools))
     last = newest(said)
-    weaver.leaf = names.below(last)
+    builder.leaf = names.below(last)
     if leaves and (last is None or last.line.number < leaves[-1][0]):
-        weaver.leaf = names.of(leaves[-1][1])
-    return weaver.finish()
+        builder.leaf = names.of(leaves[-1][1])
+    return builder.finish()
 
 
 def _through(linked: list[Linked]) -> list[Linked]:
@@ -102,18 +102,18 @@ def _through(linked: list[Linked]) -> list[Linked]:
     return found
 
 
-def _take_header(weaver: Weaver, line: SourceLine, value: dict[str, Any]) -> None:
-    weaver.source_id = name_of(value, "id") or weaver.source_id
-    weaver.cwd = fields.as_text(value.get("cwd"))
-    weaver.parent_source = fields.text(fields.first(value, "parent_session", "parentSession"))
-    weaver.title = fields.text(value.get("title")) or fields.text(value.get("name"))
-    weaver.tick(value.get("timestamp"))
-    weaver.count("header")
+def _take_header(builder: ImportBuilder, line: SourceLine, value: dict[str, Any]) -> None:
+    builder.source_id = name_of(value, "id") or builder.source_id
+    builder.cwd = fields.as_text(value.get("cwd"))
+    builder.parent_source = fields.text(fields.first(value, "parent_session", "parentSession"))
+    builder.title = fields.text(value.get("title")) or fields.text(value.get("name"))
+    builder.tick(value.get("timestamp"))
+    builder.count("header")
     rest = fields.without(
         value, "type", "id", "cwd", "parent_session", "parentSession", "title", "name", "timestamp", "version"
     )
     if any(it is not None for it in rest.values()):
-        weaver.keep(line, "header", "it says more than a header here")
+        builder.keep(line, "header", "it says more than a header here")
 
 
 def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:

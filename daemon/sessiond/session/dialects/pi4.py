@@ -10,9 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from sessiond.session.content import fields
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.linking import Linked, Names, Part, name_of, weave
 from sessiond.session.dialects.source import Source, SourceLine
-from sessiond.session.dialects.weaving import Imported, Weaver
 
 NAME: Final = "pi4"
 
@@ -33,29 +33,29 @@ def read(source: Source) -> Imported:
 class _Reader:
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._weaver = Weaver(NAME, source)
+        self._builder = ImportBuilder(NAME, source)
         self._linked: list[Linked] = []
         self._lanes: dict[str, str | None] = {}
         self._facts: list[tuple[SourceLine, dict[str, Any]]] = []
         self._begun = False
 
     def read(self) -> Imported:
-        weaver = self._weaver
+        builder = self._builder
         for line in self._source.lines():
             values = [line.value] if line.value is not None else _transaction(line)
             if not values:
-                weaver.bad(line)
+                builder.bad(line)
             for value in values:
                 self._take(line, value)
-        names = weave(weaver, self._linked, _parts)
+        names = weave(builder, self._linked, _parts)
         for line, value in self._facts:
             self._take_fact(line, value, names)
         lane = "main" if "main" in self._lanes else next(reversed(self._lanes), None)
-        weaver.leaf = weaver.last if lane is None else names.of(self._lanes[lane])
-        return weaver.finish()
+        builder.leaf = builder.last if lane is None else names.of(self._lanes[lane])
+        return builder.finish()
 
     def _take(self, line: SourceLine, value: dict[str, Any]) -> None:
-        weaver, kind = self._weaver, value.get("kind")
+        builder, kind = self._builder, value.get("kind")
         lane = fields.text(value.get("lane"))
         if kind == "header" and not self._begun:
             self._begun = True
@@ -70,41 +70,41 @@ class _Reader:
         elif kind == "lane" and lane is not None:
             self._lanes.pop(lane, None)
             self._lanes[lane] = name_of(value, "leafId")
-            weaver.moved(line, self._lanes[lane])
+            builder.moved(line, self._lanes[lane])
         elif kind == "fact":
             self._facts.append((line, value))
         else:
             what = fields.text(value.get("type")) or fields.as_text(value.get("register"))
-            weaver.keep(
+            builder.keep(
                 line,
                 f"{fields.as_text(kind)} {what}".strip() or "without a kind",
                 "it has no counterpart here",
             )
 
     def _take_header(self, line: SourceLine, value: dict[str, Any]) -> None:
-        weaver = self._weaver
-        weaver.source_id = name_of(value, "id") or weaver.source_id
-        weaver.cwd = fields.as_text(value.get("cwd"))
-        weaver.parent_source = fields.text(fields.first(value, "parentSessionId", "legacyParentSessionPath"))
-        weaver.tick(_time(value.get("createdAt")))
-        weaver.count("header")
+        builder = self._builder
+        builder.source_id = name_of(value, "id") or builder.source_id
+        builder.cwd = fields.as_text(value.get("cwd"))
+        builder.parent_source = fields.text(fields.first(value, "parentSessionId", "legacyParentSessionPath"))
+        builder.tick(_time(value.get("createdAt")))
+        builder.count("header")
         if value.get("metadata"):
-            weaver.keep(line, "header", "it says more than a header here")
+            builder.keep(line, "header", "it says more than a header here")
 
     def _take_fact(self, line: SourceLine, value: dict[str, Any], names: Names) -> None:
-        weaver, fact = self._weaver, value.get("fact")
+        builder, fact = self._builder, value.get("fact")
         at = _time(value.get("timestamp"))
         if fact in ("name", "session.name"):
             name = fields.first(value, "name", "value")
-            weaver.aside(line, "session_info", {"name": name if isinstance(name, str) else None}, at=at)
-            weaver.count("title")
+            builder.aside(line, "session_info", {"name": name if isinstance(name, str) else None}, at=at)
+            builder.count("title")
         elif fact == "label" and (target := names.of(value.get("targetId"))) is not None:
             label = fields.first(value, "label", "value")
             payload = {"targetId": target, "label": label if isinstance(label, str) else None}
-            weaver.aside(line, "label", payload, at=at)
-            weaver.count("label")
+            builder.aside(line, "label", payload, at=at)
+            builder.count("label")
         else:
-            weaver.keep(line, f"fact {fields.as_text(fact)}", "it has no counterpart here")
+            builder.keep(line, f"fact {fields.as_text(fact)}", "it has no counterpart here")
 
 
 def _parts(it: Linked, names: Names) -> list[Part]:

@@ -9,16 +9,16 @@ from typing import Any
 from sessiond.session.content import fields
 from sessiond.session.dialects.exported import (
     TUNNEL_TYPE,
-    Losses,
+    ConversionLosses,
     Whole,
     keeps_none,
     said_by_header,
-    tunnelled,
+    tunneled,
 )
 from sessiond.session.dialects.go import LEAF_TYPE
 
 
-def to_go(whole: Whole, losses: Losses) -> bytes:
+def to_go(whole: Whole, losses: ConversionLosses) -> bytes:
     """The file."""
     header: dict[str, Any] = {"type": "session", "id": whole.session_id, "version": 1}
     if whole.parent_session is not None:
@@ -55,7 +55,7 @@ def _above(parent: object, targets: dict[Any, Any]) -> object:
     return parent
 
 
-def _payload(entry: dict[str, Any], losses: Losses) -> tuple[str, dict[str, Any]]:
+def _payload(entry: dict[str, Any], losses: ConversionLosses) -> tuple[str, dict[str, Any]]:
     type, payload = fields.type_of(entry), fields.payload_of(entry)
     match type:
         case "message" if (message := _message(payload.get("message"), losses)) is not None:
@@ -93,16 +93,16 @@ def _payload(entry: dict[str, Any], losses: Losses) -> tuple[str, dict[str, Any]
                 "custom_type": fields.as_text(payload.get("customType")),
                 "data": payload["data"],
             }
-    return "custom", {"custom_type": TUNNEL_TYPE, "data": tunnelled(entry, losses)}
+    return "custom", {"custom_type": TUNNEL_TYPE, "data": tunneled(entry, losses)}
 
 
-def _model_change(payload: dict[str, Any], losses: Losses) -> dict[str, Any]:
+def _model_change(payload: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
     provider, model = fields.model_parts(payload)
     losses.lose_rest("model_change", payload, "provider", "modelId", "model")
     return {"provider": provider, "model_id": model}
 
 
-def _message(message: Any, losses: Losses) -> dict[str, Any] | None:
+def _message(message: Any, losses: ConversionLosses) -> dict[str, Any] | None:
     if not isinstance(message, dict):
         return None
     role, content = message.get("role"), message.get("content")
@@ -135,7 +135,7 @@ def _message(message: Any, losses: Losses) -> dict[str, Any] | None:
     return None
 
 
-def _result(message: dict[str, Any], losses: Losses) -> dict[str, Any]:
+def _result(message: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
     words: list[str] = []
     for block in (
         [message["content"]]
@@ -157,7 +157,7 @@ def _result(message: dict[str, Any], losses: Losses) -> dict[str, Any]:
     return {"type": "tool_result", "tool_result": result}
 
 
-def _content(content: Any, losses: Losses) -> list[dict[str, Any]]:
+def _content(content: Any, losses: ConversionLosses) -> list[dict[str, Any]]:
     found = [{"type": "text", "text": content}] if isinstance(content, str) else fields.items(content)
     made: list[dict[str, Any]] = []
     for block in found:
@@ -169,7 +169,7 @@ def _content(content: Any, losses: Losses) -> list[dict[str, Any]]:
     return made
 
 
-def _block(block: dict[str, Any], losses: Losses) -> dict[str, Any] | None:
+def _block(block: dict[str, Any], losses: ConversionLosses) -> dict[str, Any] | None:
     match block.get("type"):
         case "text":
             losses.lose_rest("text", block, "type", "text")

@@ -1,11 +1,11 @@
 """Export in the home format, v3: the entries as they are, under a header that any reader of v3 takes."""
 
 from sessiond.session.content import fields
-from sessiond.session.dialects.exported import Losses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, Whole
 from sessiond.session.tree import entries, lines
 
 
-def to_jsonl(whole: Whole, losses: Losses) -> bytes:
+def to_jsonl(whole: Whole, losses: ConversionLosses) -> bytes:
     """The file; nothing is lost."""
     header = {
         "type": "session", "version": entries.CURRENT_VERSION, "id": whole.session_id,

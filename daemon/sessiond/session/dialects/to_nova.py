@@ -3,10 +3,10 @@
 from typing import Any
 
 from sessiond.session.content import fields
-from sessiond.session.dialects.exported import Losses, Whole
+from sessiond.session.dialects.exported import ConversionLosses, Whole
 
 
-def to_nova(whole: Whole, state: dict[str, Any], losses: Losses) -> bytes:
+def to_nova(whole: Whole, state: dict[str, Any], losses: ConversionLosses) -> bytes:
     """The file: the given state, without what is null, as NOVA leaves it out."""
     for entry in whole.entries:
         if entry.get("customType") not in ("sessiond.state", "sessiond.tags"):

@@ -9,11 +9,11 @@ from typing import Any, Final
 from sessiond.session.content import fields
 from sessiond.session.dialects.exported import (
     TUNNEL_TYPE,
-    Losses,
+    ConversionLosses,
     Whole,
     keeps_none,
     said_by_header,
-    tunnelled,
+    tunneled,
 )
 from sessiond.session.dialects.operator import SNAKE
 
@@ -31,7 +31,7 @@ _USAGE: Final = {
 COST: Final = {"cacheRead": "cache_read", "cacheWrite": "cache_write"}
 
 
-def to_operator(whole: Whole, losses: Losses) -> bytes:
+def to_operator(whole: Whole, losses: ConversionLosses) -> bytes:
     """The file."""
     header = {
         "type": "session", "version": 3, "id": whole.session_id, "timestamp": _seconds(whole.timestamp),
@@ -54,7 +54,7 @@ def to_operator(whole: Whole, losses: Losses) -> bytes:
     return b"\n".join(written) + b"\n"
 
 
-def _payload(entry: dict[str, Any], losses: Losses) -> dict[str, Any]:
+def _payload(entry: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
     type, payload = fields.type_of(entry), fields.payload_of(entry)
     match type:
         case "message" if (message := _message(payload.get("message"), losses)) is not None:
@@ -80,7 +80,7 @@ def _payload(entry: dict[str, Any], losses: Losses) -> dict[str, Any]:
             return {**_snake(fields.without(payload, "content")), "content": content}
     if type in _PLAIN:
         return _snake(payload)
-    return {"type": "custom", "custom_type": TUNNEL_TYPE, "data": tunnelled(entry, losses)}
+    return {"type": "custom", "custom_type": TUNNEL_TYPE, "data": tunneled(entry, losses)}
 
 
 def _model_change(payload: dict[str, Any]) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _model_change(payload: dict[str, Any]) -> dict[str, Any]:
     return {**owner, "model_id": model, **_snake(rest)}
 
 
-def _message(message: Any, losses: Losses) -> dict[str, Any] | None:
+def _message(message: Any, losses: ConversionLosses) -> dict[str, Any] | None:
     """A message of a role that operator has; None for any other."""
     if not isinstance(message, dict) or fields.text(message.get("role")) not in _ROLES:
         return None
@@ -110,7 +110,7 @@ def _message(message: Any, losses: Losses) -> dict[str, Any] | None:
     return {**made, **rest}
 
 
-def _result(message: dict[str, Any], losses: Losses) -> dict[str, Any]:
+def _result(message: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
     """The result of a tool: operator has one text for it."""
     words: list[str] = []
     for block in (
@@ -132,7 +132,7 @@ def _result(message: dict[str, Any], losses: Losses) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _contents(content: Any, losses: Losses) -> list[dict[str, Any]]:
+def _contents(content: Any, losses: ConversionLosses) -> list[dict[str, Any]]:
     found = [{"type": "text", "text": content}] if isinstance(content, str) else fields.items(content)
     made = [_block(block) for block in found if isinstance(block, dict)]
     for block, written in zip([it for it in found if isinstance(it, dict)], made, strict=True):

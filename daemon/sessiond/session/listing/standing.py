@@ -19,7 +19,7 @@ _SPEAKING: Final = (USER, ASSISTANT, ROLE["toolResult"])
 _CUT_OFF: Final = ("toolUse", "length")
 _FARTHEST: Final = 10_000
 """Rows to go back from the leaf: behind more than so many that nobody said, a session counts as empty."""
-_MOST_READ: Final = 16
+_MAX_ENTRIES_READ: Final = 16
 """Lines to read: no more when the last of them do not name a model."""
 
 
@@ -45,7 +45,7 @@ def standing(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:
                 speaker = speaker or (None if changes else _speaker(message))
         count += 1
         is_settled = is_settled or (not has_changes and speaker is not None)
-        if count == _MOST_READ or (lifecycle is not None and is_settled):
+        if count == _MAX_ENTRIES_READ or (lifecycle is not None and is_settled):
             break
     chosen = Settings()
     for entry in reversed(changes):

@@ -18,8 +18,8 @@ from sessiond.session.tree.codes import ROLES
 from sessiond.session.tree.steps import Read, Steps
 from sessiond.session.tree.tree import ASSISTANT, KIND, MESSAGE, NONE, ROLE, USER, Tree
 
-MOST_TOKENS: Final = 1_000_000_000_000
-MOST_COST: Final = 1_000_000_000.0
+MAX_TOKENS: Final = 1_000_000_000_000
+MAX_COST: Final = 1_000_000_000.0
 """One usage beyond these is no count, and may not swallow all others."""
 
 _COMPACTION: Final = KIND["compaction"]
@@ -222,11 +222,11 @@ def _calls(content: Raw) -> list[str]:
 
 
 def _whole(value: Any) -> int:
-    return int(value) if type(value) in _NUMBERS and 0 <= value <= MOST_TOKENS else 0
+    return int(value) if type(value) in _NUMBERS and 0 <= value <= MAX_TOKENS else 0
 
 
 def _money(value: Any) -> float:
-    return float(value) if type(value) in _NUMBERS and 0 <= value <= MOST_COST else 0.0
+    return float(value) if type(value) in _NUMBERS and 0 <= value <= MAX_COST else 0.0
 
 
 class _Block(msgspec.Struct, gc=False):

@@ -17,7 +17,7 @@ from sessiond.session.tree.entries import COMMAND_FIELD, CommandMark, JoinedComm
 from sessiond.session.tree.tree import KIND, Tree
 
 _COMPACTION: Final = KIND["compaction"]
-_MOST_COMPACTIONS: Final = 100
+_MAX_COMPACTIONS: Final = 100
 """Compactions that are looked at for a command which the summary of another one has answered."""
 _DIGITS: Final = 16
 
@@ -112,7 +112,7 @@ def _line(
 
 def _joined(tree: Tree, command: CommandRecord, read: Callable[[int], bytes]) -> Recorded | None:
     """The compaction of another command that answered this one, too."""
-    for row in tree.newest_of_kind(_COMPACTION, _MOST_COMPACTIONS):
+    for row in tree.newest_of_kind(_COMPACTION, _MAX_COMPACTIONS):
         mark = mark_of(read(row))
         for it in () if mark is None else mark.joined:
             if mark is not None and it.id == command.id and _wrote(tree, row, mark, command.session_id):

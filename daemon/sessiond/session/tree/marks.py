@@ -33,7 +33,7 @@ def is_silent(payload: entries.AnyPayload) -> bool:
 
 @dataclass(slots=True)
 class Marks:
-    """The last word on each. `labels` goes by the id of the labelled entry; `auto_compact` is not checked."""
+    """The last word on each. `labels` goes by the id of the labeled entry; `auto_compact` is not checked."""
 
     labels: dict[str, Label] = field(default_factory=dict)
     title: str | None = None

@@ -97,7 +97,7 @@ class Commits:
         """Whether a sync has failed, and no new file has taken the place of this one yet."""
         return self._sync_failed
 
-    async def mend(self) -> None:
+    async def fix(self) -> None:
         """Put a new file in the place of one whose sync failed; what comes of it is in `trouble`."""
         if self._sync_failed and self._work is _Work.NOTHING and not self._visitors:
             self._renew()

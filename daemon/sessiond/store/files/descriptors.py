@@ -17,7 +17,7 @@ SHARE: Final = 0.375
 """Of the descriptors that the system grants. Clients may have half of them (`server.welcome`); the rest is for folders,
 blobs, the index and whatever is open for a moment."""
 _FEWEST: Final = 8
-_MOST: Final = 65_536
+_MAX_DESCRIPTORS: Final = 65_536
 _TRIED_FIRST: Final = 32
 _NONE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
 
@@ -37,7 +37,7 @@ class Descriptors:
     """
 
     def __init__(self, limit: int | None = None) -> None:
-        self.limit = max(_FEWEST, int((granted() or _MOST) * SHARE)) if limit is None else limit
+        self.limit = max(_FEWEST, int((granted() or _MAX_DESCRIPTORS) * SHARE)) if limit is None else limit
         self._lock = threading.Lock()
         self._open: OrderedDict[Descriptor, None] = OrderedDict()  # the least recently used first
 

@@ -82,7 +82,7 @@ class FileLog:
                 await self._commits.alone(self._file.regain)
                 self._lacks_right = None
         if self._commits.is_unsynced:
-            await self._commits.mend()
+            await self._commits.fix()
             return
         trouble = self._commits.trouble
         if trouble is not None and await self._commits.alone(partial(self._is_over, trouble)):
@@ -208,7 +208,7 @@ class FileLog:
         if self.read_only is not None:
             raise LogReadOnly(self.read_only)
         await self._commits.flush()
-        await self._commits.mend()
+        await self._commits.fix()
         if self._commits.is_unsynced and self._commits.trouble is not None:
             raise self._commits.trouble  # that file is not to be synced again
         result = await self._commits.alone(partial(_told, self._file.path, call))

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 log = logging.getLogger(__name__)
 
 NAME: Final = "log-ids"
-MOST_RECORDS: Final = 16_384
+MAX_RECORDS: Final = 16_384
 """Records that are kept; above that, the one that was used longest ago makes room."""
 COVER_AT_ONCE: Final = 1024 * 1024
 """Bytes that are added to a checksum while the event loop waits; more are added when the log is closed."""
@@ -134,7 +134,7 @@ class LogIds:
         try:
             head = os.pread(fd, _HEAD.size, 0)
             if _counts(head):
-                whole = os.pread(fd, _RECORD.size * MOST_RECORDS, _HEAD.size)
+                whole = os.pread(fd, _RECORD.size * MAX_RECORDS, _HEAD.size)
                 records = _unpacked(whole)
                 self._slots = len(whole) // _RECORD.size
                 self._free = sorted(
@@ -157,7 +157,7 @@ class LogIds:
         assert self._records is not None
         if self._free:
             return self._free.pop()
-        if self._slots < MOST_RECORDS:
+        if self._slots < MAX_RECORDS:
             self._slots += 1
             return self._slots - 1
         oldest = min(self._records, key=lambda key: self._records[key].used_ns)  # type: ignore[index]

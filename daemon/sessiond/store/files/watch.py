@@ -65,7 +65,7 @@ class FolderWatch:
         )  # fmt: skip
         for changes in rounds:
             if self._there() != there or any(path in there for _, path in changes):
-                break  # a folder that is made anew may even have the number of the one that is gone
+                break  # a folder that is made again may even have the number of the one that is gone
             if self._since is None:
                 self._since = time.monotonic()
             logs = {path for _, path in changes if paths.session_id_of(os.path.basename(path)) is not None}  # noqa: PTH119

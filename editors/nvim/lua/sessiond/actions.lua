@@ -134,7 +134,7 @@ function M.label(id, entry, label)
       ask('session/label', { sessionId = id, targetId = entry, label = vim.trim(chosen) }, function()
         say(
           vim.trim(chosen) == '' and ('%s has no label now.'):format(entry)
-            or ('%s is labelled [%s].'):format(entry, vim.trim(chosen))
+            or ('%s is labeled [%s].'):format(entry, vim.trim(chosen))
         )
       end)
     end

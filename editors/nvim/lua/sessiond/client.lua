@@ -9,7 +9,7 @@ local repeating = require('sessiond.repeating')
 ---@field appended? fun(note: sessiond.AppendedNote)
 ---@field moved? fun(note: sessiond.LeafMovedNote)
 ---@field changed? fun(session: sessiond.SessionInfo)
----@field anew? fun() what is shown has to be read anew
+---@field anew? fun() what is shown has to be read again
 ---@field gone? fun(why: string) the session is no more: deleted, or lost with the daemon
 ---@field away? fun() the connection was lost
 ---@field back? fun(session: sessiond.SessionInfo) following (again)

@@ -120,7 +120,7 @@ local function restart(given)
     end)
   end
   if given.bang and connect.state().status == 'online' then
-    -- The daemon itself, too: it ends once all is on disk, and is started anew.
+    -- The daemon itself, too: it ends once all is on disk, and is restarted.
     connect.expect_loss()
     require('sessiond.client').request('server/stop', {}, function()
       vim.defer_fn(again, 100)

@@ -55,17 +55,18 @@
 ---@field readOnly boolean
 ---@field ephemeral? boolean Never touches the disk. Default `false`.
 ---@field problems? integer How many lines could not be taken as they are. Default `0`.
----@field refuses? sessiond.Refuses Only of a session that is open.
+---@field writeBlock? sessiond.WriteBlock Only of a session that is open.
 ---@field logId? string Which log this is, see "Positions"; not in lists.
 
 ---Why a session takes no writes at present.
 ---
----`damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `noRight`: the file may not be
----written. `readOnlyDisk`, `full`, `failed`: what the disk said to the last write. `notSynced`: the disk could not
----make the last writes durable, nor take a new file. `replaced`: another program cut the file short, replaced or
----removed it. All but the first two end by themselves when the cause is gone; a write may be tried at any time.
----@class (exact) sessiond.Refuses
----@field reason "damaged"|"failed"|"full"|"newerVersion"|"noRight"|"notSynced"|"readOnlyDisk"|"replaced"
+---`damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `permissionDenied`: the file may
+---not be written. `readOnlyDisk`, `diskFull`, `failed`: what the disk said to the last write. `notSynced`: the disk
+---could not make the last writes durable, nor take a new file. `replaced`: another program cut the file short,
+---replaced or removed it. All but the first two end by themselves when the cause is gone; a write may be tried at
+---any time.
+---@class (exact) sessiond.WriteBlock
+---@field reason "damaged"|"diskFull"|"failed"|"newerVersion"|"notSynced"|"permissionDenied"|"readOnlyDisk"|"replaced"
 ---@field message string
 ---@field since string ISO 8601, UTC.
 
@@ -180,7 +181,7 @@
 ---@field readOnly boolean
 ---@field ephemeral? boolean Default `false`.
 ---@field problems? integer Default `0`.
----@field refuses? sessiond.Refuses
+---@field writeBlock? sessiond.WriteBlock
 ---@field logId? string
 ---@field lifecycle "aborted"|"complete"|"empty"|"error"|"interrupted"
 ---@field model? string
@@ -586,7 +587,7 @@
 ---@field tokens integer An estimate, of what is in the context; 0 when it is out.
 ---@field message? integer
 
----Find where a session could be cut, and what would have to be summarised. Nothing is changed.
+---Find where a session could be cut, and what would have to be summarized. Nothing is changed.
 ---
 ---This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
 ---become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
@@ -616,7 +617,7 @@
 ---@field fileOperations sessiond.FileOperations
 ---@field tokensBefore integer
 ---@field tokensAfter integer Of what is kept; the summary comes on top.
----@field prompt? string All that a summariser needs, as text.
+---@field prompt? string All that a summarizer needs, as text.
 ---@field settings sessiond.CompactionSettings
 
 ---Files that the tool calls of some entries touched, each once, sorted; a file written is not in `read`.
@@ -701,7 +702,7 @@
 ---@field entriesToSummarize string[]
 ---@field fileOperations sessiond.FileOperations
 ---@field tokens integer An estimate, of the entries that are in `prompt`.
----@field prompt? string All that a summariser needs, as text; null when nothing is left behind.
+---@field prompt? string All that a summarizer needs, as text; null when nothing is left behind.
 ---@field resumeAt? string `targetId`, but the parent of a user's message, which is there to be edited.
 ---@field editorText? string That message.
 
@@ -1050,7 +1051,7 @@
 ---Move to the trash the sessions to which nothing was written for long, or of which there are too many.
 ---
 ---`maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
----only sessions with one of them are looked at. Sessions that are open, labelled or read-only are spared; drafts and
+---only sessions with one of them are looked at. Sessions that are open, labeled or read-only are spared; drafts and
 ---the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
 ---@class (exact) sessiond.CleanupParams
 ---@field maxAgeSeconds? integer Seconds since the last change of the file. At least 0.
@@ -1077,7 +1078,7 @@
 ---@class (exact) sessiond.SparedSession
 ---@field session sessiond.ListedSession
 ---@field ground "age"|"count"
----@field because "labelled"|"open"|"readOnly"
+---@field because "labeled"|"open"|"readOnly"
 
 ---Take sessions out of the trash for good: the only act that has no inverse.
 ---
@@ -1233,9 +1234,9 @@
 ---@field rssBytes integer
 ---@field lspLoaded boolean
 ---@field draining boolean
----@field refusing? sessiond.RefusingSession[] Default `[]`.
+---@field blockedSessions? sessiond.BlockedSession[] Default `[]`.
 ---@field freeBytes? integer That may still be written where sessions lie; null: unknown.
----@field tcp? string Host and port of the TCP door, where it is open.
+---@field tcp? string Host and port of the TCP listener, where it is open.
 ---@field lowSpace? boolean So little that writes will soon be refused. Default `false`.
 ---@field descriptors? integer Open files and sockets of the process.
 ---@field tasks? integer What runs or waits inside it.
@@ -1244,10 +1245,10 @@
 ---@field queuedBytes? integer Sent to clients, and not read by them yet.
 
 ---An open session that takes no writes.
----@class (exact) sessiond.RefusingSession
+---@class (exact) sessiond.BlockedSession
 ---@field sessionId string
 ---@field path? string
----@field refuses sessiond.Refuses
+---@field writeBlock sessiond.WriteBlock
 
 ---Who is attached.
 ---@class (exact) sessiond.ClientsParams
@@ -1271,14 +1272,14 @@
 
 ---Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
 ---
----With `paths`, only at these session files or folders of them. `fix` mends what can be mended without a doubt;
----whatever it takes away it keeps, and says where. What is sound, and what cannot be mended, stays as it is.
+---With `paths`, only at these session files or folders of them. `fix` fixes what can be fixed without a doubt;
+---whatever it takes away it keeps, and says where. What is sound, and what cannot be fixed, stays as it is.
 ---@class (exact) sessiond.DoctorParams
 ---@field fix? boolean Repair what can be repaired without doubt. Default `false`.
 ---@field paths? string[] Absolute. At most 10000 items. Default `[]`.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
----What was found. `sound` when there is nothing but notes and what was mended.
+---What was found. `sound` when there is nothing but notes and what was fixed.
 ---@class (exact) sessiond.DoctorResult
 ---@field findings sessiond.Finding[]
 ---@field examined sessiond.Examined
@@ -1291,10 +1292,10 @@
 ---@field what string
 ---@field where sessiond.Place
 ---@field advice string What to do next.
----@field mendable boolean `fix` can do it.
----@field mended? boolean With `fix`: whether it did.
+---@field fixable boolean `fix` can do it.
+---@field fixed? boolean With `fix`: whether it did.
 ---@field kept? string Where what was taken away lies now.
----@field hindrance? string Why `fix` could not do it this time.
+---@field fixError? string Why `fix` could not do it this time.
 
 ---Where something was found, as far as it has a place.
 ---@class (exact) sessiond.Place
@@ -1346,7 +1347,7 @@
 ---@field sessionId string
 ---@field purpose "branch"|"compaction"
 ---@field prompt string
----@field entryIds string[] What is to be summarised.
+---@field entryIds string[] What is to be summarized.
 ---@field models table<string, string> Role -> "provider/model" in force there.
 ---@field instructions string|vim.NIL
 ---@field workDoneToken string|integer 1 to 128 characters.
@@ -1388,10 +1389,10 @@
 ---@field seq integer
 ---@field origin sessiond.Origin
 
----Title, tags, labels, path or folder of a session changed, or whether it takes writes (`refuses`).
+---Title, tags, labels, path or folder of a session changed, or whether it takes writes (`writeBlock`).
 ---@class (exact) sessiond.ChangedNote
 ---@field session sessiond.SessionInfo
----@field changed ("cwd"|"labels"|"path"|"readOnly"|"refuses"|"tags"|"title")[]
+---@field changed ("cwd"|"labels"|"path"|"readOnly"|"tags"|"title"|"writeBlock")[]
 ---@field origin sessiond.Origin
 
 ---A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more.
@@ -1877,7 +1878,7 @@ M.error_codes = {
   wouldBreakTree = 1422, -- The entry would make the tree senseless; `rule` says how. A compaction may not split a tool call from its result, and its `firstKeptEntryId` must lie on the path.
   invalidEntry = 1422, -- A draft is no entry: not an object, without `type` or a field of its type, or with a bad id.
   foreignWriter = 1423, -- Another program cut short, changed, replaced or removed the file while it was open. What is there is left as it is.
-  readOnly = 1423, -- The session cannot be written: its file is damaged, or may not be written; `refuses` of the session says which.
+  readOnly = 1423, -- The session cannot be written: its file is damaged, or may not be written; `writeBlock` of the session says which.
   noSummarizer = 1424, -- No client declared `summarize`, and no command is configured. Nothing was written.
   summarizerFailed = 1424, -- Whoever was to write the summary left, failed or wrote nothing. Nothing was changed.
   unsupportedVersion = 1426, -- Client and daemon share no version of the protocol, or a file has a version that this daemon cannot write; `supported` lists what it can.

@@ -107,7 +107,7 @@ async function setLabel(views: Views, target: NamedEntry): Promise<void> {
 
 async function label({ daemon }: Views, { sessionId, entryId }: NamedEntry, text: string): Promise<void> {
   await daemon.request("session/label", { sessionId, targetId: entryId, label: text });
-  murmur(text === "" ? `${entryId} has no label now.` : `${entryId} is labelled [${text}].`);
+  murmur(text === "" ? `${entryId} has no label now.` : `${entryId} is labeled [${text}].`);
 }
 
 async function copy(text: string, told: string): Promise<void> {

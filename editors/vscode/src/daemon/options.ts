@@ -4,7 +4,7 @@ import { type InitializeOptions, type LspOptions, protocolVersion, type Terminal
 
 /**
  * Where this window sits, for the daemon to find its session again: the workspace, which a window keeps when it is
- * opened anew; a window without one is only itself. `workspace` is the address of the workspace file or of the only
+ * opened again; a window without one is only itself. `workspace` is the address of the workspace file or of the only
  * folder, `window` names the window as long as it lives.
  */
 export function terminal(

@@ -1,7 +1,7 @@
 // The tree of one session as a view shows it: read around the leaf, kept right by what the daemon tells.
 //
 // What is appended is asked for by its own first entry, so it costs what was added. What cannot be told apart so
-// (a filter that looks at labels, a parent that is not here) is read anew. An answer that came too late is dropped.
+// (a filter that looks at labels, a parent that is not here) is read again. An answer that came too late is dropped.
 import type {
   AppendedNote,
   Entry,
@@ -248,7 +248,7 @@ export class TreeModel {
       return;
     }
     if (entry.type === "label") {
-      this.#labelled(entry as Entry & { targetId?: unknown; label?: unknown });
+      this.#labeled(entry as Entry & { targetId?: unknown; label?: unknown });
     }
     if (parentId !== null && (here.has(parentId) || this.#below.has(parentId))) {
       this.#below.add(entry.id);
@@ -263,7 +263,7 @@ export class TreeModel {
     this.#stale.set(rootId, parentId);
   }
 
-  #labelled(entry: { targetId?: unknown; label?: unknown }): void {
+  #labeled(entry: { targetId?: unknown; label?: unknown }): void {
     if (this.filter === "labeled-only" || this.query !== "") {
       this.#allStale = true;
     } else if (typeof entry.targetId === "string") {

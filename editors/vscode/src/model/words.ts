@@ -3,7 +3,7 @@ import type { ListedSession, SessionInfo } from "../protocol.ts";
 import type { Row } from "./rows.ts";
 import { ago, count, fit, markdown, oneLine } from "./text.ts";
 
-/** A codicon, and the theme colour that it has when not that of the text. */
+/** A codicon, and the theme color that it has when not that of the text. */
 export interface Icon {
   readonly id: string;
   readonly color?: string;
@@ -49,7 +49,7 @@ export interface RowWords {
   /** The label in brackets, then the text. */
   readonly label: string;
   /** How many characters of `label` the label takes. */
-  readonly labelled: number;
+  readonly labeled: number;
   readonly description: string;
   /** For those who do not see it. */
   readonly spoken: string;
@@ -68,12 +68,12 @@ export function rowWords(row: Row, tip: boolean, now: number): RowWords {
   const color = tip ? "charts.green" : row.onPath ? undefined : "disabledForeground";
   return {
     label: mark === "" ? text : `${mark} ${text}`,
-    labelled: mark.length,
+    labeled: mark.length,
     description: joined(tip ? "◀ leaf" : "", forks, when),
     spoken: [
       role,
       text,
-      row.label === null ? "" : `labelled ${oneLine(row.label)}`,
+      row.label === null ? "" : `labeled ${oneLine(row.label)}`,
       forks,
       tip ? "leaf" : row.onPath ? "on the path" : "off the path",
       when === "" || when === "now" ? when : `${when} ago`,
@@ -85,7 +85,7 @@ export function rowWords(row: Row, tip: boolean, now: number): RowWords {
       "entry",
       row.type === "message" && "+message",
       row.role === "user" && "+user",
-      row.label !== null && "+labelled",
+      row.label !== null && "+labeled",
       tip && "+leaf",
       row.onPath && "+path",
     ]
@@ -121,7 +121,7 @@ export function sessionWords(session: Shown, current: boolean, now: number): Ses
   const marks = [
     session.draft && "draft",
     session.parentSession && "fork", // it is called like what it came from
-    session.refuses ? "takes no writes" : session.readOnly && "read-only",
+    session.writeBlock ? "takes no writes" : session.readOnly && "read-only",
     session.problems ? count(session.problems, "problem") : "",
     session.lifecycle === undefined ? "" : LIFECYCLES[session.lifecycle],
   ].filter(Boolean) as string[];
@@ -129,7 +129,7 @@ export function sessionWords(session: Shown, current: boolean, now: number): Ses
   const when = ago(session.updatedAt, now);
   const messages = count(session.messageCount, "message");
   const label = titleOf(session);
-  const damaged = session.readOnly || Boolean(session.refuses) || Boolean(session.problems);
+  const damaged = session.readOnly || Boolean(session.writeBlock) || Boolean(session.problems);
   return {
     label,
     description: joined(when, messages, tags, ...marks),
@@ -164,7 +164,7 @@ export function sessionTooltip(session: Shown): string {
     line("Entries", session.entryCount),
     line("Tags", session.tags.join(", ")),
     line("Forked from", session.parentSession),
-    line("Takes no writes", session.refuses?.message),
+    line("Takes no writes", session.writeBlock?.message),
   ]
     .filter((each, index) => each !== "" || index === 1)
     .join("\n");

@@ -23,7 +23,7 @@ export function registerTranscripts(daemon: Daemon, current: Current, extension:
       void vscode.commands.executeCommand(COMMANDS[act], { sessionId, entryId });
     });
     const held = current.hold(sessionId);
-    // A tab does not colour its icon as the activity bar does.
+    // A tab does not color its icon as the activity bar does.
     panel.iconPath = {
       light: vscode.Uri.joinPath(extension, "media/transcript-light.svg"),
       dark: vscode.Uri.joinPath(extension, "media/transcript-dark.svg"),

@@ -8,7 +8,7 @@ import type { TreeNode } from "../protocol.ts";
 import type { EntryElement } from "./elements.ts";
 
 /** More labels than these are not listed: the Tree with the filter labeled-only has pages. */
-const MOST = 1000;
+const PAGE_SIZE = 1000;
 /** Milliseconds in which changes are gathered. */
 const GATHERING = 50;
 
@@ -88,7 +88,7 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
     let nodes: TreeNode[] = [];
     if (sessionId !== undefined) {
       try {
-        const page = await this.#daemon.request("session/tree", { sessionId, filter: "labeled-only", limit: MOST });
+        const page = await this.#daemon.request("session/tree", { sessionId, filter: "labeled-only", limit: PAGE_SIZE });
         nodes = page.nodes;
       } catch {
         return; // whoever shows the tree says why; when the daemon is back, this is read again

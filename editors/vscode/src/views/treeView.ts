@@ -166,7 +166,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     const { None, Expanded, Collapsed } = vscode.TreeItemCollapsibleState;
     const unfolded = drawn.row.onPath || drawn.children.length <= SHORT;
     const item = new vscode.TreeItem(
-      { label: words.label, highlights: words.labelled > 0 ? [[0, words.labelled]] : [] },
+      { label: words.label, highlights: words.labeled > 0 ? [[0, words.labeled]] : [] },
       drawn.children.length === 0 ? None : unfolded ? Expanded : Collapsed,
     );
     item.id = `${element.sessionId}/${element.entryId}`;
@@ -208,7 +208,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   #opened(session: { sessionId: string; leafId: string | null }): void {
     if (this.#model?.sessionId === session.sessionId) {
       this.#model.leafId = session.leafId;
-      this.#model.refresh(); // what was missed is in what is read anew
+      this.#model.refresh(); // what was missed is in what is read again
       return;
     }
     const chosen = vscode.workspace.getConfiguration("sessiond").get<Filter>("tree.filter", "default");
@@ -316,7 +316,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     if (this.#model?.state.kind === "failed") {
       return oneLine(this.#model.state.message);
     }
-    return (shown.kind === "session" && shown.session.refuses?.message) || "";
+    return (shown.kind === "session" && shown.session.writeBlock?.message) || "";
   }
 
   #shows(): "none" | "trashed" | "lost" | "loading" | "nothing" | "filtered" | "entries" {

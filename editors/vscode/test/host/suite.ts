@@ -10,7 +10,7 @@ import { language } from "./language.ts";
 import { offers } from "./offers.ts";
 import { states } from "./states.ts";
 
-/** A sentence about behaviour, and how it is tried. */
+/** A sentence about behavior, and how it is tried. */
 export type Cases = Record<string, () => Promise<void>>;
 
 export async function run(): Promise<void> {

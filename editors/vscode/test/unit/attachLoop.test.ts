@@ -200,7 +200,7 @@ test("whoever takes the connection and says nothing is not waited for for ever",
   assert.equal((await loop.want()).kind, "offline");
 });
 
-test("a daemon that is wanted while this window has it stopped is started anew", async (t) => {
+test("a daemon that is wanted while this window has it stopped is restarted", async (t) => {
   const home = aHome(t);
   const watched = aLoop(t, home);
   const first = await watched.loop.want();

@@ -49,7 +49,7 @@ test("an end of the connection is disconnected, however it is told", () => {
   assert.equal(daemonError(ours), ours);
 });
 
-test("a window is the same place when its workspace is opened anew, and one without is only itself", () => {
+test("a window is the same place when its workspace is opened again, and one without is only itself", () => {
   const place = (workspace: string | undefined, window: string) => terminal(workspace, window, "/ws", 1).id;
   assert.equal(place("file:///ws", "one"), place("file:///ws", "two"));
   assert.notEqual(place("file:///ws", "one"), place("file:///other", "one"));

@@ -244,7 +244,7 @@ function happening(tree: FakeTree, chance: (most: number) => number, number: num
 }
 
 for (const filter of ["default", "no-tools", "user-only", "labeled-only", "all"] as const) {
-  test(`a tree that changed is drawn as one that is read anew: ${filter}`, async () => {
+  test(`a tree that changed is drawn as one that is read again: ${filter}`, async () => {
     for (let seed = 1; seed <= 40; seed++) {
       const chance = chances(seed);
       const tree = new FakeTree();

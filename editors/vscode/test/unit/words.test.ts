@@ -18,10 +18,10 @@ function row(more: Partial<Row> = {}): Row {
 test("a row says its text, and to those who do not see it all that it is", () => {
   const words = rowWords(row({ label: "the cause", childCount: 2 }), false, NOW);
   assert.equal(words.label, "[the cause] Fix it.");
-  assert.equal(words.labelled, "[the cause]".length);
+  assert.equal(words.labeled, "[the cause]".length);
   assert.equal(words.description, "2 branches · 1h");
-  assert.equal(words.spoken, "user, Fix it., labelled the cause, 2 branches, on the path, 1h ago");
-  assert.equal(words.context, "entry+message+user+labelled+path");
+  assert.equal(words.spoken, "user, Fix it., labeled the cause, 2 branches, on the path, 1h ago");
+  assert.equal(words.context, "entry+message+user+labeled+path");
 });
 
 test("the leaf and what is off the path look different", () => {

@@ -6,7 +6,7 @@ local api = vim.api
 
 M.namespace = api.nvim_create_namespace('sessiond.tree')
 
----Groups of the plugin, and the standard groups that they are linked to unless a colour scheme says otherwise.
+---Groups of the plugin, and the standard groups that they are linked to unless a color scheme says otherwise.
 M.GROUPS = {
   SessiondUser = 'Function',
   SessiondAssistant = 'String',

@@ -2,7 +2,7 @@
 ---
 ---An append redraws what hangs on the entry that it was attached to, and nothing else; where the leaf moves to a
 ---row that is shown, only the marks of its path change. What cannot be told apart so (a hidden leaf, a hidden
----parent) is read anew, page by page, and only lines that differ are set.
+---parent) is read again, page by page, and only lines that differ are set.
 local M = {}
 
 local api = vim.api
@@ -28,7 +28,7 @@ local GATHERING = 20
 ---@field follows boolean
 ---@field note string? what stands beside the title: loading, offline, gone
 ---@field private unfollow fun()
----@field private stale table<string, true> rows whose subtree has to be read anew
+---@field private stale table<string, true> rows whose subtree has to be read again
 ---@field private all_stale boolean
 ---@field private waiting boolean
 ---@field private loading integer? number of the load that is under way
@@ -283,7 +283,7 @@ function Tree:catch_up()
     return
   end
   if require('sessiond.connect').state().status ~= 'online' then
-    self.all_stale = true -- what is shown is read anew when the daemon is back
+    self.all_stale = true -- what is shown is read again when the daemon is back
     return
   end
   if self.all_stale then
@@ -450,7 +450,7 @@ function Tree:appended(note)
     if entry.type == 'leaf' then
       self:refresh()
     elseif entry.type == 'label' then
-      self:labelled(entry)
+      self:labeled(entry)
     end
   end
   local tip = self.tip
@@ -517,7 +517,7 @@ end
 
 ---@private
 ---@param entry table
-function Tree:labelled(entry)
+function Tree:labeled(entry)
   if self.filter == 'labeled-only' or self.query then
     self:refresh()
     return

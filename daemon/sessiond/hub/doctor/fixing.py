@@ -1,6 +1,6 @@
-"""Mending what was found, where that is safe: each mend looks again first, and keeps what it takes away.
+"""Fixing what was found, where that is safe: each fix looks again first, and keeps what it takes away.
 
-A mend that was done before has nothing to do and says so. What a person must decide is not mended.
+A fix that was done before has nothing to do and says so. What a person must decide is not fixed.
 """
 
 import asyncio
@@ -53,14 +53,14 @@ class RepairableHub(Protocol):
         """Store bytes as a blob, durable when this returns."""
 
 
-class _NotMended(Exception):
-    """It was not mended; the message says why."""
+class _NotFixed(Exception):
+    """It was not fixed; the message says why."""
 
 
 async def look_through(
     hub: RepairableHub, places: Locations, chosen: Config, params: t.DoctorParams, tell: Tell
 ) -> t.DoctorResult:
-    """Examine what lies on disk and in this hub, and with `fix` mend it. Raises `IncompatibleParams`, `Draining`."""
+    """Examine what lies on disk and in this hub, and with `fix` fix it. Raises `IncompatibleParams`, `Draining`."""
     for path in params.paths:
         if not path.startswith("/") or "\0" in path:
             raise IncompatibleParams("a path is not an absolute path")
@@ -70,13 +70,13 @@ async def look_through(
     await step_through(examine(scope), lambda: tell(*scope.doing))
     findings = [it.finding for it in scope.found]
     if params.fix:
-        mending = _Mending(hub, scope)
+        fixing = _Fixing(hub, scope)
         for number, found in enumerate(scope.found):
             hub.refuse_when_draining()
-            tell("Mending", 95 + 5 * number // len(scope.found))
-            if found.finding.mendable:
+            tell("Fixing", 95 + 5 * number // len(scope.found))
+            if found.finding.fixable:
                 # Once begun it is finished, whoever gives up waiting.
-                findings[number] = await asyncio.shield(mending.mended(found))
+                findings[number] = await asyncio.shield(fixing.fixed(found))
     if not scope.only:
         findings += _refusing(hub)
     return t.DoctorResult(findings=findings, examined=examined(scope), sound=sound(findings))
@@ -85,14 +85,14 @@ async def look_through(
 def _refusing(hub: RepairableHub) -> list[t.Finding]:
     """The open sessions that take no writes, and why; what is wrong in their files was found there."""
     return [
-        finding("refusing", live.refuses.message, live.log.path, session_id=live.session_id)
+        finding("writeBlocked", live.write_block.message, live.log.path, session_id=live.session_id)
         for live in hub.open_sessions()
-        if live.refuses is not None and live.refuses.reason != "damaged"
+        if live.write_block is not None and live.write_block.reason != "damaged"
     ]
 
 
-class _Mending:
-    """One round of mends; what it takes away goes into one folder of the trash."""
+class _Fixing:
+    """One round of fixes; what it takes away goes into one folder of the trash."""
 
     def __init__(self, hub: RepairableHub, scope: Scope) -> None:
         self._hub = hub
@@ -100,21 +100,21 @@ class _Mending:
         self._calls = Syscalls()
         self._stamp = paths.timestamp_in_names(clock.timestamp())
 
-    async def mended(self, found: LocatedFinding) -> t.Finding:
+    async def fixed(self, found: LocatedFinding) -> t.Finding:
         """The finding, with what became of it."""
-        mend: Callable[[_Mending, LocatedFinding], Awaitable[str | None]] = _MENDS[found.finding.kind]
+        fix: Callable[[_Fixing, LocatedFinding], Awaitable[str | None]] = _FIXES[found.finding.kind]
         try:
-            kept = await mend(self, found)
-        except _NotMended as reason:
-            return msgspec.structs.replace(found.finding, mended=False, hindrance=str(reason))
+            kept = await fix(self, found)
+        except _NotFixed as reason:
+            return msgspec.structs.replace(found.finding, fixed=False, fix_error=str(reason))
         except (HubError, StorageFailed, LogExists, LogNotFound, LogReplaced, OSError) as error:
-            return msgspec.structs.replace(found.finding, mended=False, hindrance=as_text(str(error)))
+            return msgspec.structs.replace(found.finding, fixed=False, fix_error=as_text(str(error)))
         return msgspec.structs.replace(
-            found.finding, mended=True, kept=None if kept is None else as_text(kept)
+            found.finding, fixed=True, kept=None if kept is None else as_text(kept)
         )
 
     async def put_tail_aside(self, found: LocatedFinding) -> str | None:
-        return _unless_gone(await self._hub.repairs.mend_tail(found.path))
+        return _unless_gone(await self._hub.repairs.fix_tail(found.path))
 
     async def trash_draft(self, found: LocatedFinding) -> str | None:
         return _unless_gone(await self._hub.repairs.trash_draft(found.path), "it is open, or was answered")
@@ -138,10 +138,10 @@ class _Mending:
     async def bring_blob_back(self, found: LocatedFinding) -> str | None:
         name = found.finding.where.blob or ""
         if await asyncio.to_thread(self._is_sound, name):
-            raise _NotMended(_GONE)
+            raise _NotFixed(_GONE)
         copy = await asyncio.to_thread(sound_copy, self._scope.trash, name)
         if copy is None:
-            raise _NotMended("the trash has no good copy of it")
+            raise _NotFixed("the trash has no good copy of it")
         # Bytes that are put take the place of damaged ones, which go to the trash.
         await self._hub.put_blob(await asyncio.to_thread(copy.read_bytes))
         aside = sorted(self._scope.trash.glob(f"blobs-damaged-*/{name}"))
@@ -153,7 +153,7 @@ class _Mending:
     async def put_index_aside(self, found: LocatedFinding) -> str | None:
         path = found.path
         if await asyncio.to_thread(damage_of, path) is None:
-            raise _NotMended(_GONE)
+            raise _NotFixed(_GONE)
         for suffix in INDEX_FILES:
             if os.path.lexists(path + suffix):
                 os.rename(path + suffix, f"{path}{suffix}.damaged-{self._stamp}")  # noqa: PTH104 - a text
@@ -161,25 +161,25 @@ class _Mending:
 
     async def put_commands_aside(self, found: LocatedFinding) -> str | None:
         if await asyncio.to_thread(damage_of, found.path) is None:
-            raise _NotMended(_GONE)
+            raise _NotFixed(_GONE)
         return await self._hub.commands.put_journal_aside()
 
 
 def _unless_gone(kept: str | None, reason: str = _GONE) -> str:
     if kept is None:
-        raise _NotMended(reason)
+        raise _NotFixed(reason)
     return kept
 
 
-_MENDS: Final[Mapping[str, Callable[[_Mending, LocatedFinding], Awaitable[str | None]]]] = {
-    "tornTail": _Mending.put_tail_aside,
-    "cutOffBatch": _Mending.put_tail_aside,
-    "emptyLog": _Mending.trash_empty,
-    "staleDraft": _Mending.trash_draft,
-    "openToOthers": _Mending.close_to_others,
-    "leftover": _Mending.put_leftover_aside,
-    "missingBlob": _Mending.bring_blob_back,
-    "damagedBlob": _Mending.bring_blob_back,
-    "damagedIndex": _Mending.put_index_aside,
-    "damagedCommands": _Mending.put_commands_aside,
+_FIXES: Final[Mapping[str, Callable[[_Fixing, LocatedFinding], Awaitable[str | None]]]] = {
+    "tornTail": _Fixing.put_tail_aside,
+    "cutOffBatch": _Fixing.put_tail_aside,
+    "emptyLog": _Fixing.trash_empty,
+    "staleDraft": _Fixing.trash_draft,
+    "openToOthers": _Fixing.close_to_others,
+    "leftover": _Fixing.put_leftover_aside,
+    "missingBlob": _Fixing.bring_blob_back,
+    "damagedBlob": _Fixing.bring_blob_back,
+    "damagedIndex": _Fixing.put_index_aside,
+    "damagedCommands": _Fixing.put_commands_aside,
 }

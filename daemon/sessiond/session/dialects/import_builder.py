@@ -27,7 +27,7 @@ _EPOCH: Final = "1970-01-01T00:00:00.000Z"
 
 
 @dataclass(frozen=True, slots=True)
-class Woven:
+class ImportedEntry:
     """One v3 entry: its line (without newline), and what a tree needs of it."""
 
     id: str
@@ -46,7 +46,7 @@ class Trouble:
 
 
 @dataclass(slots=True)
-class Account:
+class ImportReport:
     """What became of the lines: `made` counts lines by what they became, `kept` the raw ones by kind."""
 
     made: Counter[str] = field(default_factory=Counter)
@@ -73,16 +73,16 @@ class Imported:
     title: str | None
     tags: tuple[str, ...]
     parent_source: str | None
-    woven: list[Woven]
+    entries: list[ImportedEntry]
     leaf: str | None
-    account: Account
+    report: ImportReport
 
     said: int
-    """How many of `woven` are of the conversation."""
+    """How many of `entries` are of the conversation."""
 
     @property
     def has_assistant(self) -> bool:
-        return any(it.role == "assistant" for it in self.woven)
+        return any(it.role == "assistant" for it in self.entries)
 
     @property
     def is_answered(self) -> bool:
@@ -104,7 +104,7 @@ HOME: Final = frozenset(("pi",))
 """Dialects whose files can be opened where they lie: a copy of one gets an id of its own."""
 
 
-class Weaver:
+class ImportBuilder:
     """Makes the entries of one import, and keeps account of the lines."""
 
     def __init__(self, dialect: str, source: Source) -> None:
@@ -117,11 +117,11 @@ class Weaver:
         self.parent_source: str | None = None
         self.leaf: str | None = None
         self.origin: dict[str, Any] = {}
-        self.account = Account()
+        self.report = ImportReport()
         self.last: str | None = None
         self._source = source
         self._clock: str | None = None
-        self._tree: list[Woven] = []
+        self._tree: list[ImportedEntry] = []
         self._taken: set[str] = set()
         self._versions: dict[str, int] = {}
         self._beside: list[tuple[int, str, str, str, dict[str, Any]]] = []
@@ -152,7 +152,7 @@ class Weaver:
     def verbatim(self, name: str, parent: str | None, type: str, line: bytes, role: str | None) -> None:
         """Add an entry whose line is v3 already, byte for byte."""
         self._taken.add(name)
-        self._tree.append(Woven(name, parent, type, line, role))
+        self._tree.append(ImportedEntry(name, parent, type, line, role))
         self.last = name
 
     def aside(
@@ -170,11 +170,11 @@ class Weaver:
     def moved(self, line: SourceLine, target: str | None) -> None:
         """Note that a line moved the leaf: an import of a grown file moves it only when something is new."""
         self.aside(line, "custom", {"customType": MOVE_TYPE, "data": {"targetId": target}})
-        self.account.made["leaf"] += 1
+        self.report.made["leaf"] += 1
 
     def keep(self, line: SourceLine, kind: str, reason: str) -> str:
         """Keep a line that was not understood, as it is; `kind` is what the account calls it."""
-        self.account.kept[kind] += 1
+        self.report.kept[kind] += 1
         data = {"origin": self.dialect, "line": line.number, "reason": reason}
         try:
             data["raw"] = line.raw.decode()
@@ -187,12 +187,12 @@ class Weaver:
 
     def bad(self, line: SourceLine) -> None:
         """Keep a line that holds no object, and say so."""
-        self.account.trouble(line.number, line.reason)
+        self.report.trouble(line.number, line.reason)
         self.keep(line, "unreadable", line.reason)
 
     def count(self, kind: str) -> None:
         """Count a line as understood, under what it became."""
-        self.account.made[kind] += 1
+        self.report.made[kind] += 1
 
     def tick(self, value: object, *, unit: float = 1.0) -> str:
         """The time of a line; where it has none, that of the line before."""
@@ -217,30 +217,30 @@ class Weaver:
     def finish(self) -> Imported:
         """What the file became."""
         if self.leaf is not None and self.leaf not in self._taken:
-            self.account.trouble(0, f"the leaf is not here: {self.leaf:.80}; the last entry is taken")
+            self.report.trouble(0, f"the leaf is not here: {self.leaf:.80}; the last entry is taken")
             self.leaf = self.last
         began = _fit(self.timestamp) or _fit(self._source.modified) or _EPOCH
         return Imported(
             dialect=self.dialect, source_id=self.source_id, timestamp=began, cwd=self.cwd, title=self.title,
-            tags=self.tags, parent_source=self.parent_source, woven=self._all(began),
-            leaf=self.leaf, account=self.account, said=len(self._tree),
+            tags=self.tags, parent_source=self.parent_source, entries=self._all(began),
+            leaf=self.leaf, report=self.report, said=len(self._tree),
         )  # fmt: skip
 
-    def _all(self, began: str) -> list[Woven]:
+    def _all(self, began: str) -> list[ImportedEntry]:
         """The origin, the tree, then the chain beside it in the order of its lines."""
         origin = {"source": self.dialect, "sourceId": self.source_id, **self.origin}
         above = origin_id(self.dialect, self.source_id)
         payload = {"customType": ORIGIN_TYPE, "data": origin}
-        first = Woven(above, None, "custom", self._line("custom", above, None, began, payload))
-        chain: list[Woven] = []
+        first = ImportedEntry(above, None, "custom", self._line("custom", above, None, began, payload))
+        chain: list[ImportedEntry] = []
         for _, name, type, at, payload in sorted(self._beside, key=lambda it: it[0]):
-            chain.append(Woven(name, above, type, self._line(type, name, above, at, payload)))
+            chain.append(ImportedEntry(name, above, type, self._line(type, name, above, at, payload)))
             above = name
         return [first, *self._tree, *chain]
 
     def _put(self, name: str, parent: str | None, type: str, written: bytes, payload: dict[str, Any]) -> None:
         role = fields.mapping(payload.get("message")).get("role") if type == "message" else None
-        self._tree.append(Woven(name, parent, type, written, role if isinstance(role, str) else None))
+        self._tree.append(ImportedEntry(name, parent, type, written, role if isinstance(role, str) else None))
 
     def _free(self, name: str) -> str:
         """The name, or with a number if it is taken; of thousands with one name none looks through the others."""
@@ -257,7 +257,7 @@ class Weaver:
 
 
 def origin_id(dialect: str, source_id: str) -> str:
-    """The id of the `sessiond.origin` entry of a session from there: by it a second import is recognised."""
+    """The id of the `sessiond.origin` entry of a session from there: by it a second import is recognized."""
     return f"origin-{fields.digest(dialect, source_id)}"
 
 
