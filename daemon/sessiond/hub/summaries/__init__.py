@@ -1,1 +1,1 @@
-"""Work that needs a summary: compactions, and branches that leave something behind."""
+"""Compactions and branch summaries: requesting a summary and appending it."""

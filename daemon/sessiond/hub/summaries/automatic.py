@@ -1,7 +1,8 @@
-"""Automatic compaction: after an answer it is looked whether the session is full; subscribers are told, once.
+"""Automatic compaction: detects full sessions, notifies subscribers once and starts a compaction.
 
-Where somebody can write a summary, the session is compacted. A summarizer that fails is left alone for a while,
-longer each time (decision 0019). Where nobody wants it, it costs an append nothing; else the look comes afterwards.
+A session is checked after each assistant message. If a summarizer is available, the session is compacted. After a
+failure the session is not compacted for a while; the pause doubles with each further failure (decision 0019). An
+append never waits for a check. If automatic compaction is disabled for a session, its appends start no check.
 """
 
 import asyncio
@@ -31,31 +32,32 @@ from sessiond.store.errors import LogReplaced, StorageFailed
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE: Final = 60.0
+"""Seconds without automatic compaction after the first failure. Each further failure doubles the pause."""
 LONGEST_PAUSE: Final = 3_600.0
-"""Seconds for which a session is left alone after a failure; each further failure doubles them."""
+"""The longest pause, in seconds."""
 
 _DAEMON: Final = t.Origin(kind="daemon")
 _COMPACTION: Final = KIND["compaction"]
 _MOVES: Final = frozenset((LEAF, KIND["branch_summary"]))
 _NEAR: Final = 1_000
-"""Rows between a leaf and the last answer; behind more than these nothing was said for long."""
+"""Limit of rows between a leaf and the last assistant message. If there are more, the session is not checked."""
 
 
 @dataclass(slots=True)
 class _Watch:
-    """What is known of a session that the daemon looks after."""
+    """The state of a session for which automatic compaction is enabled."""
 
-    choice: dict[str, Any] | None = None  # what the session had chosen when it was looked at
-    look: asyncio.Task[None] | None = None
-    again: bool = False  # lines have come since the look began
-    told: int = NONE  # the leaf for which subscribers know that the session is full
+    choice: dict[str, Any] | None = None  # the session's compaction settings when a check was last requested
+    look: asyncio.Task[None] | None = None  # the check that is running
+    again: bool = False  # a further check was requested
+    told: int = NONE  # the leaf for which subscribers were notified
     failures: int = 0
-    quiet_until: float = 0.0
-    compacted: bool = False  # and not yet seen to have helped
+    quiet_until: float = 0.0  # no compaction before this time, on the monotonic clock
+    compacted: bool = False  # compacted, and no check since then has found the session below its limit
 
 
 class AutoCompaction:
-    """Follows all sessions, and looks after those that want it."""
+    """Compacts the sessions for which automatic compaction is enabled; called when a session grows."""
 
     def __init__(
         self, configured: config.CompactionConfig, compactions: Compactions, summarizers: Summarizers
@@ -81,7 +83,7 @@ class AutoCompaction:
             self._look_soon(live, watch)
 
     async def close(self) -> None:
-        """Look no more."""
+        """Cancel all checks and start no more."""
         self._closed = True
         looks = list(self._looks)
         for look in looks:
@@ -122,7 +124,7 @@ class AutoCompaction:
         if not is_full(used, window):
             watch.compacted, watch.told = False, NONE
             return
-        # What a provider has counted may have been edited or reset since.
+        # The provider counted the context of its answer. It may have been edited or reset since.
         context = await live.context(leaf)
         counted = await live.drive(tokens.count(tree, leaf, context))
         if not is_full(counted.tokens, window):
@@ -138,7 +140,7 @@ class AutoCompaction:
         watch.told = leaf
         if watch.compacted:
             watch.compacted = False
-            self._failed(watch)  # what is full by other things than messages stays full
+            self._failed(watch)  # the compaction did not help: something other than messages fills the context
         if summarizer is not None:
             self._compact(live, watch)
 
@@ -149,12 +151,12 @@ class AutoCompaction:
         self._compactions.compact(live, request, _ByItself(self, live, watch))
 
     def ended(self, live: LiveSession, watch: _Watch, outcome: t.Wire | Exception) -> None:
-        """A compaction of ours is done."""
+        """Handle the outcome of an automatic compaction."""
         match outcome:
             case t.CompactResult():
                 watch.failures, watch.compacted = 0, True
             case LeafConflict():
-                return  # the next answer shows whether it is full there
+                return  # the next assistant message starts a check at the new leaf
             case NothingToCompact():
                 watch.quiet_until = time.monotonic() + FIRST_PAUSE
             case Exception():
@@ -172,13 +174,13 @@ class AutoCompaction:
 
 
 class _ByItself:
-    """The daemon as the one that waits."""
+    """Waits for an automatic compaction on behalf of the daemon."""
 
     def __init__(self, auto: AutoCompaction, live: LiveSession, watch: _Watch) -> None:
         self._auto, self._live, self._watch = auto, live, watch
 
     def told(self, step: t.Progress) -> None:
-        """Nobody looks on."""
+        """Ignore progress: no client asked."""
 
     def done(self, outcome: t.Wire | Exception) -> None:
         self._auto.ended(self._live, self._watch, outcome)
@@ -192,7 +194,10 @@ _answer = msgspec.json.Decoder(_Answer)
 
 
 def _used(live: LiveSession, leaf: int) -> int | None:
-    """The tokens that a provider counted for the last answer above a leaf; None before there is one."""
+    """Return the tokens that the provider counted for the last assistant message on the path to a leaf.
+
+    Returns None if there is none within `_NEAR` rows and since the last compaction.
+    """
     tree, row = live.tree, leaf
     for _ in range(_NEAR):
         if row == NONE or tree.kind(row) == _COMPACTION:
@@ -205,7 +210,10 @@ def _used(live: LiveSession, leaf: int) -> int | None:
 
 
 def _still_full(tree: Tree, told: int, leaf: int) -> Steps[bool]:
-    """Whether a leaf only goes on from where subscribers were told that the session is full."""
+    """Return whether a leaf descends from `told` without a compaction in between.
+
+    `told` is the leaf for which subscribers were notified. If it is `NONE`, the result is False.
+    """
     row = leaf
     for walked in range(len(tree)):
         if row in (told, NONE) or tree.kind(row) == _COMPACTION:

@@ -1,7 +1,7 @@
-"""Moving the leaf with a summary of what is left behind, which is asked for first. Until it is there, nothing moves.
+"""Moves the leaf after a summary of the abandoned branch was written.
 
-Appends go on meanwhile. If one of them moves the leaf, the move is refused: the summary would not tell of all
-that is left, and somebody is at work there.
+Appends are accepted while the summary is being written. If one of them moves the leaf, the request fails with
+`LeafConflict`, because the summary would not cover the whole branch.
 """
 
 from functools import partial
@@ -27,7 +27,7 @@ from sessiond.session.tree.tree import NONE
 
 
 class Branches:
-    """All moves of a leaf that wait for a summary."""
+    """Runs the `session/branch` requests that ask for a summary."""
 
     def __init__(self, configured: config.CompactionConfig, summarizers: Summarizers, jobs: Jobs) -> None:
         self.configured = configured
@@ -39,7 +39,24 @@ class Branches:
         self, live: LiveSession, params: t.BranchParams, command: CommandRecord | None, origin: t.Origin, asker: str,
         waiter: Waiter,
     ) -> Leave:  # fmt: skip
-        """Begin, or wait for what is under way. Raises `EntryNotFound`, `LeafConflict`, `CommandReused`."""
+        """Start a job, or join the job of an earlier request with the same command.
+
+        Args:
+            live: The session.
+            params: The request.
+            command: The command that the request is, if it brought a `commandId`.
+            origin: The origin of the new entry.
+            asker: The id of the client that made the request. It is asked for the summary first.
+            waiter: Receives progress and the outcome.
+
+        Returns:
+            A function that stops waiting.
+
+        Raises:
+            EntryNotFound: The target or the expected leaf does not exist.
+            LeafConflict: The leaf is not the expected one.
+            CommandReused: The `commandId` belongs to another request.
+        """
         repeat = self._repeats.join(live, command, waiter, partial(_recorded, params.target_id))
         if repeat is not None:
             return repeat
@@ -85,14 +102,14 @@ class Branches:
 
 
 def row_of(live: LiveSession, entry_id: str | None) -> int:
-    """The row of an entry, `NONE` for null. Raises `EntryNotFound`."""
+    """Return the row of an entry, or `NONE` if the id is None. Raises `EntryNotFound`."""
     return NONE if entry_id is None else live.row(entry_id)
 
 
 def moved(
     outcome: Outcome, target_id: str | None, summary: str | None, by: t.SummarizedBy | None
 ) -> t.BranchResult:
-    """What is told of a leaf that was moved to `target_id`, or stands on a summary there."""
+    """Return the result of a move to `target_id`. If there is a summary, the leaf is the summary's entry."""
     entry_id = None if summary is None else outcome.prepared.ids[0]
     return t.BranchResult(
         leaf_id=entry_id or target_id, log_id=outcome.log_id, seq=outcome.seqs[0], entry_id=entry_id,
@@ -104,7 +121,7 @@ def moved(
 def _recorded(
     target_id: str | None, line: dict[str, Any], log_id: str, row: int, known: Recorded
 ) -> t.BranchResult:
-    """What is told again of a leaf that was moved, with a summary that was asked for or without."""
+    """Return the result for a repeated request, made from the line that the first one stored."""
     answer = known.mark.answer
     entry_id = known.ids[0] if line.get("type") == "branch_summary" else None
     return t.BranchResult(
@@ -115,12 +132,12 @@ def _recorded(
 
 
 def leaf_move(target_id: str | None) -> dict[str, object]:
-    """The draft of a move without words."""
+    """Return the draft of a move without a summary."""
     return {"type": "leaf", "targetId": target_id}
 
 
 def branch_summary(target_id: str | None, summary: str) -> dict[str, object]:
-    """The draft of a move that says what was left behind."""
+    """Return the draft of a move with a summary of the abandoned branch."""
     return {"type": "branch_summary", "fromId": target_id or "root", "summary": summary}
 
 

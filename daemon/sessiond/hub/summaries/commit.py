@@ -1,7 +1,8 @@
-"""Appending a compaction whose summary took its time: where the session stands by now, or not at all.
+"""Appends a finished compaction at the current leaf of the session.
 
-It goes to the present leaf, if that lies below the entry it was prepared for and nobody has compacted meanwhile;
-while a tool is at work it waits until that has answered.
+The leaf may have moved while the summary was written. The compaction is appended if the current leaf descends from
+the row that it was prepared for and the path between them has no other compaction. While a tool call has no result,
+the compaction waits.
 """
 
 import asyncio
@@ -16,31 +17,41 @@ from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import KIND, NONE, Tree
 
 SAFE_MOMENT_SECONDS: Final = 30 * 60.0
-"""How long a summary that is there waits for the results of tools."""
+"""How long a finished summary waits for the results of tool calls, in seconds."""
 ATTEMPTS: Final = 100
-"""How often the leaf may move just when the compaction is to be written."""
+"""Limit of appends that fail because the leaf has moved since it was read."""
 
 _COMPACTION: Final = KIND["compaction"]
 
 
 class Landings:
-    """Those that wait for a safe moment, and who tells them that one may have come."""
+    """Appends compactions, and retries those that wait for a tool result when their session grows."""
 
     def __init__(self) -> None:
         self._moved: dict[LiveSession, asyncio.Event] = {}
 
     def grew(self, live: LiveSession) -> None:
-        """Lines have come."""
+        """Retry the waiting compaction of a session, which has new lines."""
         if self._moved and (moved := self._moved.get(live)) is not None:
             moved.set()
 
     async def land(
         self, job: Job, live: LiveSession, prepared_row: int, draft: bytes, origin: t.Origin, result: Result
     ) -> None:
-        """Append it; whoever waits for the job is told. One at a time for each session.
+        """Append a compaction, and pass the result to the waiters of the job. One at a time for each session.
 
-        Raises `LeafConflict` when the leaf went elsewhere, `NothingToCompact` after another compaction,
-        `WouldBreakTree` when no safe moment came.
+        Args:
+            job: The job that appends.
+            live: The session.
+            prepared_row: The row that the compaction was prepared for.
+            draft: The compaction.
+            origin: The origin of the entry.
+            result: Makes the result from what was committed.
+
+        Raises:
+            LeafConflict: The leaf does not descend from `prepared_row`.
+            NothingToCompact: The session was compacted in the meantime.
+            WouldBreakTree: A tool call had no result for `SAFE_MOMENT_SECONDS`.
         """
         deadline = asyncio.get_running_loop().time() + SAFE_MOMENT_SECONDS
         moved = self._moved[live] = asyncio.Event()
@@ -61,9 +72,17 @@ class Landings:
 async def land_now(
     job: Job, live: LiveSession, prepared_row: int, draft: bytes, origin: t.Origin, result: Result
 ) -> WouldBreakTree | None:
-    """Append a compaction at the present leaf; whoever waits for the job is told, unless it would part a call.
+    """Append a compaction at the current leaf, without waiting for tool results.
 
-    Raises `LeafConflict` when the leaf went elsewhere, `NothingToCompact` after another compaction.
+    Args: see `Landings.land`.
+
+    Returns:
+        None after the append. If the compaction would separate a tool call from its result: the refusal, which is not
+        passed to the waiters of the job.
+
+    Raises:
+        LeafConflict: The leaf does not descend from `prepared_row`.
+        NothingToCompact: The session was compacted in the meantime.
     """
     refusal: LeafConflict | WouldBreakTree | None = None
     for _ in range(ATTEMPTS):
@@ -73,7 +92,7 @@ async def land_now(
         except (LeafConflict, NothingToCompact) as refused:
             if isinstance(refused, LeafConflict):
                 refused.log_id = live.log.log_id
-            await until_stored(live, origin)  # a refusal names only what can be read
+            await until_stored(live, origin)  # the error names only entries that are committed
             raise
         refusal = await job.append(live, draft, Placement(expected_leaf=leaf_id), origin, result)
         if not isinstance(refusal, LeafConflict):
@@ -82,7 +101,10 @@ async def land_now(
 
 
 def _check(tree: Tree, prepared_row: int, leaf_id: str | None) -> Steps[None]:
-    """Refuse a leaf that is not below the prepared row, or is so behind another compaction."""
+    """Raise unless a leaf descends from the prepared row without a compaction in between.
+
+    Raises `LeafConflict` or `NothingToCompact`.
+    """
     row = tree.any_row(leaf_id or "")
     compacted = False
     for walked in range(len(tree)):

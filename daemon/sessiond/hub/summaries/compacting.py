@@ -1,7 +1,7 @@
-"""Compacting sessions: find the cut, have the summary written, append the compaction.
+"""Compacts sessions: finds the cut, requests the summary, and appends the compaction.
 
-A session has at most one summary under way that the daemon asked for; who wants another waits for that one.
-Appends go on meanwhile: `landing` sees to where the session stands when the summary is there.
+At most one summary is requested for a session at a time; a second request joins the first. Appends are accepted
+while the summary is being written: `commit` finds the leaf to append at.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _MESSAGES_A_STEP: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for, and for whom; without an `asker` the daemon compacts by itself."""
+    """A compaction request. `asker` is the id of the client; None for an automatic compaction."""
 
     params: t.CompactParams
     origin: t.Origin
@@ -59,15 +59,25 @@ class Compactions:
     def prepare(
         self, live: LiveSession, params: t.PrepareCompactionParams
     ) -> tuple[Steps[Preparation], t.CompactionSettings]:
-        """Return the steps that find out what a compaction would do now, and the settings that they use."""
+        """Return the steps that prepare a compaction without making it, and the settings that they use.
+
+        Raises `EntryNotFound` and `IncompatibleParams`.
+        """
         settings = limits.in_force(self.configured, live.tree, params.settings)
         row = live.row_at(params.leaf_id)
         return _preparing(live, row, settings, params.instructions), settings
 
     def compact(self, live: LiveSession, request: Request, waiter: Waiter) -> Leave:
-        """Begin, or wait for what is under way.
+        """Start a compaction, or join the one in progress.
 
-        Raises `IncompatibleParams`, `LeafConflict`, `EntryNotFound`, `CommandReused`.
+        Returns:
+            A function that stops waiting.
+
+        Raises:
+            IncompatibleParams: The params contradict each other, or the settings leave nothing to compact.
+            LeafConflict: The leaf is not the expected one.
+            EntryNotFound: The expected leaf does not exist.
+            CommandReused: The `commandId` belongs to another request.
         """
         command = request.command
         repeat = self._repeats.join(live, command, waiter, _recorded)
@@ -83,7 +93,7 @@ class Compactions:
                 "firstKeptEntryId goes with summary: without one the daemon finds the cut"
             )
         known = self._asked.get(live)
-        # A line that is being written cannot say any more that it carries out this command, too.
+        # A line that is being written cannot record a further command.
         if known is not None and known.open and not (command is not None and known.writing):
             return self._repeats.carry(live, command, known).join(waiter)
         job = self._jobs.begin(live, lambda new: self._with_asked(new, live, request, settings))
@@ -96,19 +106,19 @@ class Compactions:
             del self._asked[live]
 
     def under_way(self, live: LiveSession) -> bool:
-        """Whether a summary of a session is being written."""
+        """Return whether a compaction with a requested summary is in progress for a session."""
         return live in self._asked
 
     def grew(self, live: LiveSession) -> None:
-        """Lines have come: one that waits for a safe moment looks again."""
+        """Retry a compaction that waits for a tool result: the session has new lines."""
         self._landings.grew(live)
 
     async def _with_asked(
         self, job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings
     ) -> None:
-        """Have the summary written, then append the compaction."""
+        """Request the summary, then append the compaction."""
         await until_stored(live, request.origin)
-        # While a tool is at work, what was before its call can be summarized already.
+        # If a tool call has no result yet, the compaction is prepared for the row before the call.
         row = safety.last_settled(live.tree, live.tree.leaf, live.read)
         prepared = await _prepared(live, row, settings, request.params.instructions)
         _refuse_if_idle(prepared)
@@ -123,7 +133,7 @@ class Compactions:
 
 
 async def _with_given(job: Job, live: LiveSession, request: Request, settings: t.CompactionSettings) -> None:
-    """Append a compaction whose summary was given."""
+    """Append a compaction whose summary is in the request."""
     await until_stored(live, request.origin)
     params, row = request.params, live.tree.leaf
     said = t.SummarizeResult(
@@ -158,7 +168,7 @@ def _preparing(
 
 
 async def _at_a_given_cut(live: LiveSession, row: int, first_kept: str) -> Preparation:
-    """What is told of a compaction whose cut the client has found; whether it is one is seen when it is stored."""
+    """Prepare a compaction at the client's cut. The append checks later whether the cut is valid."""
     context = await live.context(row)
     counted = await live.drive(tokens.count(live.tree, row, context))
     in_force, kept = await live.drive(_kept(live.tree, row, live.row(first_kept), context))
@@ -168,13 +178,16 @@ async def _at_a_given_cut(live: LiveSession, row: int, first_kept: str) -> Prepa
 
 
 def _kept(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[tuple[Raw | None, int]]:
-    """The system message in force, which no cut keeps, and an estimate of it and of all that comes from a row on."""
+    """Return the system message in force, and the estimated tokens of it and of the messages from `kept` to `leaf`.
+
+    The system message is returned because the entries after a cut do not include it.
+    """
     ids: set[str | None] = set()
     row = leaf
     for walked in range(len(tree)):
         if row == NONE:
             break
-        if tree.kind(row) != _COMPACTION:  # its summary gives way to the new one
+        if tree.kind(row) != _COMPACTION:  # the new summary replaces the summary of an older compaction
             ids.add(tree.id(row))
         if row == kept:
             break
@@ -196,7 +209,10 @@ def _kept(tree: Tree, leaf: int, kept: int, context: Context) -> Steps[tuple[Raw
 def _compaction(
     job: Job, params: t.CompactParams, said: t.SummarizeResult, by: t.SummarizedBy, prepared: Preparation
 ) -> tuple[bytes, Result]:
-    """The draft of a compaction, and what is answered once it is stored. What the request says, wins."""
+    """Return the draft of a compaction, and the function that makes the result once it is stored.
+
+    Values of the request take precedence over those of the summarizer.
+    """
     tokens_before = prepared.tokens_before if params.tokens_before is None else params.tokens_before
     fields: dict[str, object] = {
         "type": "compaction", "summary": said.summary, "firstKeptEntryId": prepared.first_kept_entry_id,
@@ -232,7 +248,7 @@ def _compaction(
 
 
 def _recorded(line: dict[str, Any], log_id: str, row: int, known: Recorded) -> t.CompactResult:
-    """What is told again of a compaction that was stored."""
+    """Return the result for a repeated request, made from the line that the first one stored."""
     answer = known.mark.answer
     return t.CompactResult(
         entry_id=known.ids[0], log_id=log_id, seq=row, leaf_id=known.ids[0],

@@ -1,6 +1,7 @@
-"""The configured command as a summarizer: the prompt on its stdin, the summary on its stdout, no shell.
+"""The summarizer that runs a configured command: it reads the prompt from stdin and writes the summary to stdout.
 
-It runs in the user's home folder, in a process group of its own, which is killed when nobody waits any more.
+The command runs without a shell, in the user's home folder and in its own process group. The group is killed when the
+request is canceled or times out.
 """
 
 import asyncio
@@ -17,9 +18,9 @@ from sessiond.hub.summaries.summarizer import Assignment, Tell, Unwritten
 from sessiond.protocol import types as t
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""What is read of an answer; who writes more has lost its way."""
+"""Limit of the output. A command that writes more is killed."""
 TAIL_BYTES: Final = 2_000
-"""What is kept of the end of stderr, for the message that says why there is no summary."""
+"""How many bytes from the end of stderr the error message includes."""
 
 _PIECE: Final = 64 * 1024
 _FAREWELL_SECONDS: Final = 5.0
@@ -27,7 +28,7 @@ _decode = msgspec.json.Decoder(t.SummarizeResult).decode
 
 
 class SummarizerCommand:
-    """A program with its arguments."""
+    """Runs a program to write a summary. `words` are the program and its arguments."""
 
     kind: Literal["command"] = "command"
 
@@ -36,7 +37,7 @@ class SummarizerCommand:
         self._words = words
 
     async def write(self, assignment: Assignment, tell: Tell) -> t.SummarizeResult:
-        """Run it to its end."""
+        """Run the command and return its output. Raises `Unwritten` if it fails or cannot be run."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._words, cwd=Path.home(), start_new_session=True,
@@ -50,12 +51,12 @@ class SummarizerCommand:
             _kill(process)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_FAREWELL_SECONDS):
-                    await process.communicate()  # to the end of its pipes, so that nothing is left open
+                    await process.communicate()  # read to the end of the pipes, so that they are closed
             raise
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """End it and what it has started, which may live on when it has ended."""
+    """Kill the command and its children, which may outlive it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -79,7 +80,10 @@ async def _talk(process: asyncio.subprocess.Process, prompt: str) -> t.Summarize
 
 
 def _read(answer: bytes) -> t.SummarizeResult:
-    """Text is the summary; a JSON object with `summary` is read as a client's answer would be."""
+    """Decode the output: a JSON object with `summary` as a client's result, anything else as the summary itself.
+
+    Raises `Unwritten` if it is not UTF-8.
+    """
     try:
         text = answer.decode()
     except UnicodeDecodeError:
@@ -91,7 +95,7 @@ def _read(answer: bytes) -> t.SummarizeResult:
 
 
 async def _feed(stdin: asyncio.StreamWriter, prompt: bytes) -> None:
-    with contextlib.suppress(ConnectionError):  # one that has read enough may close its end
+    with contextlib.suppress(ConnectionError):  # the command may close stdin early
         stdin.write(prompt)
         await stdin.drain()
     stdin.close()
@@ -110,7 +114,7 @@ async def _whole(process: asyncio.subprocess.Process, stdout: asyncio.StreamRead
 
 
 async def _tail(stderr: asyncio.StreamReader) -> str:
-    """The end of what it complained of, on one line."""
+    """Return the last `TAIL_BYTES` of stderr as one line."""
     tail = b""
     while piece := await stderr.read(_PIECE):
         tail = (tail + piece)[-TAIL_BYTES:]

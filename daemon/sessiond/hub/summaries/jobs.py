@@ -1,7 +1,7 @@
-"""Work that first waits, for a summary, and then writes: many may wait for its outcome, and leave again.
+"""Jobs that wait for a summary and then append an entry; several requests can wait for one job.
 
-While it waits it can be given up, and is when the last one leaves; once it writes it is finished, whatever
-becomes of those who wait. They are told on the tick on which the log has the lines.
+A job is canceled when its last waiter leaves. Once it has started to write, it is always finished. The waiters
+receive the result in the loop tick in which the line is committed.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.session.tree.entries import JoinedCommand
 
 Result: TypeAlias = Callable[[Outcome], t.Wire]
-"""Makes the answer of what was committed."""
+"""Makes the result from what was committed."""
 
 Leave: TypeAlias = Callable[[], bool]
-"""Waits no longer; False when it is too late for that, because the outcome is there or being written."""
+"""Stops waiting. Returns False if it is too late, because the job is writing or has ended."""
 
 
 Work: TypeAlias = Callable[["Job"], Coroutine[Any, Any, None]]
@@ -30,25 +30,25 @@ Work: TypeAlias = Callable[["Job"], Coroutine[Any, Any, None]]
 
 
 class Waiter(Protocol):
-    """Who waits for the outcome of a job."""
+    """Waits for the outcome of a job."""
 
     def told(self, step: t.Progress) -> None:
-        """How far the work is."""
+        """Report progress."""
 
     def done(self, outcome: t.Wire | Exception) -> None:
-        """The result, or why there is none. Called once, unless it has left before."""
+        """Receive the result, or the error. Called once, unless the waiter has left before."""
 
 
 class Job:
-    """One piece of work, a task of its own: nobody's cancellation is that of the others."""
+    """One piece of work, run in its own task: canceling one waiter does not cancel the others."""
 
     def __init__(self, work: Work) -> None:
         self.open = True
-        """Whether the outcome is still to come, so that one may join."""
+        """True until the outcome is known or the job is canceled; further waiters can join."""
         self.commands: list[CommandRecord] = []
-        """The commands that the line which this job appends carries out."""
+        """The commands that the appended line records."""
         self.answer: dict[str, Any] = {}
-        """What that line notes for the answer to a repeat."""
+        """What the line stores to answer a repeated request."""
         self._waiters: list[Waiter] = []
         self._writing = False
         self._stopping = False
@@ -56,15 +56,15 @@ class Job:
 
     @property
     def writing(self) -> bool:
-        """Whether its line is on the way to the disk: it can carry out no further command."""
+        """True while the line is being written: it can record no further command."""
         return self._writing
 
     def when_ended(self, call: Callable[[], None]) -> None:
-        """Call something when all is done, whatever came of it."""
+        """Call `call` when the job has ended, with any outcome."""
         self._task.add_done_callback(lambda _task: call())
 
     def join(self, waiter: Waiter) -> Leave:
-        """Let somebody wait for the outcome; answers how to leave."""
+        """Add a waiter. Returns a function that removes it; the job is canceled when the last waiter is removed."""
         self._waiters.append(waiter)
 
         def leave() -> bool:
@@ -79,17 +79,28 @@ class Job:
         return leave
 
     def tell(self, step: t.Progress) -> None:
-        """Say how far the work is."""
+        """Report progress to all waiters."""
         for waiter in list(self._waiters):
             waiter.told(step)
 
     async def append(
         self, live: LiveSession, draft: bytes, placement: Placement, origin: t.Origin, result: Result
     ) -> LeafConflict | WouldBreakTree | None:
-        """Append an entry, and tell everybody what came of it in the order of the log.
+        """Append an entry durably, and pass the result to the waiters, in log order.
 
-        Answers None then; or the refusal when the entry cannot stand where it was to, which nobody is told: the
-        work decides. Any other failure is everybody's outcome, too.
+        Args:
+            live: The session.
+            draft: The entry.
+            placement: Where it is placed. The commands of the job are added.
+            origin: The origin of the entry.
+            result: Makes the result from what was committed.
+
+        Returns:
+            None when the waiters have the result, or any other error than the following. A `LeafConflict` or
+            `WouldBreakTree` is returned and not passed to the waiters, so that the work can retry.
+
+        Raises:
+            Draining: The entry was refused in this way, and the daemon is shutting down.
         """
         ended: asyncio.Future[LeafConflict | WouldBreakTree | None] = (
             asyncio.get_running_loop().create_future()
@@ -112,14 +123,14 @@ class Job:
         return refusal
 
     async def stop(self) -> None:
-        """The daemon ends: what is being written is finished, anything else is given up."""
+        """End the job: a write in progress is finished, anything else is canceled. Returns when the task has ended."""
         self._stopping = True
         if not self._writing:
             self._task.cancel()
         await asyncio.wait([self._task])
 
     def _command(self) -> CommandRecord | None:
-        """The first command, which says of the others that its line has carried them out, too."""
+        """Return the first command, with the others recorded in it as joined; None if there is none."""
         if not self.commands:
             return None
         first, *others = self.commands
@@ -127,7 +138,7 @@ class Job:
         return msgspec.structs.replace(first, answer=self.answer, joined=joined)
 
     def finish(self, outcome: t.Wire | Exception) -> None:
-        """Tell everybody what came of it."""
+        """Pass the outcome to all waiters."""
         self.open = False
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
@@ -137,19 +148,19 @@ class Job:
         try:
             await work(self)
         except asyncio.CancelledError:
-            self.finish(Draining())  # only then is there still somebody who waits
-        except Exception as error:  # noqa: BLE001 - whoever waits is told; a task has nobody to tell
+            self.finish(Draining())  # waiters are left only if the daemon is shutting down
+        except Exception as error:  # noqa: BLE001 - the waiters receive it; nobody awaits the task
             self.finish(error)
 
 
 class Jobs:
-    """All jobs of this process. A session that one of them will append to is not let go of meanwhile."""
+    """All jobs of this process. A session with a job stays loaded."""
 
     def __init__(self) -> None:
         self._all: set[Job] = set()
 
     def begin(self, live: LiveSession, work: Work) -> Job:
-        """Begin a job; its work starts on the next tick."""
+        """Start a job. Its work begins on the next loop tick."""
 
         async def engaged(job: Job) -> None:
             live.engaged += 1
@@ -164,14 +175,14 @@ class Jobs:
         return job
 
     async def close(self) -> None:
-        """Finish what is being written, give up what only waits."""
+        """End all jobs: writes in progress are finished, the other jobs are canceled."""
         await asyncio.gather(*(job.stop() for job in list(self._all)))
 
 
 async def until_stored(live: LiveSession, origin: t.Origin) -> None:
-    """Wait until all that was sent before is in the log.
+    """Wait until all earlier appends to the session are in its log.
 
-    Raises what a write would be refused with now: better before somebody writes a summary for nothing.
+    Raises the error that an append would fail with now, so that no summary is requested that cannot be stored.
     """
     ended: asyncio.Future[Outcome | Exception] = asyncio.get_running_loop().create_future()
 

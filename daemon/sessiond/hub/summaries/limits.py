@@ -1,4 +1,4 @@
-"""When a session counts as full: what a request chooses, else the session itself, else the configuration."""
+"""The compaction settings of a session: from the request, the session or the configuration, in this order."""
 
 from typing import Any, Final
 
@@ -15,7 +15,16 @@ _FIELDS: Final = t.CompactionChoice.__struct_fields__
 def in_force(
     configured: config.CompactionConfig, tree: Tree, choice: t.CompactionChoice | None = None
 ) -> t.CompactionSettings:
-    """The settings for a session. Raises `IncompatibleParams` when they leave no room to compact anything."""
+    """Return the settings for a session.
+
+    Args:
+        configured: The settings of the configuration.
+        tree: The session, whose own settings take precedence over the configuration.
+        choice: The settings of a request, which take precedence over both.
+
+    Raises:
+        IncompatibleParams: `reserveTokens` and `keepRecentTokens` together fill the context window.
+    """
     chosen = {name: getattr(configured, name) for name in _FIELDS}
     for choosing in (chosen_by(tree), choice or t.CompactionChoice()):
         chosen |= {name: value for name in _FIELDS if (value := getattr(choosing, name)) is not None}
@@ -31,7 +40,7 @@ def in_force(
 def with_choice(
     configured: config.CompactionConfig, tree: Tree, choice: t.CompactionChoice | None
 ) -> t.CompactionChoice | None:
-    """What a session has chosen once it also chooses this; null chooses nothing any more.
+    """Return a session's own settings after `choice` is applied. If `choice` is None, all are removed: None.
 
     Raises `IncompatibleParams` as `in_force`.
     """
@@ -47,7 +56,7 @@ def with_choice(
 
 
 def chosen_by(tree: Tree) -> t.CompactionChoice:
-    """What a session has chosen. Another program may have written it: what is no choice, chooses nothing."""
+    """Return a session's own settings. Invalid values, which another program may have written, are ignored."""
     found: dict[str, Any] = {}
     for field in msgspec.structs.fields(t.CompactionChoice):
         value = (tree.auto_compact or {}).get(field.encode_name)
@@ -59,7 +68,7 @@ def chosen_by(tree: Tree) -> t.CompactionChoice:
 
 
 def enabled(configured: config.CompactionConfig, tree: Tree) -> bool:
-    """Whether the daemon looks after a session by itself. Cheap enough to ask after every append."""
+    """Return whether automatic compaction is enabled for a session. Takes constant time, for use after each append."""
     chosen = tree.auto_compact
     if chosen is None:
         return configured.enabled

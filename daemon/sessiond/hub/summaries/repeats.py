@@ -1,6 +1,6 @@
-"""Repeats of requests that wait for a summary: joined to the work that is under way, or answered from its line.
+"""Repeated requests that wait for a summary: they join the job in progress, or are answered from its line.
 
-A request that writes at once needs nothing of this: `placing` finds what it has written.
+Requests that append at once do not need this: `hub/session/entry_placement` finds the lines that they have written.
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ _MAX_BYTES: Final = 48 * 1024 * 1024
 _BY_ITSELF: Final = t.Origin(kind="daemon")
 
 Answer: TypeAlias = Callable[[dict[str, Any], str, int, Recorded], t.Wire]
-"""Makes the answer to a repeat of a stored line with its texts whole, the id of its log, its seq, and
-what it says of its command."""
+"""Makes the result for a repeated request. The arguments are the stored line with its blobs restored, the id of its
+log, its seq, and what it records of its command."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Duplicate:
-    """Waits for the outcome of an earlier request with the same command."""
+    """Passes the outcome of an earlier request with the same command to a waiter, marked as a duplicate."""
 
     waiter: Waiter
 
@@ -45,7 +45,7 @@ _DUPLICATE: Final[dict[str, Any]] = {"duplicate": True}
 
 
 class Repeats:
-    """The jobs that carry out commands, by session and command."""
+    """The jobs in progress, by session and command id."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -54,9 +54,19 @@ class Repeats:
     def join(
         self, live: LiveSession, command: CommandRecord | None, waiter: Waiter, answer: Answer
     ) -> Leave | None:
-        """Wait for the answer to a command that is under way or was carried out; None when it is new.
+        """Wait for the result of an earlier request with the same command.
 
-        Raises `CommandReused` when the command was another request.
+        Args:
+            live: The session.
+            command: The command; None if the request brought no `commandId`.
+            waiter: Receives the outcome.
+            answer: Makes the result if the command was already carried out.
+
+        Returns:
+            A function that stops waiting; None if there is no earlier request.
+
+        Raises:
+            CommandReused: The `commandId` belongs to a different request.
         """
         if command is None:
             return None
@@ -75,7 +85,7 @@ class Repeats:
         )
 
     def carry(self, live: LiveSession, command: CommandRecord | None, job: Job) -> Job:
-        """Let the line of a job record this command, too. Answers the job."""
+        """Record a command in the line that a job will append. Returns the job."""
         if command is not None:
             key = live, command.id
             job.commands.append(command)
@@ -89,10 +99,10 @@ class Repeats:
 
 
 async def _recall(job: Job, *, live: LiveSession, command: CommandRecord, answer: Answer) -> None:
-    """Answer a repeat from the line, once that has its level."""
+    """Answer a repeated request from the stored line, after the line is committed."""
     known = command_ids.find(live.tree, command, live.read)
     if known is not None and live.tree.row(known.ids[0]) is None:
-        await until_stored(live, _BY_ITSELF)  # raises what the line failed with
+        await until_stored(live, _BY_ITSELF)  # raises the error if the line was not stored
         known = command_ids.find(live.tree, command, live.read)
     row = None if known is None else live.tree.row(known.ids[0])
     if known is None or row is None:

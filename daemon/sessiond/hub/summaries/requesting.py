@@ -1,7 +1,7 @@
-"""Having a summary written: who is asked, in which order, and what counts as an answer.
+"""Requests summaries: selects the summarizers, in order, and checks their results.
 
-The order: the client that made the request, clients that have the session open, any other client, the
-configured command. Who leaves, fails, or answers nothing, is followed by the next.
+The order is: the client that made the request, clients that have the session open, other clients, the configured
+command. If a summarizer disconnects, fails, times out or returns an empty summary, the next one is asked.
 """
 
 import asyncio
@@ -24,59 +24,75 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_CHARACTERS: Final = 1_000_000
-"""A longer summary is none."""
+"""Limit of a summary. A longer one is rejected."""
 MAX_PROMPT_BYTES: Final = 16 * 1024 * 1024
-"""Characters. No model takes as much, and a client's connection might not."""
+"""Limit of a prompt, in characters. No model accepts more, and a client's connection might not."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributedSummary:
-    """A summary and who wrote it."""
+    """A summary, and the kind of summarizer that wrote it."""
 
     said: t.SummarizeResult
     by: t.SummarizedBy
 
 
 class Directory(Protocol):
-    """Who is there to be asked."""
+    """Lists the clients that can write summaries."""
 
     def summarizers(self, live: "LiveSession", asker: str | None) -> Iterator[Summarizer]:
-        """The clients that declared `summarize`, best first; `asker` is the id of the one that wants it."""
+        """Return the clients that declared `summarize`, in the order in which they are asked.
+
+        Args:
+            live: The session.
+            asker: The id of the client that made the request, if any.
+        """
 
 
 class _Nobody:
-    """Where no server serves clients."""
+    """The directory of a hub without a server: it has no clients."""
 
     def summarizers(self, live: "LiveSession", asker: str | None) -> Iterator[Summarizer]:
         return iter(())
 
 
 class Summarizers:
-    """All who may be asked."""
+    """All summarizers: the connected clients and the configured command."""
 
     def __init__(self, chosen: config.SummarizerConfig) -> None:
         self.directory: Directory = _Nobody()
         self.configure(chosen)
 
     def configure(self, chosen: config.SummarizerConfig) -> None:
-        """Follow another configuration; what is being written goes on as it began."""
+        """Apply a changed configuration. Summaries in progress keep the old one, except for `timeout`."""
         self._command = SummarizerCommand(chosen.command) if chosen.command else None
         self._timeout = chosen.timeout
 
     def first(self, live: "LiveSession", asker: str | None = None) -> Literal["client", "command"] | None:
-        """Of which kind the first is that would be asked; None when there is nobody."""
+        """Return the kind of the summarizer that would be asked first; None if there is none."""
         return next((it.kind for it in self._all(live, asker)), None)
 
     async def write(
         self, assignment: Assignment, live: "LiveSession", asker: str | None, tell: Tell
     ) -> AttributedSummary:
-        """A summary. Raises `NoSummarizer`, or `SummarizerFailed` with the last one's reason."""
+        """Request a summary from one summarizer after the other, until one succeeds.
+
+        Args:
+            assignment: What to summarize.
+            live: The session.
+            asker: The id of the client that made the request, if any.
+            tell: Receives progress.
+
+        Raises:
+            NoSummarizer: There is none.
+            SummarizerFailed: All failed, with the reason of the last one; or the prompt is too long.
+        """
         size = len(assignment.prompt)
         if size > MAX_PROMPT_BYTES:
             raise SummarizerFailed(f"what is to be summarized has {size:,} characters, which nobody can take")
         asked: set[str] = set()
         reason: str | None = None
-        # Looked up anew after each failure: some have left meanwhile, and others come.
+        # The list is read again after each failure: clients connect and disconnect.
         while (it := next((it for it in self._all(live, asker) if it.name not in asked), None)) is not None:
             asked.add(it.name)
             tell(t.Progress(kind="report", message=f"{it.name} writes a summary"))

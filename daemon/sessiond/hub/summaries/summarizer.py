@@ -1,4 +1,4 @@
-"""What a summarizer is to the hub: somebody who is given an assignment and writes a summary, or says why not."""
+"""The interface of summarizers, and what they are asked to summarize."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from sessiond.error_text import TemplatedError
 from sessiond.protocol import types as t
 
 Tell: TypeAlias = Callable[[t.Progress], None]
-"""Takes a step of the work, for whoever waits."""
+"""Reports progress to the waiting requests."""
 
 
 class Unwritten(TemplatedError):
@@ -22,7 +22,7 @@ class Unwritten(TemplatedError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Assignment:
-    """What is to be summarized; as `SummarizeParams`, without the token."""
+    """What to summarize. The fields are those of `SummarizeParams` without the token."""
 
     session_id: str
     purpose: Literal["compaction", "branch"]
@@ -33,15 +33,15 @@ class Assignment:
 
 
 class Summarizer(Protocol):
-    """Somebody who writes summaries."""
+    """Writes summaries: a connected client, or the configured command."""
 
     @property
     def name(self) -> str:
-        """What people call it; different for each."""
+        """A name for messages, unique among the summarizers."""
 
     @property
     def kind(self) -> Literal["client", "command"]:
-        """What is told of who wrote a summary."""
+        """The kind of summarizer, for `summarizedBy`."""
 
     async def write(self, assignment: Assignment, tell: Tell) -> t.SummarizeResult:
-        """Write one. Raises `Unwritten`; when cancelled, whoever writes is told to stop."""
+        """Write a summary. Raises `Unwritten` if it fails. If this is canceled, the client or command is stopped."""
