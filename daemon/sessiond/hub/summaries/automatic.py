@@ -140,7 +140,9 @@ class AutoCompaction:
         watch.told = leaf
         if watch.compacted:
             watch.compacted = False
-            self._failed(watch)  # the compaction did not help: something other than messages fills the context
+            self._failed(
+                watch
+            )  # the compaction did not help: something other than messages fills the context
         if summarizer is not None:
             self._compact(live, watch)
 
