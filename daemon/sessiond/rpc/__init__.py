@@ -1,1 +1,1 @@
-"""JSON-RPC 2.0 over bytes. Has never heard of sessions."""
+"""JSON-RPC 2.0 over byte streams, independent of sessions."""

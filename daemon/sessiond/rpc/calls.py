@@ -1,4 +1,4 @@
-"""The requests that one end of a connection has sent and that the peer has not answered yet."""
+"""The requests that one end of a connection has in flight."""
 
 import asyncio
 from typing import Final
@@ -12,28 +12,33 @@ _NULL: Final = Raw(b"null")
 
 
 class Calls:
-    """Gives each call an id, and hands its response to the coroutine that waits for it."""
+    """Assigns an id to each request and delivers its response to the coroutine that awaits it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.complaint: RemoteError | None = None
-        """The peer's last error without an id, which often says why it then closed."""
+        """The peer's last error response with a null id. It often explains why the peer then closed the connection."""
         self._loop = loop
         self._waiting: dict[int | str, asyncio.Future[Raw]] = {}
         self._last_id = 0
 
     def begin(self) -> tuple[int, asyncio.Future[Raw]]:
-        """Return the id of a new call and the future of its result."""
+        """Return the id of a new request and the future of its result."""
         self._last_id += 1
         answer: asyncio.Future[Raw] = self._loop.create_future()
         self._waiting[self._last_id] = answer
         return self._last_id, answer
 
     def end(self, id: int) -> None:
-        """Forget a call: a response that comes later belongs to none."""
+        """Remove a request. A later response to it matches no request."""
         self._waiting.pop(id, None)
 
     def settle(self, head: Head) -> bool:
-        """Take in a response. Returns False when it belongs to no call that still waits."""
+        """Deliver a response to its request.
+
+        Returns:
+            False if no request in flight has the id of the response.
+
+        """
         error = None if head.error is UNSET or bytes(head.error) == b"null" else remote_error(head.error)
         answer = None if head.id is None or head.id is UNSET else self._waiting.get(head.id)
         if head.id is None:
@@ -47,7 +52,12 @@ class Calls:
         return True
 
     def fail_all(self, reason: Exception | None) -> None:
-        """Raise ConnectionClosed, for `reason` or else the peer's complaint, from every call that still waits."""
+        """Raise `ConnectionClosed` in every request in flight.
+
+        Args:
+            reason: The cause of the error. None: the cause is `complaint`.
+
+        """
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(ConnectionClosed(reason or self.complaint))

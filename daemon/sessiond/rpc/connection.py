@@ -1,7 +1,8 @@
 """One JSON-RPC 2.0 connection over an asyncio transport, the same at both ends.
 
-Knows no method (but the cancellation it sends), starts no task, and sets no limit on what is queued: it
-counts, and its owner decides. Everything here belongs to the thread of the event loop.
+The module knows no method except the cancellation that it sends. It starts no task. It does not limit what is queued:
+it counts the queued bytes, and the owner of the connection sets limits. All of it runs in the thread of the event
+loop.
 """
 
 import asyncio
@@ -33,15 +34,21 @@ from sessiond.rpc.send_queue import SendQueue, framed
 from sessiond.rpc.unfinished_frame import UnfinishedFrame
 
 CANCEL: Final = "$/cancelRequest"
-"""The notification {id} that a cancelled call sends (LSP's name; a peer may ignore it)."""
+"""The notification `{id}` that a cancelled `call` sends. The name is LSP's. A peer may ignore it."""
 
 
 class Connection(asyncio.Protocol):
-    """Frames, correlates and coalesces; symmetric: it has no server end and no client end.
+    """Frames messages, matches responses to requests, and combines writes. Both ends use this class.
 
-    `mode` is how this end speaks: as given until the peer's first byte tells how it does.
-    What is sent while a read is delivered, or else in one tick of the loop, goes out in one write, in order.
-    After `close` or a loss, sending is silently dropped: `closed` has told, or will tell, the owner.
+    Messages sent during one delivery, or else during one tick of the event loop, go out in order in one write. After
+    `close` or a loss of the connection, messages to send are dropped without an error; the owner learns of it from
+    `Handler.closed`.
+
+    Args:
+        handler: The owner of the connection. It receives what comes in.
+        mode: The framing of what this end sends. The peer's first byte replaces it by the peer's framing.
+        max_frame: The limit of one incoming body, in bytes.
+
     """
 
     def __init__(
@@ -60,7 +67,7 @@ class Connection(asyncio.Protocol):
         self._reason: Exception | None = None
         self._receiving = ReceiveQueue(self._loop, self._tell_of_arrival)
         self._ended = False
-        """Whether nothing more will come in than what is undelivered."""
+        """Whether the incoming stream has ended. Messages that have arrived may still be undelivered."""
         self._end_is_told = False
         self._unanswered: set[RequestId] = set()
 
@@ -70,9 +77,20 @@ class Connection(asyncio.Protocol):
     # Sending
 
     async def call(self, method: str, params: object = UNSET, *, timeout: float | None = None) -> Raw:
-        """The result of one request to the peer. `timeout` is in seconds.
+        """Send a request and return its result.
 
-        Raises RemoteError, ConnectionClosed or TimeoutError. Cancelled or timed out, it tells the peer.
+        If the call is cancelled or times out, the peer receives `CANCEL`.
+
+        Args:
+            method: The method of the request.
+            params: The params of the request. UNSET: it has none.
+            timeout: In seconds. None: no timeout.
+
+        Raises:
+            RemoteError: The peer responds with an error.
+            ConnectionClosed: The connection is closed, or closes before the response.
+            TimeoutError: No response arrives within `timeout`.
+
         """
         if self.closing or self._ended:
             raise self._closed()
@@ -90,14 +108,14 @@ class Connection(asyncio.Protocol):
         self.send_body(encode_notification(method, params))
 
     def reply(self, id: RequestId, result: object) -> None:
-        """Answers a request. Raises NotAwaited on the second answer."""
+        """Respond to a request. Raises `NotAwaited` on the second response."""
         if isinstance(result, EncodedResult):
             self._reply(id, encode_frame_of_parts(encode_parts(id, result), self.mode))
         else:
             self.reply_body(id, encode_result(id, result))
 
     def fail(self, id: RequestId | None, code: int, message: str, data: object = UNSET) -> None:
-        """Answers a request with an error; id None complains about something that had no readable id."""
+        """Respond to a request with an error. With the id None, report an error about a message without an id."""
         body = encode_error(id, code, message, data)
         if id is None:
             self.send_body(body)
@@ -105,7 +123,7 @@ class Connection(asyncio.Protocol):
             self.reply_body(id, body)
 
     def reply_body(self, id: RequestId, body: bytes) -> None:
-        """Answers a request with a response that is already encoded."""
+        """Respond to a request with an encoded response."""
         self._reply(id, framed(body, self.mode))
 
     def _reply(self, id: RequestId, frame: list[bytes]) -> None:
@@ -119,31 +137,31 @@ class Connection(asyncio.Protocol):
             self._wind_up()
 
     def send_body(self, body: bytes) -> None:
-        """Sends a message that is already encoded: encode once, send to many."""
+        """Send an encoded message. One encoded message can be sent to many connections."""
         if not self.closing:
             self._sending.put(framed(body, self.mode))
 
     def send_parts(self, parts: list[bytes]) -> None:
-        """Sends a message that is already encoded, in parts that are not joined."""
+        """Send an encoded message that is given in parts. The parts are not joined."""
         if not self.closing:
             self._sending.put(encode_frame_of_parts(parts, self.mode))
 
     def holds_more_than(self, size: int) -> bool:
-        """Whether more than `size` bytes are queued; cheaper than `queued_bytes`, for every message."""
+        """Return whether more than `size` bytes are queued. Cheap enough for every message, unlike `queued_bytes`."""
         return self._sending.holds_more_than(size)
 
     @property
     def full(self) -> bool:
-        """Whether the transport has enough for now: see `queued_bytes`."""
+        """Whether the transport has paused writing. See `queued_bytes`."""
         return self._sending.is_full
 
     @property
     def queued_bytes(self) -> int:
-        """Bytes sent that the operating system has not taken yet."""
+        """Bytes sent that the operating system has not accepted yet."""
         return self._sending.queued_bytes
 
     async def drain(self) -> None:
-        """Wait until the transport takes more. Raises ConnectionClosed when it never will."""
+        """Wait until the transport accepts more. Raises `ConnectionClosed` if the connection ends before that."""
         self._sending.flush()
         if self._lost.done():
             raise self._closed()
@@ -153,28 +171,28 @@ class Connection(asyncio.Protocol):
 
     @property
     def unanswered(self) -> int:
-        """Requests of the peer that have no reply yet."""
+        """Number of the peer's requests that have no response yet."""
         return len(self._unanswered)
 
     @property
     def frame_seconds(self) -> float:
-        """For how long the peer has been sending the frame that is still unfinished; not while this end pauses."""
+        """Seconds since the unfinished frame of the peer began. 0 while this end is paused."""
         return 0.0 if self._receiving.is_paused else self._unfinished.seconds
 
     @property
     def has_received(self) -> bool:
-        """Whether the peer has ever sent anything."""
+        """Whether the peer has ever sent a byte."""
         return self._framer.mode is not None
 
     def skip_large_texts(self) -> None:
-        """From now on leaves out texts of files that are too large for a frame, instead of refusing them.
+        """From now on, skip notifications with file texts larger than a frame instead of refusing them.
 
-        Editors send these in notifications that nobody can answer.
+        Editors send these in notifications, which have no response.
         """
         self._framer.skips = is_large_text
 
     def pause(self) -> None:
-        """Stops reading, and delivering what was read, until `resume`."""
+        """Stop reading, and delivering what was read, until `resume`."""
         self._receiving.is_paused = True
         self._transport.pause_reading()
 
@@ -187,26 +205,32 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_deserted(self) -> bool:
-        """Whether the peer has closed while replies are owed to it: by itself, this end sees only the last byte."""
+        """Whether the peer has closed the connection while responses are owed to it.
+
+        After the end of the incoming stream, the event loop alone does not detect this.
+        """
         if not self._ended or self._receiving or self.closing:
             return False
         sock = self._transport.get_extra_info("socket")
         return sock is not None and has_left(sock.fileno())
 
     def close(self) -> None:
-        """Stops receiving; closes when the peer has taken all that was sent (if it never does: `abort`)."""
+        """Stop receiving, and close after the peer has read all that was sent.
+
+        If the peer may never read it, use `abort`.
+        """
         if not self.closing:
             self._sending.flush(everything=True)
             self._stop()
             self._transport.close()
 
     def abort(self) -> None:
-        """Closes at once; what the operating system has not taken is lost."""
+        """Close immediately. Bytes that the operating system has not accepted are lost."""
         self._stop()
         self._transport.abort()
 
     async def wait_closed(self) -> None:
-        """Returns after the handler's `closed`."""
+        """Wait until `Handler.closed` has been called."""
         await asyncio.shield(self._lost)
 
     # asyncio.Protocol
@@ -229,7 +253,7 @@ class Connection(asyncio.Protocol):
         self._unfinished.observe(has_cut=bool(bodies))
         if bodies:
             self._deliver(bodies)
-            # It was the first of them: while one is unfinished nothing else can come.
+            # The announced body was the first of them: no other frame can arrive while one is unfinished.
             if not self._receiving.begins_large:
                 self._tell_of_arrival()
         size = self._unfinished.size_to_announce()
@@ -243,7 +267,7 @@ class Connection(asyncio.Protocol):
             self._end(self._framer.eof(), None)
         except FramingError as error:
             self._end(error.bodies, error)
-        # Requests that are in work keep the half that the peer still reads.
+        # While requests are in flight, the half of the connection that the peer still reads stays open.
         return not self.closing
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -264,12 +288,12 @@ class Connection(asyncio.Protocol):
     # Inside
 
     def _deliver(self, bodies: list[bytes]) -> None:
-        """Hand `bodies`, behind those that wait, to the handler: one turn of them, while it wants them."""
+        """Queue `bodies` and deliver the messages of one turn to the handler, until it pauses."""
         receiving = self._receiving
         receiving.put(bodies)
         if self.closing:
             return
-        self._sending.expect_flush()  # replies to one read go out in one write
+        self._sending.expect_flush()  # responses to the requests of one read go out in one write
         try:
             for message in receiving.turn(has_cut=bool(bodies)):
                 if isinstance(message, BadMessage):
@@ -290,7 +314,7 @@ class Connection(asyncio.Protocol):
         elif id is UNSET:
             self._handler.received(self, head, body)
         elif id in self._unanswered:
-            # Two replies with one id could not be told apart, so this one goes without.
+            # Two responses with one id would be ambiguous, so this error has no id.
             message = f"The id {id!r} is that of a request which is still in work."
             self._handler.broken(self, BadMessage(INVALID_REQUEST, message))
         else:
@@ -298,7 +322,7 @@ class Connection(asyncio.Protocol):
             self._handler.received(self, head, body)
 
     def _tell_of_arrival(self) -> None:
-        """Tells that the large body that was announced, if any was, has been delivered."""
+        """Report that the announced large body, if any, has been delivered."""
         if self._unfinished.is_announced:
             self._unfinished.is_announced = False
             self._handler.arrived(self)
@@ -319,7 +343,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _end(self, bodies: list[bytes], reason: Exception | None) -> None:
-        """Nothing more comes in than `bodies`."""
+        """End the incoming stream after `bodies`."""
         self.mode = self._framer.mode or self.mode
         self._ended = True
         self._reason = reason
@@ -327,7 +351,7 @@ class Connection(asyncio.Protocol):
         self._wind_up()
 
     def _wind_up(self) -> None:
-        """After the end of what comes in: closes once everything is delivered and answered."""
+        """After the end of the incoming stream, close once all messages are delivered and all requests answered."""
         if self._receiving or self.closing:
             return
         self._calls.fail_all(self._reason)
@@ -344,7 +368,7 @@ class Connection(asyncio.Protocol):
             self._handler.ended(self)
 
     def _close_after(self, refused: FrameTooLarge) -> None:
-        """Close when the rest of a refused body has been read and discarded."""
+        """Close after the rest of a refused body has been read and discarded."""
         if not refused.to_come and refused.actual is not None:
             self.close()
             return

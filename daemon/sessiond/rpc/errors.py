@@ -1,4 +1,4 @@
-"""What a call over a connection raises, and what answering one raises."""
+"""Errors of a call over a connection and of a response."""
 
 from typing import Final
 
@@ -13,9 +13,9 @@ class RemoteError(TemplatedError):
     """Raised when the peer responds with an error.
 
     Attributes:
-        code: The code of JSON-RPC or of the protocol.
-        message: A sentence.
-        data: The error's data as JSON. None: it has none.
+        code: The error code, of JSON-RPC or of the protocol.
+        message: The error message, a sentence.
+        data: The error's data as JSON. None: the error has no data.
 
     """
 
@@ -29,7 +29,7 @@ class RemoteError(TemplatedError):
 
 
 class ConnectionClosed(TemplatedError):
-    """Raised for a call over a connection that has ended, or ends before the response."""
+    """Raised for a call over a connection that is closed, or closes before the response."""
 
     sentence = "The connection is closed{why}"
 
@@ -57,7 +57,7 @@ _decode_error: Final = msgspec.json.Decoder(_ErrorObject).decode
 
 
 def remote_error(error: Raw) -> RemoteError:
-    """Return the exception for the `error` of a response, also when it is no error object of JSON-RPC."""
+    """Return the exception for the `error` member of a response, even if it is not a JSON-RPC error object."""
     try:
         decoded = _decode_error(error)
     except (msgspec.DecodeError, RecursionError):

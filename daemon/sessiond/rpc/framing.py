@@ -1,6 +1,6 @@
-"""Cuts message bodies out of a byte stream and frames them: `Content-Length` frames of LSP, or JSON lines. Sans I/O.
+"""Splits a byte stream into message bodies and frames them: LSP `Content-Length` frames or JSON lines. Sans I/O.
 
-Bodies are not decoded. After a bad frame the next good one is not searched for (decision 0003).
+Bodies are not decoded. After an invalid frame, the framer does not search for the next valid one (decision 0003).
 """
 
 import re
@@ -12,37 +12,40 @@ from sessiond.error_text import TemplatedError
 Mode = Literal["content-length", "json-lines"]
 
 MAX_FRAME: Final = 64 * 1024 * 1024
-"""Bytes of one body, unless the owner says otherwise (decision 0003)."""
+"""Default limit of one body, in bytes (decision 0003)."""
 
 MAX_HEADER: Final = 8 * 1024
-"""Bytes of one header block, its empty line included (decision 0003)."""
+"""Limit of one header block including its empty line, in bytes (decision 0003)."""
 
 HEAD: Final = 1024
-"""Bytes of a body by which it is decided whether it may be left out."""
+"""Bytes at the start of a body that decide whether it may be skipped."""
 
 Skips: TypeAlias = Callable[[bytes], bool]
-"""Whether a body that is too large may be left out, by its first `HEAD` bytes: nobody waits for an answer to it."""
+"""Returns whether a body that is too large may be skipped, from its first `HEAD` bytes.
+
+True only for messages that have no response.
+"""
 
 _MAX_DIGITS: Final = 9
-"""Digits of a length that may be within a limit."""
+"""Digits of a length that can be within a limit."""
 _LONGEST_NUMBER: Final = 18
-"""Digits of a longer number that are read: what is told of it fits into 64 bits."""
+"""Digits that are parsed of a longer number, so that the reported value fits into 64 bits."""
 _match_usual_header = re.compile(rb"Content-Length: ([0-9]{1,9})\r\n\r\n").match
 _match_name = re.compile(rb"[a-z0-9-]+").fullmatch
 
 
 class FramingError(TemplatedError):
-    """The base of what is wrong with a stream of frames. `detail` is a whole sentence, or nothing."""
+    """Base class of the errors in a stream of frames. `detail` is a whole sentence or empty."""
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(detail=f" {detail}" if detail else "")
         self.detail = detail
         self.bodies: list[bytes] = []
-        """The bodies that were complete before the bad frame, from the same `feed`."""
+        """The complete bodies of the same `feed` before the invalid frame."""
 
 
 class BadHeader(FramingError):
-    """Raised when the header of a frame has another form, or no length."""
+    """Raised when the header of a frame is malformed or has no length."""
 
     sentence = (
         "A frame must start with header lines `Name: value`, one of them Content-Length, then an empty line."
@@ -51,19 +54,19 @@ class BadHeader(FramingError):
 
 
 class BadLength(FramingError):
-    """Raised when the length of a frame is not a number, or is repeated."""
+    """Raised when the length of a frame is not a number, or is given twice."""
 
     sentence = "Content-Length must be given once, as decimal digits.{detail}"
 
 
 class HeaderTooLarge(FramingError):
-    """Raised when a header has more bytes than the limit."""
+    """Raised when a header is larger than the limit."""
 
     sentence = "The header of a frame is larger than this end accepts.{detail}"
 
 
 class FrameTooLarge(FramingError):
-    """Raised when a body has more bytes than the limit."""
+    """Raised when a body is larger than the limit."""
 
     sentence = "The body of a frame is larger than this end accepts."
     advice = "Send less in one message.{detail}"
@@ -74,22 +77,28 @@ class FrameTooLarge(FramingError):
         super().__init__(detail)
         self.limit = limit
         self.actual = actual
-        """Bytes of the body, as its header announces them; None for a JSON line, whose length is not known."""
+        """Bytes of the body according to its header. None for a JSON line, whose length is unknown."""
         self.to_come = to_come
-        """Bytes of the body that have not arrived; 0 if that is not known."""
+        """Bytes of the body that have not arrived. 0 if unknown."""
 
 
 class CutOff(FramingError):
-    """Raised at an end of file that does not lie between two frames."""
+    """Raised when the stream ends inside a frame."""
 
     sentence = "The stream ended inside a frame.{detail}"
 
 
 class Framer:
-    """Cuts what one peer sends into bodies; the first byte decides how: `{` means JSON lines.
+    """Splits the bytes of one peer into bodies. The first byte selects the framing: `{` selects JSON lines.
 
-    Work is linear in the bytes fed, however small the pieces; at most one unfinished frame is held. What `skips` lets
-    be left out is not held at all.
+    The work is linear in the number of bytes, however small the pieces are. At most one unfinished frame is in memory.
+    A skipped body is not in memory.
+
+    Args:
+        max_frame: The limit of one body, in bytes.
+        max_header: The limit of one header, in bytes.
+        skips: Selects the bodies that may be skipped if they are too large. None: no body is skipped.
+
     """
 
     def __init__(
@@ -99,32 +108,37 @@ class Framer:
         self.max_frame = max_frame
         self._max_header = max_header
         self._held = bytearray()
-        """The unfinished header, the received part of a body whose header is done, or the unfinished line."""
+        """The unfinished header, the received part of a body after its header, or the unfinished line."""
         self._awaited = 0
-        """Length of the body that `_held` is the start of; 0 while no header is done."""
+        """Length of the body whose start is in `_held`. 0 while no header is complete."""
         self.skips = skips
-        """Set it as soon as it is known that the peer sends such bodies. Without it, a body that is too large is
-        refused when its header is read; with it, when its first `HEAD` bytes have been read."""
+        """Set it as soon as the peer is known to send such bodies.
+
+        Without it, a body that is too large is refused when its header is read. With it, the body is refused or
+        skipped when its first `HEAD` bytes have been read.
+        """
         self._deciding = False
-        """Whether `_held` is the header of a body that is too large, of which more must be seen."""
+        """Whether `_held` is the header of a body that is too large and whose first `HEAD` bytes are incomplete."""
         self._skipping = 0
-        """How much is still to come of a body that is left out."""
+        """Bytes of a skipped body that have not arrived."""
         self._error: FramingError | None = None
 
     @property
     def unfinished(self) -> bool:
-        """Whether a frame has begun and its end has not come."""
+        """Whether a frame has begun and not ended."""
         return bool(self._held) or self._awaited > 0 or self._skipping > 0
 
     @property
     def expects(self) -> int:
-        """Bytes of the frame that is unfinished: all of them, or of a line those that have come."""
+        """Bytes of the unfinished frame: the length of its body, or the received bytes of a header or a line."""
         return self._awaited or len(self._held)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The bodies that `data` completes, in order.
+        """Return the bodies that `data` completes, in order.
 
-        Raises FramingError, whose `bodies` are those completed before it. After that every call raises.
+        Raises:
+            FramingError: A frame is invalid. Its `bodies` are those completed before. All later calls raise it again.
+
         """
         if self._error is not None:
             self._error.bodies = []
@@ -146,7 +160,13 @@ class Framer:
         return bodies
 
     def eof(self) -> list[bytes]:
-        """What the end of the stream completes: a JSON line without newline. Raises CutOff inside a frame."""
+        """Return what the end of the stream completes: a JSON line without a newline.
+
+        Raises:
+            CutOff: The stream ends inside a frame.
+            FrameTooLarge: The stream ends inside a body that is too large and was not skipped.
+
+        """
         held = bytes(self._held)
         awaited, self._awaited = self._awaited, 0
         self._held.clear()
@@ -199,7 +219,7 @@ class Framer:
                 self._skipping = max(at - size, 0)
 
     def _go_on(self, data: bytes, bodies: list[bytes]) -> int:
-        """Take what belongs to a body that has begun; answers where the next frame begins."""
+        """Consume the rest of the body that has begun, and return where the next frame begins."""
         if self._skipping:
             at = min(self._skipping, len(data))
             self._skipping -= at
@@ -215,7 +235,7 @@ class Framer:
         return at
 
     def _may_leave_out(self, data: bytes, start: int, length: int) -> bool:
-        """Whether a body that is too large is left out; not yet while too little of it is there."""
+        """Return whether a body that is too large is skipped. False while its first `HEAD` bytes are incomplete."""
         head = data[start : start + HEAD]
         self._deciding = self.skips is not None and len(head) < min(HEAD, length)
         if self.skips is None or not (self._deciding or self.skips(head)):
@@ -223,7 +243,7 @@ class Framer:
         return not self._deciding
 
     def _read_header(self, data: bytes, at: int) -> tuple[int, int] | None:
-        """Length of the body and where it starts, or None while the header is unfinished."""
+        """Return the length of the body and where it starts, or None while the header is unfinished."""
         limit = at + self._max_header
         length: int | None = None
         while (newline := data.find(b"\n", at, limit)) >= 0:
@@ -278,15 +298,15 @@ class Framer:
 
 
 def encode_frame(body: bytes, mode: Mode) -> bytes:
-    """One body, which must be valid JSON, as the bytes that carry it."""
+    """Return the frame of one body, which must be valid JSON."""
     if mode == "content-length":
         return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-    # A newline in JSON can only stand between tokens (a spliced, indented value), so a space means the same.
+    # In JSON a newline occurs only between tokens (in a spliced, indented value), so a space is equivalent.
     return body.replace(b"\n", b" ") + b"\n"
 
 
 def encode_frame_of_parts(parts: list[bytes], mode: Mode) -> list[bytes]:
-    """As `encode_frame`, for a body in parts, which stay in parts."""
+    """Return the frame of a body that is given in parts, as `encode_frame` does. The parts are not joined."""
     if mode == "content-length":
         return [b"Content-Length: %d\r\n\r\n" % sum(map(len, parts)), *parts]
     return [*(part.replace(b"\n", b" ") for part in parts), b"\n"]

@@ -1,4 +1,4 @@
-"""What the owner of a connection does with what comes in."""
+"""The interface of the owner of a connection, which receives what comes in."""
 
 from typing import Protocol, TypeVar
 
@@ -9,55 +9,62 @@ from sessiond.rpc.message import PARSE, BadMessage, Head, RequestId
 
 
 class Complains(Protocol):
-    """A connection, as far as it can send errors."""
+    """A connection, as far as it sends errors."""
 
     def fail(self, id: RequestId | None, code: int, message: str, data: object = UNSET) -> None:
-        """Answer a request with an error; id None complains about something that had no readable id."""
+        """Respond to a request with an error. With the id None, report an error about a message without an id."""
 
 
 C = TypeVar("C", bound=Complains, contravariant=True)
 
 
 class Handler(Protocol[C]):
-    """The owner of a connection, of the type `C`: it is called with what comes in.
+    """The owner of a connection of the type `C`.
 
-    The methods are called from the event loop, in the order of the wire, and must neither block nor raise.
-    Inherit from this class to get those that may be left out.
+    The event loop calls the methods in the order of the wire. They must neither block nor raise. A class that inherits
+    from this one gets defaults for the optional methods.
     """
 
     def opened(self, connection: C) -> None:
-        """The transport is there: the connection can send."""
+        """The transport is connected, and the connection can send."""
 
     def received(self, connection: C, head: Head, body: bytes) -> None:
-        """A request (head.id is an int or a str: owes one reply) or a notification (head.id is UNSET).
+        """A request or a notification has arrived.
 
-        `body` is the whole message, for passing on.
+        Args:
+            connection: The connection.
+            head: A request has an int or str `id` and needs one response. A notification has the `id` UNSET.
+            body: The whole message, for passing on.
+
         """
         ...
 
     def broken(self, connection: C, error: BadMessage) -> None:
-        """A body that is no message. Owes `fail(error.id, …)`, which also takes the id None."""
+        """A body that is not a JSON-RPC message has arrived. Requires `fail(error.id, …)`, also for the id None."""
         ...
 
     def unframed(self, connection: C, error: FramingError) -> None:
-        """Bytes that are no frames; the connection closes after this. May complain with `fail(None, …)`."""
+        """The stream has an invalid frame, and the connection closes after this call. May send `fail(None, …)`."""
         connection.fail(None, PARSE, str(error))
 
     def strayed(self, connection: C, head: Head, body: bytes) -> None:
-        """A response to no call of this connection: late, or to a request sent with `send_body`."""
+        """A response that matches no `call` has arrived: it is late, or its request was sent with `send_body`."""
 
     def announced(self, connection: C, size: int) -> None:
-        """A frame of about `size` bytes has begun, more than `LARGE_FRAME`. May `pause` until there is room."""
+        """A frame of about `size` bytes, more than `LARGE_FRAME`, has begun.
+
+        The handler may `pause` the connection until there is memory for the frame.
+        """
         return
 
     def arrived(self, connection: C) -> None:
-        """That frame is complete, and was received."""
+        """The announced frame is complete and was delivered."""
         return
 
     def ended(self, connection: C) -> None:
-        """The peer sends no more, and may still read the answers that are owed to it. Called only if any are."""
+        """The peer sends no more, but may still read the responses owed to it. Called only if there are any."""
         return
 
     def closed(self, connection: C, reason: Exception | None) -> None:
-        """The last call. `reason` is None when either end closed in good order."""
+        """The connection is closed. This is the last call. `reason` is None if either end closed it normally."""
         ...

@@ -1,7 +1,7 @@
-"""Texts of files that editors send without being able to know that they are too large for a message.
+"""Recognizes notifications with file texts that exceed the frame limit.
 
-Such a notification is left out: nobody waits for an answer, and to end the connection for it would end it again as
-soon as the editor is back.
+Editors send file texts without knowing the limit. Such a notification is skipped, because it has no response. Closing
+the connection instead would close it again after each reconnect of the editor.
 """
 
 import re
@@ -12,5 +12,5 @@ _ID: Final = re.compile(rb'"id"\s*:')
 
 
 def is_large_text(head: bytes) -> bool:
-    """Whether a body that begins so is `textDocument/didOpen` or `didChange`, which have no id."""
+    """Return whether a body with this start is `textDocument/didOpen` or `didChange` without an id."""
     return _TEXT.search(head) is not None and _ID.search(head) is None

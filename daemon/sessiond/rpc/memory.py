@@ -1,6 +1,6 @@
-"""Two connections joined in memory: real framing between them, no socket. For tests and for one process.
+"""Two connections joined in memory, with real framing and no socket, for tests and in-process use.
 
-Models back-pressure as a socket without a kernel buffer: what the reader does not take, the writer holds.
+Back-pressure is that of a socket without a kernel buffer: the writer holds what the reader has not read.
 """
 
 import asyncio
@@ -9,13 +9,13 @@ from sessiond.rpc.connection import Connection
 from sessiond.rpc.framing import Mode
 from sessiond.rpc.handler import Handler
 
-_HIGH_WATER = 64 * 1024  # where asyncio's own transports call pause_writing
+_HIGH_WATER = 64 * 1024  # bytes; asyncio's own transports call pause_writing at the same size
 
 
 def memory_pair(
     a: Handler[Connection], b: Handler[Connection], *, mode: Mode = "content-length"
 ) -> tuple[Connection, Connection]:
-    """The connections of `a` and `b`, open; bytes arrive on the next tick of the running loop."""
+    """Return the open connections of `a` and `b`. Bytes arrive on the next tick of the running loop."""
     connections = Connection(a, mode=mode), Connection(b, mode=mode)
     ends = _End(connections[0]), _End(connections[1])
     ends[0].peer, ends[1].peer = ends[1], ends[0]
@@ -25,7 +25,7 @@ def memory_pair(
 
 
 class _End(asyncio.Transport):
-    """One end of the pair; holds what its protocol wrote until the other end reads."""
+    """One end of the pair. It holds what its protocol wrote until the other end reads."""
 
     peer: "_End"
 
@@ -77,7 +77,7 @@ class _End(asyncio.Transport):
         self._go(None)
 
     def pass_on(self) -> None:
-        """Gives the other end what it has not read, then the end of the stream, as far as it reads."""
+        """Deliver the unread bytes, then the end of the stream, to the other end if it reads."""
         peer = self.peer
         if peer.closing:
             self._unread.clear()

@@ -1,6 +1,6 @@
-"""The envelope of JSON-RPC 2.0. It is decoded once; params, result and error stay bytes.
+"""Encodes and decodes the JSON-RPC 2.0 envelope.
 
-This module knows no method, and decodes no params, results or error data.
+The envelope is decoded once. Params, result and error stay bytes. This module knows no method.
 """
 
 import codecs
@@ -22,8 +22,11 @@ INVALID_REQUEST: Final = -32600
 class BadMessage(TemplatedError):
     """Raised when a body is not a JSON-RPC 2.0 message.
 
-    `code` is PARSE or INVALID_REQUEST and `message` a sentence for the peer. `id` is that of the request
-    when the body is one and its id can be read: the peer waits for an answer to it.
+    Attributes:
+        code: `PARSE` or `INVALID_REQUEST`.
+        message: A sentence for the peer.
+        id: The id of the request, if the body is a request and its id is readable. The peer awaits a response to it.
+
     """
 
     sentence = "{message}"
@@ -36,10 +39,11 @@ class BadMessage(TemplatedError):
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
-    """The envelope of one message; the Raw fields are views into its body.
+    """The envelope of one message. The Raw fields are views into its body.
 
-    With `method` it is a request (`id` is an int or a str) or a notification (`id` is UNSET). Without, it is
-    a response: `id` is what it answers, None when the peer could not read what it complains about.
+    With `method`, the message is a request (`id` is an int or a str) or a notification (`id` is UNSET). Without
+    `method`, it is a response to the request `id`. In an error response, `id` is None if the peer could not read the
+    id of the message it reports.
     """
 
     jsonrpc: Literal["2.0"]
@@ -51,15 +55,19 @@ class Head(msgspec.Struct, frozen=True, gc=False):
 
 
 def decode_head(body: bytes) -> Head:
-    """The envelope of `body`. Raises BadMessage."""
+    """Return the envelope of `body`. Raises `BadMessage`."""
     return decode_message(body)[0]
 
 
 def decode_message(body: bytes) -> tuple[Head, bytes]:
-    """The envelope of `body`, and the body to pass on. Raises BadMessage.
+    """Return the envelope of `body`, and the body to pass on.
 
-    The body is the same object unless it escapes lone surrogates, as a JavaScript peer that cuts a string
-    inside a pair does: each is replaced by U+FFFD (msgspec refuses them; decision 0003).
+    The returned body is the same object unless it contains escaped lone surrogates, as a JavaScript peer produces when
+    it cuts a string inside a pair. Each of them is replaced by U+FFFD, because msgspec rejects them (decision 0003).
+
+    Raises:
+        BadMessage: The body is not a JSON-RPC 2.0 message.
+
     """
     try:
         head = _decode_head(body)
@@ -82,12 +90,12 @@ def decode_message(body: bytes) -> tuple[Head, bytes]:
 
 
 def encode_result(id: RequestId, result: object) -> bytes:
-    """A response. A Raw is spliced wherever it stands; attrs objects must be unstructured before."""
+    """Return an encoded response. Raw values are spliced at any depth. attrs objects must be unstructured before."""
     return _encode(_Result(id, result))
 
 
 class EncodedResult:
-    """A result that is JSON already, in parts that are not joined: they may be many megabytes."""
+    """A result in encoded parts. They are not joined, because they may be many megabytes."""
 
     __slots__ = ("parts",)
 
@@ -96,13 +104,13 @@ class EncodedResult:
 
 
 def encode_parts(id: RequestId, result: EncodedResult) -> list[bytes]:
-    """A response in parts."""
+    """Return an encoded response in parts."""
     head, _, tail = encode_result(id, None).rpartition(b"null")
     return [head, *result.parts, tail]
 
 
 def encode_error(id: RequestId | None, code: int, message: str, data: object = UNSET) -> bytes:
-    """An error response; `id` is None when the message it answers had no readable one."""
+    """Return an encoded error response. `id` is None if the id of the message it reports was not readable."""
     return _encode(_Failure(id, _Error(code, message, data)))
 
 
@@ -115,7 +123,7 @@ def encode_notification(method: str, params: object = UNSET) -> bytes:
 
 
 class _Envelope(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0"):
-    """What starts every message we send."""
+    """The common start of every message that this end sends."""
 
 
 class _Result(_Envelope, frozen=True, gc=False):
@@ -148,7 +156,7 @@ class _Notification(_Envelope, frozen=True, gc=False):
 def _encode(envelope: _Envelope) -> bytes:
     try:
         return _encode_valid(envelope)
-    except UnicodeEncodeError:  # a text of a path or a file that passed nobody's `valid_unicode`
+    except UnicodeEncodeError:  # text of a path or a file that did not pass through `valid_unicode`
         return _encode_valid(valid_json(msgspec.to_builtins(envelope, builtin_types=(Raw,))))
 
 
@@ -170,18 +178,18 @@ _NO_UTF8: Final = b"\xff"
 
 
 def _fix_surrogates(body: bytes) -> bytes:
-    # Only these escapes are touched: decoding and encoding again would also change numbers, keys and spacing.
+    # Only these escapes are changed: decoding and encoding again would also change numbers, keys and spacing.
     if _find_half(body) is None or _NO_UTF8 in body:
         return body
-    # With the escaped backslashes out of the way, every other one begins an escape.
+    # Without the escaped backslashes, each remaining backslash begins an escape.
     halves = body.replace(_ESCAPED_BACKSLASH, _NO_UTF8)
     return _replace_halves(rb"\\ufffd", halves).replace(_NO_UTF8, _ESCAPED_BACKSLASH)
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Whether a body that is not ASCII is UTF-8: msgspec does not check what it leaves Raw.
+    """Return whether a body that is not ASCII is UTF-8. msgspec does not check what it leaves Raw.
 
-    Works in slices, because the text of a large body may need four times its bytes.
+    The check works in slices, because the text of a large body may need four times the memory of its bytes.
     """
     at = 0
     try:
@@ -198,7 +206,7 @@ def _not_utf8() -> BadMessage:
 
 
 def _explain(body: bytes, error: Exception) -> BadMessage:
-    """Why `body` has no head. Syntax comes first: what is no JSON has no id either."""
+    """Return why `body` has no envelope. Syntax is checked first, because invalid JSON has no id."""
     if not _is_utf8(body):
         return _not_utf8()
     try:

@@ -1,4 +1,4 @@
-"""Who is at the other end of a unix socket, as the kernel tells it. Both ends ask before they trust."""
+"""The identity of the peer of a Unix socket, from the kernel. Both ends check it before they trust the other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def peer_uid(connected: socket.socket) -> int:
-    """Return the effective user id that the other end had when it connected (or listened). Raises OSError."""
+    """Return the effective user id that the peer had when it connected or listened. Raises `OSError`."""
     if sys.platform == "linux":
         answer = connected.getsockopt(
             socket.SOL_SOCKET, socket.SO_PEERCRED, 12
@@ -19,7 +19,7 @@ def peer_uid(connected: socket.socket) -> int:
 
 
 def peer_pid(connected: socket.socket) -> int | None:
-    """The process that made the other end; None where the system does not tell. Raises OSError."""
+    """Return the id of the process that created the peer's end. None on systems other than Linux. Raises `OSError`."""
     if sys.platform != "linux":
         return None
     told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
@@ -27,12 +27,16 @@ def peer_pid(connected: socket.socket) -> int | None:
 
 
 def has_left(connected: int) -> bool:
-    """Whether the other end of a unix socket, by its descriptor, has closed it, not only its sending half.
+    """Return whether the peer of a Unix socket has closed it, not only its sending half.
 
-    Reading cannot tell the two apart. Only Linux can be asked; elsewhere this is False.
+    Reading does not distinguish the two. Only Linux reports it; on other systems the result is False.
+
+    Args:
+        connected: The file descriptor of the socket.
+
     """
     if sys.platform != "linux":
         return False
     poll = select.poll()
-    poll.register(connected, 0)  # a hang-up is told of unasked
+    poll.register(connected, 0)  # poll reports a hang-up without being asked for it
     return any(flags & select.POLLHUP for _, flags in poll.poll(0))

@@ -1,10 +1,13 @@
-"""Which process is which: an id is given to another one some day, but with boot and start it names one for ever."""
+"""Identifies processes: the process id, the boot id and the start time together are unique.
+
+The kernel reuses process ids.
+"""
 
 from __future__ import annotations
 
 
 def boot_id() -> str | None:
-    """What names this run of the machine; None on systems that do not say."""
+    """Return the id of the current boot of the machine. None on systems that do not provide it."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
@@ -13,14 +16,17 @@ def boot_id() -> str | None:
 
 
 def start_time(pid: int) -> int | None:
-    """When a process was started, in clock ticks after boot; None when it does not run (any more), or nobody says."""
+    """Return the start time of a process, in clock ticks after boot.
+
+    None if the process does not run, or the system has no `/proc`.
+    """
     fields = _stat(pid)
-    # The second field, the name in parentheses, may hold anything and is left out; the start time is field 22.
+    # The second field, the name in parentheses, may contain any bytes and is skipped; the start time is field 22.
     return None if fields is None or fields[0] == b"Z" else int(fields[19])
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process does not go on until somebody sends it SIGCONT."""
+    """Return whether a process is stopped until it receives SIGCONT."""
     fields = _stat(pid)
     return fields is not None and fields[0] in (b"T", b"t")
 

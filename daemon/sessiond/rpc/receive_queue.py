@@ -1,4 +1,4 @@
-"""The bodies that were cut out of the stream and wait to be delivered: a turn of the event loop takes a few of them."""
+"""Queues received bodies and delivers a limited number of them in each turn of the event loop."""
 
 import asyncio
 from collections import deque
@@ -8,13 +8,13 @@ from typing import Final, TypeAlias, cast
 from sessiond.rpc.message import BadMessage, Head, decode_message
 
 _TURN_MESSAGES: Final = 256
-"""Messages that one connection may deliver before the loop serves the others: about two milliseconds."""
+"""Limit of messages that one connection delivers in one turn, about two milliseconds of work."""
 _TURN_SECONDS: Final = 0.004
-"""How long it may deliver messages that are more work than that."""
+"""Limit of a turn with more expensive messages."""
 _CLOCK_MESSAGES: Final = 16
-"""After how many messages the clock is read: most turns have fewer, and need not pay for it."""
+"""Messages between two readings of the clock. Most turns have fewer messages and never read it."""
 LARGE_FRAME: Final = 1024 * 1024
-"""Bytes of a frame above which its owner is asked for room before more of it is read."""
+"""Bytes of a frame above which the owner is notified before more of the frame is read."""
 
 Message: TypeAlias = tuple[Head, bytes]
 
@@ -22,43 +22,43 @@ Message: TypeAlias = tuple[Head, bytes]
 class ReceiveQueue:
     """Decodes bodies in the order of the wire.
 
-    To cut out, to decode and to take in a large one takes a turn of the event loop each.
+    A large body takes three turns of the event loop: one to split it off, one to decode it, and one to deliver it.
 
     Args:
-        loop: Its clock ends the turns.
+        loop: Its clock limits the turns.
         delivered_large: Called after a large body was delivered.
 
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, delivered_large: Callable[[], None]) -> None:
         self.is_paused = False
-        """Whether nothing is to be delivered for now."""
+        """Whether delivery is paused."""
         self._loop = loop
         self._delivered_large = delivered_large
         self._bodies: deque[bytes | Message] = deque()
-        """The first one may be decoded, if it is large."""
+        """A large body at the front may already be decoded."""
 
     def __bool__(self) -> bool:
         return bool(self._bodies)
 
     def put(self, bodies: list[bytes]) -> None:
-        """Queue bodies that were cut out."""
+        """Queue complete bodies."""
         self._bodies.extend(bodies)
 
     def clear(self) -> None:
-        """Drop what is not delivered."""
+        """Drop the undelivered bodies."""
         self._bodies.clear()
 
     @property
     def begins_large(self) -> bool:
-        """Whether the next body is a large one."""
+        """Whether the next body is large."""
         return bool(self._bodies) and _is_large(self._bodies[0])
 
     def turn(self, *, has_cut: bool) -> Iterator[Message | BadMessage]:
-        """Yield the messages of one turn, while they are wanted.
+        """Yield the messages of one turn, until the queue is paused.
 
         Args:
-            has_cut: Whether bodies were cut out in this turn, so that a large one is decoded in the next.
+            has_cut: Whether this turn has split bodies off the stream. If so, a large one is decoded in the next turn.
 
         """
         bodies = self._bodies
@@ -81,7 +81,7 @@ class ReceiveQueue:
             self._delivered_large()
 
     def _next_large(self, *, has_cut: bool) -> Message | BadMessage | None:
-        """Return the large message that is first in line; None if it is for another turn."""
+        """Return the large message at the front, or None if a later turn delivers it."""
         first = self._bodies[0]
         if isinstance(first, tuple):
             self._bodies.popleft()
@@ -104,5 +104,5 @@ def _decoded(body: bytes) -> Message | BadMessage:
 
 
 def _is_large(body: bytes | Message) -> bool:
-    """Whether a body, decoded or not, is taken in over several turns of the event loop."""
+    """Return whether a body, decoded or not, is delivered over several turns of the event loop."""
     return isinstance(body, tuple) or len(body) > LARGE_FRAME

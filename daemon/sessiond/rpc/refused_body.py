@@ -1,21 +1,21 @@
-"""Reading a body that was refused for its size, only to discard it.
+"""Reads and discards the rest of a body that was refused for its size.
 
-A peer that is still sending would otherwise get a broken pipe instead of the error.
+Without this, a peer that is still sending gets a broken pipe instead of the error.
 """
 
 import asyncio
 from typing import Final
 
 _DISCARD_SECONDS: Final = 5.0
-"""How long a refused body is read and discarded before the connection closes."""
+"""Limit of the time in which a refused body is discarded before the connection closes."""
 
 
 class RefusedBody:
-    """Closes the transport when the rest of the body has come, or after `_DISCARD_SECONDS`.
+    """Closes the transport when the rest of the body has arrived, or after `_DISCARD_SECONDS`.
 
     Args:
-        transport: Nothing more is written to it.
-        size: Bytes of the body that are still to come. 0: that is not known.
+        transport: The transport. Nothing more is written to it.
+        size: Bytes of the body that have not arrived. 0 if unknown.
 
     """
 
@@ -28,7 +28,7 @@ class RefusedBody:
         asyncio.get_running_loop().call_later(_DISCARD_SECONDS, transport.close)
 
     def discard(self, size: int) -> None:
-        """Take note that so many bytes have come."""
+        """Count `size` discarded bytes."""
         if self._size:
             self._size = max(self._size - size, 0)
             if not self._size:

@@ -1,4 +1,4 @@
-"""The bytes that a connection has sent and its transport has not: joined into few writes, large ones in pieces."""
+"""Queues outgoing bytes of a connection: joins small messages into few writes and writes large ones in pieces."""
 
 import asyncio
 from typing import Final
@@ -7,24 +7,24 @@ from sessiond.rpc.errors import ConnectionClosed
 from sessiond.rpc.framing import Mode, encode_frame, encode_frame_of_parts
 
 _PIECE_BYTES: Final = 512 * 1024
-"""Bytes that are written to the transport at once when there are more."""
+"""Bytes of one piece when more than these are queued."""
 
 
 def framed(body: bytes, mode: Mode) -> list[bytes]:
-    """Return the bytes that carry a body; one that is large is not copied."""
+    """Return the frame of a body. A large body is not copied."""
     if len(body) > _PIECE_BYTES:
         return encode_frame_of_parts([body], mode)
     return [encode_frame(body, mode)]
 
 
 class SendQueue:
-    """Writes what is put in one tick of the event loop, or before the next `flush`, with one call of the transport."""
+    """Combines the frames of one tick of the event loop, or until the next `flush`, into one write."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.transport: asyncio.Transport
-        """Set before anything is put."""
+        """Set before the first frame is queued."""
         self.is_full = False
-        """Whether the transport has enough for now."""
+        """Whether the transport has paused writing."""
         self._loop = loop
         self._frames: list[bytes | memoryview] = []
         self._bytes = 0
@@ -40,21 +40,21 @@ class SendQueue:
             self._loop.call_soon(self.flush)
 
     def expect_flush(self) -> None:
-        """Schedule no flush for what is put from now on: the caller flushes before it returns to the event loop."""
+        """Stop scheduling flushes. The caller flushes before it returns to the event loop."""
         self._flush_is_due = True
 
     def flush(self, *, everything: bool = False) -> None:
         """Write what is queued.
 
         Args:
-            everything: Write all of it. Otherwise of much only so many bytes are written as the transport takes.
+            everything: Write all of it. Otherwise pieces are written only until the transport pauses writing.
 
         """
         self._flush_is_due = False
         frames = self._frames
         while self._bytes > _PIECE_BYTES and not everything:
             if self.is_full:
-                return  # `resume` goes on
+                return  # `resume` continues
             self.transport.write(self._take_piece())
         if frames:
             data = frames[0] if len(frames) == 1 else b"".join(frames)
@@ -63,32 +63,32 @@ class SendQueue:
             self.transport.write(data)
 
     def clear(self) -> None:
-        """Drop what the transport has not got yet."""
+        """Drop what was not written to the transport."""
         self._frames.clear()
         self._bytes = 0
 
     def holds_more_than(self, size: int) -> bool:
-        """Whether more than `size` bytes are queued; cheaper than `queued_bytes`."""
+        """Return whether more than `size` bytes are queued. Cheaper than `queued_bytes`."""
         return self._bytes > size or (self.is_full and self.queued_bytes > size)
 
     @property
     def queued_bytes(self) -> int:
-        """Bytes that the operating system has not taken yet."""
+        """Bytes that the operating system has not accepted yet."""
         return self._bytes + self.transport.get_write_buffer_size()
 
     async def drained(self) -> None:
-        """Wait until the transport takes more. Raises ConnectionClosed when it never will."""
+        """Wait until the transport accepts more. Raises `ConnectionClosed` if the connection ends before that."""
         if self.is_full:
             waiter: asyncio.Future[None] = self._loop.create_future()
             self._drained.append(waiter)
             await waiter
 
     def pause(self) -> None:
-        """The transport has enough."""
+        """Stop writing pieces: the transport's buffer is full."""
         self.is_full = True
 
     def resume(self) -> None:
-        """The transport takes more."""
+        """Continue writing: the transport accepts more."""
         self.is_full = False
         self.flush()
         if self.is_full:
@@ -99,14 +99,14 @@ class SendQueue:
         self._drained.clear()
 
     def fail_waiters(self, reason: Exception | None) -> None:
-        """Raise ConnectionClosed, for `reason`, from every `drained` that still waits."""
+        """Raise `ConnectionClosed` with `reason` from every pending `drained`."""
         for waiter in self._drained:
             if not waiter.done():
                 waiter.set_exception(ConnectionClosed(reason))
         self._drained.clear()
 
     def _take_piece(self) -> bytes | memoryview:
-        """Remove and return the first bytes, about `_PIECE_BYTES`."""
+        """Remove and return the first bytes, at most `_PIECE_BYTES`."""
         frames = self._frames
         first = frames[0]
         if len(first) > _PIECE_BYTES:
