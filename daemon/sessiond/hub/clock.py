@@ -1,4 +1,4 @@
-"""The only place where the hub meets the clock and chance: timestamps and new ids."""
+"""The hub's only source of the current time and of random ids."""
 
 import datetime
 import os
@@ -7,7 +7,7 @@ import uuid
 
 
 def timestamp() -> str:
-    """Now, as the logs write it: ISO 8601, UTC, milliseconds."""
+    """Return the current time as logs store it: ISO 8601, UTC, with milliseconds."""
     global _millisecond, _text
     millisecond = time.time_ns() // 1_000_000
     if millisecond != _millisecond:
@@ -19,12 +19,12 @@ _millisecond, _text = -1, ""
 
 
 def session_id() -> str:
-    """A new session id: UUID4."""
+    """Return a new session id, a UUID4."""
     return str(uuid.uuid4())
 
 
 def entry_id() -> str:
-    """8 hex characters; whether they are taken in a session the caller sees."""
+    """Return 8 random hex characters. The caller checks that the session has no entry with this id."""
     if not _ids:
         drawn = os.urandom(4 * 256).hex()
         _ids.extend(drawn[at : at + 8] for at in range(0, len(drawn), 8))
@@ -35,6 +35,6 @@ _ids: list[str] = []
 
 
 def iso(nanoseconds: int) -> str:
-    """A file's time as the wire has times."""
+    """Format a time in nanoseconds since 1970 as an ISO 8601 timestamp in UTC with milliseconds."""
     moment = datetime.datetime.fromtimestamp(nanoseconds / 1e9, tz=datetime.UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,7 +1,7 @@
-"""Making sessions with requests that can be repeated: create, fork, and continue where it makes one.
+"""Idempotent creation of sessions: create, fork, and continue when it creates one.
 
-The id of a new session follows from the command, and its header names the command. A repeat opens the session that
-the first request made.
+The id of a new session is derived from the command id, and the header of the session records the command. A repeated
+request opens the session that the first request created.
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 
 class CreationHost(Protocol):
-    """What making sessions needs of the hub."""
+    """The methods of the hub that creation uses."""
 
     async def session(self, session_id: str) -> LiveSession:
-        """The session with this id, open."""
+        """Open and return the session with this id."""
 
     async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
-        """A new session."""
+        """Create a session."""
 
     def fork(
         self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
     ) -> Callable[[], Awaitable[LiveSession]]:
-        """What makes a new session from a path of another one as it is now."""
+        """Return a function that creates a session from the current path of another session."""
 
 
 class CreateAnswer(t.Wire, frozen=True):
-    """What the journal has of a session that was made."""
+    """The journal's record of a created session."""
 
     session_id: str
     duplicate: bool = False
 
 
 class ResumeAnswer(t.Wire, frozen=True):
-    """What the journal has of a session that a terminal went on with."""
+    """The journal's record of a session that `session/continue` chose."""
 
     session_id: str
     because: t.Because
@@ -54,12 +54,12 @@ class ResumeAnswer(t.Wire, frozen=True):
 
 
 def new_session_id(command: CommandRecord | None) -> str:
-    """The id of a session that names none."""
+    """Return the id for a session whose request names none: derived from the command, or random without one."""
     return clock.session_id() if command is None else command_ids.session_id_of(command.id)
 
 
 class Making:
-    """Makes sessions, each once for a command."""
+    """Creates sessions, at most one for each command."""
 
     def __init__(self, sessions: CreationHost, known: Commands, continuing: Continuing) -> None:
         self._sessions = sessions
@@ -70,10 +70,16 @@ class Making:
         known.settle_with(m.CONTINUE, self._settle_continue)
 
     async def create(self, params: t.CreateParams) -> tuple[LiveSession, bool]:
-        """A new session, and whether an earlier request with the same command has made it.
+        """Create a session.
 
-        Raises `LogExists`, `IncompatibleParams`, `CommandReused`, and `SessionTrashed` when it was made and is in the
-        trash.
+        Returns:
+            The session, and whether an earlier request with the same command created it.
+
+        Raises:
+            LogExists: Another session has the id.
+            IncompatibleParams: The params contradict each other.
+            CommandReused: The command id belongs to another request.
+            SessionTrashed: An earlier request created the session, and the session is in the trash.
         """
         command = self._commands.of(m.CREATE, params)
         return await self._once(
@@ -83,7 +89,7 @@ class Making:
     async def fork(
         self, params: t.ForkParams, find: Callable[[], Awaitable[LiveSession]]
     ) -> tuple[LiveSession, bool]:
-        """As `create`, from a path of the session that `find` answers."""
+        """Create a session from a path of the session that `find` returns. Returns and raises as `create`."""
         command = self._commands.of(m.FORK, params)
 
         async def make() -> LiveSession:
@@ -92,7 +98,7 @@ class Making:
         return await self._once(command, None, make)
 
     async def go_on(self, params: t.ContinueParams, terminal: t.Terminal | None) -> Continued:
-        """What continue-recent chooses; for a command that was carried out before, what it chose then."""
+        """Return the session that continue-recent chooses. A repeated command returns its first choice."""
         command = self._commands.of(m.CONTINUE, params) if params.create else None
         went: Continued | None = None
 
@@ -145,7 +151,12 @@ class Making:
         return live or await self._again(made.session_id), made.duplicate
 
     async def _own(self, command: CommandRecord | None, session_id: str) -> LiveSession:
-        """The session that a command has made, of which the journal knows no more. Raises `LogExists`: another's."""
+        """Return the session that a command created although the journal has no record of it.
+
+        Raises:
+            LogExists: The session was not created by this command.
+            CommandReused: The header records the command with other params.
+        """
         live = await self._sessions.session(session_id)
         mark = None if live.tree.header is None else live.tree.header.sessiond_command
         if command is None or live.session_id != session_id or mark is None or mark.id != command.id:
@@ -157,7 +168,7 @@ class Making:
     async def _again(self, session_id: str) -> LiveSession:
         live = await self._sessions.session(session_id)
         if live.session_id != session_id:
-            raise SessionNotFound(session_id)  # another one begins so
+            raise SessionNotFound(session_id)  # the id is only a prefix of another session's id
         return live
 
     async def _settle(self, entry: "Entry") -> CreateAnswer | None:

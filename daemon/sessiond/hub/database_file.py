@@ -1,4 +1,4 @@
-"""A SQLite file of ours, used on one thread: opened when it is first needed, put aside when it is damaged."""
+"""A SQLite database file for use on one thread: opened on first use, set aside when damaged."""
 
 import logging
 import os
@@ -17,10 +17,16 @@ _BESIDE: Final = ("", "-wal", "-shm")
 
 
 class DatabaseFile:
-    """A database at `path` with `tables`, a script that may run again; `path` "" is a temporary file.
+    """A SQLite database.
 
-    With `synchronous` `FULL` a transaction survives a power cut once it is committed, with `NORMAL` only the death
-    of the process. A file that SQLite cannot use is put aside as `<name>.damaged-<n>`, and a new one is begun.
+    With `synchronous="FULL"`, a committed transaction survives a power failure; with `NORMAL`, only the death of the
+    process. If SQLite cannot use the file, it is renamed to `<name>.damaged-<n>`, and a new file is created.
+
+    Args:
+        path: The path of the file; "" means a temporary file.
+        tables: An idempotent SQL script that creates the tables.
+        name: The name of the database in log messages.
+        synchronous: The `synchronous` pragma of SQLite.
     """
 
     def __init__(self, path: str, tables: str, *, name: str, synchronous: Literal["FULL", "NORMAL"]) -> None:
@@ -31,11 +37,11 @@ class DatabaseFile:
         self._connection: sqlite3.Connection | None = None
 
     def use(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """What `work` answers with the connection. Raises `StorageFailed` when the file cannot be used now."""
+        """Call `work` with the connection and return its result. Raises `StorageFailed` if the file is unusable."""
         try:
             return work(self._connection or self._open())
         except sqlite3.OperationalError as error:
-            # A full disk, or another program that has it locked: the file is as good as before.
+            # The disk is full, or another program holds a lock. The file itself is intact.
             raise StorageFailed(f"{self._path}: {error}", path=self._path) from error
         except sqlite3.DatabaseError as error:
             log.warning("%s is damaged: %s", self._name, error)
@@ -53,7 +59,7 @@ class DatabaseFile:
 
     def _open(self) -> sqlite3.Connection:
         if os.path.islink(self._path):  # noqa: PTH114
-            raise sqlite3.DatabaseError("it is a symbolic link")  # SQLite would write where it leads
+            raise sqlite3.DatabaseError("it is a symbolic link")  # SQLite would write to its target
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -66,19 +72,19 @@ class DatabaseFile:
         return connection
 
     def put_aside(self) -> str:
-        """Rename the file, which is damaged, so that the next use begins a new one; returns its new path."""
+        """Rename the damaged file, so that the next use creates a new one. Returns the new path."""
         self.close()
         free = next(f"{self._path}.damaged-{number}" for number in count(1)
                     if not os.path.lexists(f"{self._path}.damaged-{number}"))  # fmt: skip
         for suffix in _BESIDE:
             with suppress(FileNotFoundError):
-                os.rename(self._path + suffix, free + suffix)  # noqa: PTH104 - a name with something behind it
+                os.rename(self._path + suffix, free + suffix)  # noqa: PTH104 - a name with a suffix
         log.warning("%s was put aside as %s, and a new one is begun", self._name, free)
         return free
 
 
 def in_transaction(connection: sqlite3.Connection, work: Callable[[], T]) -> T:
-    """What `work` answers; what it changes is all there afterwards, or nothing of it."""
+    """Run `work` in a transaction and return its result. If it raises, all its changes are rolled back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         answer = work()

@@ -1,4 +1,4 @@
-"""Whether the disk that sessions lie on fills up: looked at now and then, warned of once."""
+"""Monitor the free space of the disk that holds the sessions, and log a warning when it gets low."""
 
 import logging
 import time
@@ -7,24 +7,24 @@ from typing import Final
 from sessiond.store.base import Store
 
 LOW_BYTES: Final = 256 * 1024 * 1024
-"""Less than this is low (decision 0005); it counts as enough again when there is a quarter more."""
+"""Free space is low below this limit (decision 0005), and sufficient again above 1.25 times the limit."""
 _LOOK_SECONDS: Final = 10.0
 
 log = logging.getLogger(__name__)
 
 
 class DiskSpaceMonitor:
-    """How much may still be written, as of the last look."""
+    """The free disk space as of the last check."""
 
     def __init__(self, files: Store) -> None:
         self.free_bytes: int | None = None
-        """None until the first look, and where nobody knows."""
+        """None before the first check, and if the store cannot report it."""
         self.is_low = False
         self._files = files
         self._looked_at = -_LOOK_SECONDS
 
     async def look(self) -> None:
-        """Look again, unless that was done a moment ago."""
+        """Check the free space, unless the last check is less than `_LOOK_SECONDS` seconds ago."""
         if time.monotonic() - self._looked_at < _LOOK_SECONDS:
             return
         self._looked_at = time.monotonic()

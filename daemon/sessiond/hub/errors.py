@@ -1,6 +1,6 @@
-"""What a caller may do wrong, one exception each.
+"""Exceptions for invalid requests and refused writes, one class for each error.
 
-`server.errors` gives them their kinds and codes.
+`server.errors` maps them to their kinds and codes.
 """
 
 import shlex
@@ -12,7 +12,7 @@ from sessiond.session.tree.problems import LineProblem
 
 
 class HubError(TemplatedError):
-    """The base of all refusals of the hub."""
+    """The base class of the hub's errors."""
 
 
 class SessionNotFound(HubError):
@@ -28,7 +28,7 @@ class SessionNotFound(HubError):
 
 
 class NothingToContinue(SessionNotFound):
-    """Raised when a terminal has no session to go on with; `ref` is the folder."""
+    """Raised when a terminal has no session to continue; `ref` is the folder."""
 
     sentence = "No session of {ref!r:.200} has a message yet."
     advice = "`sessiond new` makes one and prints its id, for other commands, such as `sessiond append ID --user TEXT`."
@@ -47,11 +47,11 @@ class SessionTrashed(HubError):
         super().__init__(session_id=session_id)
         self.session_id = session_id
         self.trashed = trashed
-        """Where it is there; None while it is on its way."""
+        """The ref in the trash; None while the log is being moved there."""
 
 
 class NotInTrash(HubError):
-    """Raised when a session that is to be restored or purged was not deleted."""
+    """Raised when a session that a request restores or purges is not in the trash."""
 
     sentence = "There is no session {ref!r:.80} in the trash.{near}"
     advice = "`sessiond trash` shows what there is."
@@ -75,10 +75,10 @@ class EntryNotFound(HubError):
 
 
 class NamesALine:
-    """What a refusal has that rests on a line: its `seq`, and the id of its log."""
+    """The line that an error refers to: its `seq` and the id of its log."""
 
     seq: int
-    log_id: str | None = None  # None until somebody says it who knows more than the tree
+    log_id: str | None = None  # None until the session sets it
 
 
 class LeafConflict(NamesALine, HubError):
@@ -99,7 +99,7 @@ class LeafConflict(NamesALine, HubError):
 
 
 class IdReused(NamesALine, HubError):
-    """Raised when a draft brings the id of an entry that differs from it."""
+    """Raised when a draft has the id of an existing entry with different content."""
 
     sentence = "Entry {entry_id} exists with other content."
     advice = "Take a new id, or send the same content again."
@@ -111,7 +111,7 @@ class IdReused(NamesALine, HubError):
 
 
 class CommandReused(HubError):
-    """Raised when a request brings the `commandId` of a request with another method or other params."""
+    """Raised when a request has the `commandId` of a request with another method or other params."""
 
     sentence = "The commandId {command_id!r:.140} belongs to another request, a {method:.40}."
     advice = "Nothing was written; use a new one."
@@ -172,7 +172,7 @@ class EntryTooLarge(HubError):
 
 
 class WouldBreakTree(HubError):
-    """Raised when a compaction would split a tool call from its result, or keeps what is not on the path."""
+    """Raised when a compaction would split a tool call from its result, or keeps an entry that is not on the path."""
 
     sentence = "This compaction is not safe: {reason}."
 
@@ -192,7 +192,7 @@ class NothingToCompact(HubError):
 
 
 class NoSummarizer(HubError):
-    """Raised when a summary is wanted, no client declares `summarize` and no command is configured."""
+    """Raised when a summary is requested, no client declares `summarize` and no command is configured."""
 
     sentence = "Nobody is there to write a summary."
     advice = "Give one, attach a client that declares `summarize`, or set `command` under [summarizer] in config.toml."
@@ -239,7 +239,7 @@ class Damaged(HubError):
 
 
 class ForeignDialect(HubError):
-    """Raised when a session file of another program is to be opened. `import_command` is None without an importer."""
+    """Raised when a client opens a session file of another program. `import_command` is None without an importer."""
 
     sentence = (
         "{path} is a session file of another program ({program}), which sessiond does not open in place."
@@ -269,7 +269,7 @@ class UnsupportedVersion(HubError):
 
 
 class IncompatibleParams(HubError):
-    """Raised when each param of a request is valid, and all of them together are not."""
+    """Raised when the params of a request are valid one by one, but contradict each other."""
 
     sentence = "The params do not go together: {reason}."
 
@@ -278,14 +278,14 @@ class IncompatibleParams(HubError):
 
 
 class CursorExpired(HubError):
-    """Raised for a cursor of another query, or of a state that is gone."""
+    """Raised for a cursor of another query or of a state that no longer exists."""
 
     sentence = "The cursor does not belong to this question."
     advice = "Ask again without a cursor."
 
 
 class Draining(HubError):
-    """Raised for a write to a daemon that was told to stop."""
+    """Raised for a write while the daemon is stopping."""
 
     sentence = "The daemon is about to stop and takes no more writes."
     advice = "Connect again and repeat the request."
@@ -302,11 +302,11 @@ class Overloaded(HubError):
 
 
 def split_place(reason: str) -> tuple[str, str]:
-    """What msgspec says is wrong, and where, as a path that follows on `$`: "" for the whole."""
+    """Split a msgspec error message into the reason and the path after `$`. The path is "" for the whole value."""
     said, _, place = reason.partition(" - at `$")
     return said, place.removesuffix("`")
 
 
 def _near(did_you_mean: list[str] | None) -> str:
-    """What is said of similar names, with a space before it."""
+    """Return a sentence that lists similar ids, with a leading space, or "" without any."""
     return f" Did you mean {', '.join(did_you_mean)}?" if did_you_mean else ""

@@ -1,4 +1,4 @@
-"""The hub: puts the parts together that find, make, list, look after and close the sessions of this process."""
+"""The hub: composes the parts that find, create, list, maintain and close the sessions of this process."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
@@ -41,11 +41,17 @@ from sessiond.store.errors import LogReplaced, StorageFailed
 
 
 class Hub:
-    """All sessions: `files` keeps those on disk, `memory` the ephemeral ones.
+    """All sessions of the daemon.
 
-    `index_path`, `history_path` and `commands_path` are where the index, the history of prompts and the journal of
-    commands lie; None: in temporary files.
-    `secret_rules_folder` keeps the compiled rules that find secrets in exports; None: nothing keeps them.
+    Args:
+        files: The store of sessions on disk.
+        memory: The store of ephemeral sessions.
+        chosen: The configuration; None means the defaults.
+        index_path: The file of the index; None means a temporary file.
+        history_path: The file of the prompt history; None means a temporary file.
+        secret_rules_folder: The cache folder for the compiled rules that find secrets in exports; None disables the
+            cache.
+        commands_path: The file of the command journal; None means a temporary file.
     """
 
     def __init__(
@@ -90,16 +96,20 @@ class Hub:
         self.repairs = LogRepairs(files, self._open)
 
     def tell(self, listener: SessionObserver[LiveSession]) -> None:
-        """Let this listener hear of sessions that come and change."""
+        """Set the observer that is called when sessions are created or changed."""
         self._open.listener = listener
 
     def look_on(self, list_observer: ListObserver[LiveSession]) -> Callable[[], None]:
-        """Let somebody know when sessions grow or their files are written; the answer ends that."""
+        """Add an observer that is called when sessions grow or their files are written.
+
+        Returns:
+            A function that removes the observer.
+        """
         self._followers.list_observers.append(list_observer)
         return lambda: self._followers.list_observers.remove(list_observer)
 
     def configure(self, chosen: config.Config) -> None:
-        """Follow another configuration, as far as that is possible while sessions are open."""
+        """Apply another configuration to the parts that can change while sessions are open."""
         self.history.enabled = chosen.history.enabled
         self.summarizers.configure(chosen.summarizer)
         self._open.store_images_as_blobs(chosen.blobs.images)
@@ -108,89 +118,93 @@ class Hub:
 
     @property
     def takes_images(self) -> bool:
-        """Whether images are stored as blobs in sessions that pi may read, too."""
+        """Whether images are also stored as blobs in sessions that pi can read."""
         return self._open.takes_images
 
     def refuse_when_draining(self) -> None:
-        """Raise `Draining` when no more writes are taken."""
+        """Raise `Draining` if the daemon is stopping."""
         if self.draining:
             raise Draining
 
     # --- finding ---------------------------------------------------------------------------------------
 
     def open_sessions(self) -> list[LiveSession]:
+        """Return all open sessions."""
         return self._open.all()
 
     def cached(self, session_id: str) -> LiveSession | None:
-        """The session if it is open under exactly this id."""
+        """Return the session if it is open under exactly this id."""
         return self._open.cached(session_id)
 
     async def session(self, session_id: str) -> LiveSession:
-        """The session with this id, loaded. Raises `SessionNotFound`."""
+        """Open and return the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
         return await self._open.session(session_id)
 
     async def ref_of(self, session_id: str) -> str:
-        """Where the session lies that has this id. Raises `SessionNotFound`, `SessionTrashed`."""
+        """Return the ref of the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
         return await self._open.ref_of(session_id)
 
     def blobs_of(self, session: LoadedSession) -> SessionBlobs:
-        """Where the blobs lie that a session on disk names, open or not."""
+        """Return the blobs of a session on disk, open or not."""
         return session.blobs if isinstance(session, LiveSession) else self._open.blobs_of(session.log)
 
     async def at_path(self, path: str) -> LiveSession:
-        """The session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists`: another has its id."""
+        """Open and return the session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists` for a used id."""
         return await self._open.at_path(path)
 
     def glance(
         self, path: str, load: Load = LoadedSession.load
     ) -> contextlib.AbstractAsyncContextManager[LoadedSession]:
-        """The session in a file, only to be read now; see `OpenSessions.glance`."""
+        """Load the session in a file for reading only; see `OpenSessions.glance`."""
         return self._open.glance(path, load)
 
     async def session_id_at(self, path: str) -> str | None:
-        """The id of the session in a file, open or not; None where there is none."""
+        """Return the id of the session in a file, open or not; None if there is none."""
         return await self._open.session_id_at(path)
 
     # --- making ----------------------------------------------------------------------------------------
 
     async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
-        """Make a session without entries; see `NewSessions.create`."""
+        """Create a session without entries; see `NewSessions.create`."""
         return await self._new.create(params, command)
 
     def fork(
         self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
     ) -> Callable[[], Awaitable[LiveSession]]:
-        """Prepare a session that is a copy of another one; see `NewSessions.fork`."""
+        """Prepare a fork of another session; see `NewSessions.fork`."""
         return self._new.fork(source, params, command)
 
     # --- listing ---------------------------------------------------------------------------------------
 
     async def _all_sessions(self) -> list[t.SessionInfo]:
-        """Those on disk, and those in memory."""
+        """Return the sessions on disk and in memory."""
         in_memory = [self.info(live) for live in self.open_sessions() if live.ephemeral]
         return [*await self.index.everything(), *in_memory]
 
     async def resolve(self, params: t.ResolveParams) -> t.ResolveResult:
-        """The sessions whose id is `params.query` or begins so."""
+        """Return the sessions whose id is `params.query` or begins with it."""
         return await self._open.resolve(params, self.standing)
 
     def standing(self, live: LiveSession) -> t.ListedSession:
-        """What lists say of an open session."""
+        """Return the list row of an open session."""
         return session_info.standing_of(self.info(live), live.tree, live.read_rows)
 
     async def search(self, params: t.SearchParams) -> t.SearchResult:
-        """Hits in all sessions on disk, or in one. Raises `SessionNotFound`, `InvalidRequest`, `CursorExpired`."""
+        """Search all sessions on disk, or one of them. Raises `SessionNotFound`, `InvalidRequest`, `CursorExpired`."""
         ref = None if params.session_id is None else await self._open.ref_of(params.session_id)
         return await self.index.search(params, ref)
 
     def info(self, live: LiveSession) -> t.SessionInfo:
-        """What the wire says of an open session; what was known of it when its file cannot be read any more."""
+        """Return the `SessionInfo` of an open session.
+
+        If the file cannot be read any more, only what the tree holds is returned.
+        """
         key = live.facts_key()
         if live.known_info is None or live.known_info[0] != key:
             try:
                 live.known_info = key, self._info(live, live.read_rows)
             except (StorageFailed, LogReplaced):
-                # Not kept: the failure may pass.
+                # Not cached, because the failure may be temporary.
                 return self._info(live, lambda rows: [b"{}"] * len(rows))
         return live.known_info[1]
 
@@ -205,29 +219,30 @@ class Hub:
     # --- blobs -----------------------------------------------------------------------------------------
 
     async def put_blob(self, data: bytes) -> PutBlob:
-        """Keep bytes, durable when this returns."""
+        """Store bytes as a blob. The blob is durable when this returns."""
         return await self._files.blobs.put(data)
 
     async def collect_blobs(self, *, grace: float | None, dry_run: bool, tell: Tell) -> t.BlobCollectResult:
-        """Put blobs on disk into the trash that no session names; see `collecting`."""
+        """Move unreferenced blobs on disk to the trash; see `retention.blob_collection`."""
         return await collect(
             self._files, self.open_sessions, grace=grace, dry_run=dry_run,
             tell=tell, goes_on=self.refuse_when_draining,
         )  # fmt: skip
 
-    # --- letting go ------------------------------------------------------------------------------------
+    # --- closing ---------------------------------------------------------------------------------------
 
     async def release(self, live: LiveSession, client_id: str) -> str | None:
-        """A client closed a session. A draft whose last client this was goes to the trash.
+        """Record that a client closed a session. If it was the last client of a draft session, trash the draft.
 
-        Answers where it is there.
+        Returns:
+            The ref in the trash, or None if the session was not trashed.
         """
         was_holder = client_id in live.holders
         live.holders.discard(client_id)
         live.subscribers.remove(client_id)
         if not was_holder or live.ephemeral:
             return None
-        await live.flush()  # what came before the close counts: an answer makes a session of a draft
+        await live.flush()  # earlier appends count: an assistant message promotes a draft session
         if live.holders or live.awaits_holder or not live.is_draft or not self._open.has(live):
             return None
         live.ended = SessionTrashed(live.session_id, None)
@@ -239,29 +254,29 @@ class Hub:
                 await live.close()
 
     async def let_go_unless_wanted(self, live: LiveSession) -> None:
-        """Close a session unless a client has it open, watches it or waits for it."""
+        """Close a session unless it is in use: see `LiveSession.wanted`."""
         await self.upkeep.let_go_unless_wanted(live)
 
     async def look_through(
         self, places: Locations, chosen: config.Config, params: t.DoctorParams, tell: Tell
     ) -> t.DoctorResult:
-        """Look through all that lies in these folders, and fix it if that is asked for; see `hub.doctor`."""
-        from sessiond.hub.doctor.fixing import look_through  # seldom wanted
+        """Diagnose everything in these folders, and repair it if the request says so; see `hub.doctor`."""
+        from sessiond.hub.doctor.fixing import look_through  # rarely used: imported late for a fast start
 
         return await look_through(self, places, chosen, params, tell)
 
     async def flush(self) -> int:
-        """Wait until every open session is synced; how many had something to sync."""
+        """Wait until every open session is synced. Returns the number of sessions that had something to sync."""
         return sum([await live.flush() for live in self.open_sessions()])
 
     async def give_up_jobs(self) -> None:
-        """Begin nothing new, finish the summaries that are being written down, and give up those that are awaited."""
+        """Stop accepting writes, finish the summaries that are being stored, and cancel those that are awaited."""
         self.draining = True
         await self._auto.close()
         await self._jobs.close()
 
     async def close(self) -> None:
-        """Finish everything, let go of all sessions. Raises the first `StorageFailed`, after all are done."""
+        """Finish all work and close all sessions. Raises the first `StorageFailed` after everything is closed."""
         await self.give_up_jobs()
         self._open.close()
         await self.index.close()

@@ -1,4 +1,4 @@
-"""Make new sessions: without entries, or as a fork of another one."""
+"""Creation of sessions without entries, and of forks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,15 +25,14 @@ from sessiond.store.base import Store
 
 
 class NewSessions:
-    """Makes sessions in two stores and opens them.
+    """Creates sessions in two stores and opens them.
 
     Args:
-        files: Keeps sessions on disk.
-        memory: Keeps ephemeral sessions.
-        open_sessions: Gets the sessions that are made.
-        lineage: Forgets what it knew of parents when there is a new session.
-        refuse_when_draining: Raises `Draining` when no more writes are taken.
-
+        files: The store of sessions on disk.
+        memory: The store of ephemeral sessions.
+        open_sessions: Opens the sessions that are created.
+        lineage: Its cache of parents is cleared when a session is created.
+        refuse_when_draining: Raises `Draining` if the daemon is stopping.
     """
 
     def __init__(
@@ -51,17 +50,16 @@ class NewSessions:
         self._refuse_when_draining = refuse_when_draining
 
     async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
-        """Make a session without entries, durable when this returns.
+        """Create a session without entries. It is durable when this returns.
 
         Args:
-            params: As in `session/create`.
-            command: The command of the request, from which the id follows; None for none.
+            params: The params of `session/create`.
+            command: The command of the request, from which the id is derived; None without a command.
 
         Raises:
-            Draining: No more writes are taken.
-            InvalidRequest: The id or the working directory is not valid.
-            LogExists: There is a session with this id.
-
+            Draining: The daemon is stopping.
+            IncompatibleParams: The id or the working directory is invalid.
+            LogExists: A session with this id exists.
         """
         self._refuse_when_draining()
         session_id = params.id or new_session_id(command)
@@ -91,18 +89,17 @@ class NewSessions:
         """Prepare a session that is a copy of a path of `source`, or of its whole tree.
 
         Args:
-            source: The session that is copied as it is now, whatever is appended to it later.
-            params: As in `session/fork`.
-            command: The command of the request, from which the id follows; None for none.
+            source: The session to copy, as it is now. Later appends are not copied.
+            params: The params of `session/fork`.
+            command: The command of the request, from which the id is derived; None without a command.
 
         Returns:
-            A function that makes the session.
+            A function that creates the session.
 
         Raises:
-            Draining: No more writes are taken.
+            Draining: The daemon is stopping.
             EntryNotFound: The source has no such entry.
-            InvalidRequest: The parameters contradict each other, or the working directory is not absolute.
-
+            IncompatibleParams: The params contradict each other, or the working directory is not absolute.
         """
         self._refuse_when_draining()
         if params.whole and (params.leaf_id is not UNSET or params.position != "at"):
@@ -139,7 +136,7 @@ class NewSessions:
     async def _forked(
         self, source: LiveSession, row: int | None, header: entries.Header, cut: steps.Steps[list[bytes]]
     ) -> LiveSession:
-        """Store the lines that were taken from `source`: of the path to a row, or of all of it."""
+        """Store the lines copied from `source`: of the path to `row`, or of the whole tree if `row` is None."""
         tree, session_id = source.tree, header.id
         forked = await source.drive(cut)
         if not (self._open.takes_images or source.ephemeral):
@@ -165,6 +162,6 @@ class NewSessions:
 
 
 def refuse_unless_absolute(path: str, reason: str) -> None:
-    """Raise `IncompatibleParams` with this reason unless a path that a client names is absolute, and can be one."""
+    """Raise `IncompatibleParams` with this reason unless `path` is absolute and contains no NUL."""
     if not path.startswith("/") or "\0" in path:
         raise IncompatibleParams(reason)

@@ -1,4 +1,4 @@
-"""Repair logs that are not open: trash drafts without an answer and empty logs, put torn ends aside."""
+"""Repair logs that are not open: trash unanswered drafts and empty logs, quarantine torn lines."""
 
 import time
 from collections.abc import Callable
@@ -12,12 +12,11 @@ from sessiond.store.errors import LogNotFound
 
 
 class LogRepairs:
-    """Repairs the logs of one store; a log that is open is left to the session that has it.
+    """Repairs the logs of one store. An open log is repaired by its session.
 
     Args:
         files: The store.
-        open_sessions: Says which logs are open, and keeps a log from being opened during its repair.
-
+        open_sessions: The registry of open logs; it blocks opening a log during its repair.
     """
 
     def __init__(self, files: Store, open_sessions: OpenSessions) -> None:
@@ -25,29 +24,29 @@ class LogRepairs:
         self._open = open_sessions
 
     async def trash_old_drafts(self, max_age: float) -> int:
-        """Put drafts that nobody answered within `max_age` seconds into the trash; how many."""
+        """Trash unanswered drafts older than `max_age` seconds. Returns their number."""
         oldest = time.time_ns() - int(max_age * 1e9)
         old = [it.ref for it in await self._files.list() if it.draft and it.modified_ns < oldest]
         return sum([await self.trash_draft(ref) is not None for ref in old])
 
     async def trash_draft(self, ref: str) -> str | None:
-        """Put a draft that nobody answered into the trash, unless it is open; where it is there."""
-        # One with an answer is another program's, or it would not lie there.
+        """Trash an unanswered draft unless it is open. Returns its ref in the trash, or None."""
+        # Only another program leaves an answered session in the folder of drafts.
         return await self._trash_if(ref, lambda draft: not draft.tree.has_assistant(), "never answered")
 
     async def trash_empty(self, ref: str) -> str | None:
-        """Put a log of no entry and no header into the trash, unless something is in it by now; where it is there."""
+        """Trash a log without a header and entries, if it is still empty. Returns its ref in the trash, or None."""
         return await self._trash_if(ref, lambda found: found.tree.is_blank, "nothing was in it")
 
     async def fix_tail(self, ref: str) -> str | None:
-        """Put the torn end of a log aside, whether it is open or not; where it lies now, None when there is none."""
+        """Quarantine the torn line of a log, open or not. Returns its new place, or None if there is none."""
         live = self._open.at(ref)
         if live is not None:
             return await live.fix_tail()
         if not self._open.may_leave(ref):
             return None
         async with self._open.leaving(ref):
-            # Not among the open ones: it may be the copy of a session that is.
+            # It is not registered as open, because it may be a copy of a session that is open.
             live = LiveSession(await self._files.open_ref(ref), ephemeral=False)
             try:
                 await live.load()

@@ -1,4 +1,4 @@
-"""What the wire says of a session: the words of lists, made from its tree."""
+"""Build the `SessionInfo` and `ListedSession` of the protocol from a session's tree."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,7 +24,20 @@ def session_info(
     write_block: t.WriteBlock | None = None,
     log_id: str | None = None,
 ) -> t.SessionInfo:
-    """What the wire says of a session."""
+    """Return the protocol's description of a session.
+
+    Args:
+        tree: The tree of the session.
+        read: Returns the stored entries of rows.
+        path: The path of its file; None for a session in memory.
+        draft: Whether the log is stored among the drafts.
+        size: The size of the log in bytes.
+        session_id: The id; None means the id in the header.
+        ephemeral: Whether the session is in memory only.
+        read_only: Whether the session can never be written.
+        write_block: Why the session accepts no writes now, if so.
+        log_id: The log id of an open session.
+    """
     facts = info.summarize(tree, read)
     return t.SessionInfo(
         session_id=session_id or (tree.header.id if tree.header is not None else ""),
@@ -40,31 +53,31 @@ def session_info(
 def listed(
     tree: Tree, read: Callable[[Sequence[int]], list[bytes]], *, path: str, draft: bool, size: int
 ) -> t.ListedSession:
-    """What a list says of a session that is not open."""
+    """Return the list row of a session that is not open."""
     return standing_of(session_info(tree, read, path=lines.sound(path), draft=draft, size=size), tree, read)
 
 
 def standing_of(
     session: t.SessionInfo, tree: Tree, read: Callable[[Sequence[int]], list[bytes]]
 ) -> t.ListedSession:
-    """The same with how the session stands at its leaf."""
+    """Return a list row: the session info with the lifecycle and the model at the leaf."""
     lifecycle, model = standing(tree, read)
     fields = {name: getattr(session, name) for name in session.__struct_fields__}
-    fields["log_id"] = None  # a list says the same of a session, open or not
+    fields["log_id"] = None  # list rows are identical for open and closed sessions
     return t.ListedSession(**fields, lifecycle=lifecycle, model=model)
 
 
 def as_json(session: t.ListedSession) -> bytes:
-    """As the index keeps it."""
+    """Encode a list row as the index stores it."""
     return msgspec.json.encode(session)
 
 
 from_json = msgspec.json.Decoder(t.ListedSession).decode
-"""The other way round. Raises `msgspec.DecodeError`."""
+"""Decode a list row that `as_json` encoded. Raises `msgspec.DecodeError`."""
 
 
 def session_result(session: t.SessionInfo, tree: Tree, *, duplicate: bool = False) -> t.SessionResult:
-    """What the wire says of a session with the problems of its file."""
+    """Return the session info together with the problems of its file."""
     problems = [
         t.Problem(kind=it.kind, line=it.line, byte_offset=it.offset, reason=it.reason, severity=it.severity)
         for it in tree.problems

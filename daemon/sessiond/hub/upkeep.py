@@ -1,4 +1,4 @@
-"""Look after the open sessions: take in what other programs write, close sessions that are not used."""
+"""Maintenance of open sessions: ingests lines of other programs and closes idle sessions."""
 
 import asyncio
 import contextlib
@@ -18,26 +18,25 @@ from sessiond.store.errors import LogReplaced, StorageFailed
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS: Final = 15 * 60
-"""A session nobody holds is let go of after this long."""
+"""A session that is not in use is closed after this time."""
 MAX_IDLE_SESSIONS: Final = 64
-"""How many sessions that no client has open stay open, so that they are at hand when one asks again."""
+"""The number of sessions not in use that stay open, so that the next request finds them loaded."""
 LEAST_IDLE_SECONDS: Final = 2.0
-"""A session is kept open at least as long after a request for it."""
+"""The minimum time that a session stays open after a request."""
 SWEPT_TOGETHER: Final = 50
-"""Sessions whose files are looked at in one turn of the loop."""
+"""The number of sessions that are checked in one turn of the event loop."""
 
 
 class Upkeep:
-    """Looks after the open sessions of one store.
+    """Maintains the open sessions of one store.
 
     Args:
         files: The store whose files are watched.
-        open_sessions: The sessions that are looked after.
-        index: Learns of files that other programs wrote and that are not open.
-        followers: Learn of them, too.
-        room: Looks how much room the disk has, at each sweep.
-        terminals: Forget what belongs to terminals that have ended, at each sweep.
-
+        open_sessions: The sessions to maintain.
+        index: Is notified of files that other programs wrote and that are not open.
+        followers: Are notified of the same files.
+        room: Checks the free disk space at each sweep.
+        terminals: Drops the data of terminals that have ended, at each sweep.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Upkeep:
         self._terminals = terminals
 
     async def sweep(self) -> None:
-        """Take in what other programs wrote to open sessions, and let go of sessions that nobody uses."""
+        """Ingest what other programs wrote to open sessions, and close sessions that are not in use."""
         await self._room.look()
         await self._terminals.sweep()
         for number, live in enumerate(self._open.all(), 1):
@@ -72,9 +71,9 @@ class Upkeep:
         await self._close_least_recently_used()
 
     async def _close_least_recently_used(self) -> None:
-        """Close sessions that no client has open, beyond `MAX_IDLE_SESSIONS`, the least recently used first.
+        """Close sessions that are not in use, beyond `MAX_IDLE_SESSIONS`, the least recently used first.
 
-        Each of them holds its tree in memory.
+        Each open session holds its tree in memory.
         """
         latest = time.monotonic() - LEAST_IDLE_SECONDS
         idle = sorted((it for it in self._open.all() if not it.wanted), key=lambda it: it.used_at)
@@ -84,12 +83,15 @@ class Upkeep:
             await self.let_go_unless_wanted(live)
 
     async def follow_files(self) -> None:
-        """Take in what other programs write as soon as it is told, for ever; what is not told is swept."""
+        """Ingest what other programs write as soon as the watch reports it. Runs until cancelled.
+
+        `sweep` finds the changes that the watch does not report.
+        """
         await asyncio.sleep(START_SECONDS)
         loop, told = asyncio.get_running_loop(), asyncio.Queue[set[str]]()
 
         def tell(refs: set[str]) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended a moment before the watch
+            with contextlib.suppress(RuntimeError):  # the event loop closed before the watch did
                 loop.call_soon_threadsafe(told.put_nowait, refs)
 
         watch = self._files.watch(tell)
@@ -107,7 +109,7 @@ class Upkeep:
             watch.close()
 
     async def _take_in(self, live: LiveSession) -> bool:
-        """Take in what other programs wrote to an open session; False when it can no longer be looked after."""
+        """Ingest what other programs wrote to an open session. Returns False if the session cannot be maintained."""
         try:
             if live.log.foreign_bytes():
                 await live.ingest()
@@ -121,9 +123,9 @@ class Upkeep:
         return True
 
     async def reopen_replaced(self, live: LiveSession) -> LiveSession:
-        """A client opens a session: if its file was cut short or replaced, it is read again.
+        """Return the session to open for a client. If its file was truncated or replaced, close and load it again.
 
-        Whoever watched what was there is told to subscribe again.
+        Subscribers of the closed session receive `session/lagged`.
         """
         try:
             live.log.foreign_bytes()
@@ -133,12 +135,12 @@ class Upkeep:
         return live
 
     async def let_go_unless_wanted(self, live: LiveSession) -> None:
-        """Close a session unless a client has it open, watches it or waits for it."""
+        """Close a session unless it is in use: see `LiveSession.wanted`."""
         if not live.wanted and self._open.has(live):
             await self.let_go(live)
 
     async def let_go(self, live: LiveSession) -> None:
-        """Close a session, whoever watches it, unless it is being let go of already."""
+        """Close a session, even with subscribers, unless it is being loaded or closed already."""
         if not self._open.may_leave(live.log.ref):
             return
         live.subscribers.cut_off()

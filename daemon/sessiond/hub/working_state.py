@@ -1,4 +1,4 @@
-"""The working state of a session as the wire has it: what its lines say, and which session it is."""
+"""Build the protocol's `WorkingState` from a session's state and header."""
 
 from sessiond.hub.hub import Hub
 from sessiond.hub.session.live import LiveSession
@@ -7,7 +7,7 @@ from sessiond.session.state.updates import Point
 
 
 async def working_state(hub: Hub, live: LiveSession, point: Point) -> t.WorkingState:
-    """The state at a point of a session."""
+    """Return the working state at a point of a session."""
     state, header = point.state, live.tree.header
     created_at, parent = (header.timestamp, header.parent_session) if header is not None else ("", None)
     parent_id, forks = await hub.lineage.of(live.session_id, parent)
