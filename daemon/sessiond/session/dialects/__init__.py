@@ -1,1 +1,1 @@
-"""Other programs' session files: which dialect a file speaks, what it becomes here, and the way out again."""
+"""Session files of other programs: recognition, import to the home format, and export."""

@@ -1,7 +1,7 @@
 """Converts blocks of message content of operator and the Go library to the shapes used here.
 
-Both nest them (`{"type": "text", "text": {"content": …}}`) or do not (`{"type": "text", "content": …}`). All are read
-(decision 0023).
+The readers accept nested blocks (`{"type": "text", "text": {"content": …}}`) and flat blocks (`{"type": "text",
+"content": …}`), because both programs write both (decision 0023).
 """
 
 from typing import Any
@@ -10,19 +10,19 @@ from sessiond.session.content import fields
 
 
 def blocks(content: Any) -> list[dict[str, Any]]:
-    """Content as blocks; a text is one."""
+    """Return the content as blocks. A string becomes one text block."""
     found = [content] if isinstance(content, str) else fields.items(content)
     return [made for block in found if isinstance(block, dict | str) for made in _blocks_of(block)]
 
 
 def results(content: Any) -> list[dict[str, Any]]:
-    """The blocks that are results of tools, flat: {id, content, isError}; the rest of `content` is not here."""
+    """Return the tool results of `content` as flat objects {id, content, isError}. Other blocks are left out."""
     found = [block for block in fields.items(content) if isinstance(block, dict)]
     return [_result(block) for block in found if block.get("type") in ("tool_result", "toolResult")]
 
 
 def beside_results(content: Any) -> Any:
-    """The content without the results of tools."""
+    """Return the content without tool results."""
     if not isinstance(content, list):
         return content
     return [
@@ -101,7 +101,7 @@ def _images(block: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _image(text: str) -> dict[str, Any]:
-    """One image of operator's: a data URL or bare base64 is data; any other URL stays one."""
+    """Return an image block for a data URL, another URL or bare base64. Only another URL stays a URL."""
     if text.startswith("data:") and ";base64," in text:
         head, _, data = text.partition(";base64,")
         return {"type": "image", "data": data, "mimeType": head.removeprefix("data:")}
@@ -116,6 +116,6 @@ def _mime_type(data: str) -> str:
 
 
 def _inner(block: dict[str, Any], name: str) -> dict[str, Any]:
-    """What is nested under a block's own type, or the block."""
+    """Return the object nested under the block's own type, or else the block."""
     inner = block.get(name)
     return inner if isinstance(inner, dict) else block

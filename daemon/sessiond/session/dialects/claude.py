@@ -1,8 +1,8 @@
-"""Reads Claude Code: a chain of lines with `uuid` and `parentUuid`, and lines about the session beside it.
+"""Reads Claude Code: a chain of lines with `uuid` and `parentUuid`, and other lines about the session.
 
-A compaction becomes a child of what it stands for (`logicalParentUuid`), so nothing is orphaned, and what follows the
-summary is below the compaction. The results of one message's tool calls follow each other, whatever their parents
-are, because a model must see all of them. Lines without a counterpart are kept unchanged (decision 0023).
+A compaction becomes a child of the message before it (`logicalParentUuid`), so no entry is orphaned. The messages
+after the summary are below the compaction. The results of one message's tool calls form one chain, whatever their
+parents are, because a model must see all of them. Lines without a counterpart are stored unchanged (decision 0023).
 """
 
 import re
@@ -33,12 +33,12 @@ _TYPES: Final = frozenset((
     "file-history-snapshot", "attribution-snapshot", "content-replacement", "worktree-state", "pr-link",
 ))  # fmt: skip
 _CARRIED: Final = ("cwd", "version", "gitBranch", "userType", "entrypoint", "slug", "sessionId", "agentId")
-"""Fields of every line; an entry keeps those that differ from the line before."""
+"""Fields that every line has. An entry has such a field only if its value differs from the line before."""
 _TAKEN: Final = ("type", "uuid", "parentUuid", "timestamp", "message", "logicalParentUuid")
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
-    """Whether these are lines of Claude Code."""
+    """Return whether these are lines of Claude Code."""
     return any(
         fields.text(value.get("type")) in _TYPES
         and any(name in value for name in ("sessionId", "uuid", "leafUuid", "messageId"))
@@ -48,7 +48,7 @@ def detect(first: list[dict[str, Any]]) -> bool:
 
 
 def read(source: Source) -> Imported:
-    """The session in a file of Claude Code."""
+    """Read the session in a file of Claude Code."""
     return _Reader(source).read()
 
 
@@ -58,11 +58,11 @@ class _Reader:
         self._builder = ImportBuilder(NAME, source)
         self._is_subagent = False
         self._is_linked = False
-        self._hangs: dict[str, str | None] = {}  # uuid -> the entry that a child of it hangs on
+        self._hangs: dict[str, str | None] = {}  # uuid -> the entry that is the parent of its children
         self._said: dict[str, ChainLine] = {}
         self._turns: dict[str, _Turn] = {}  # uuid of an assistant line or a tool result -> its turn
         self._tools: dict[str, str] = {}
-        self._kept: dict[str, Preserved] = {}  # uuid of a preserved message -> what was preserved with it
+        self._kept: dict[str, Preserved] = {}  # uuid of a preserved message -> its compaction's messages
         self._boundary: ChainLine | None = None
         self._last: dict[bool, str | None] = {
             False: None,
@@ -103,7 +103,10 @@ class _Reader:
         return builder.finish()
 
     def _identify(self, found: list[SourceLine], links: list[ChainLine]) -> None:
-        """Which session this is: a file is named after it; older versions resumed into files of other names."""
+        """Set the source id, the parent and the folder.
+
+        A file is named after its session. Older versions wrote a resumed session into a file of another name.
+        """
         builder, stem = self._builder, self._source.name.partition(".")[0]
         values = [line.value for line in found if line.value is not None]
         session = next((it for value in values if (it := fields.text(value.get("sessionId")))), stem)
@@ -152,12 +155,12 @@ class _Reader:
         self._said[it.uuid] = it
 
     def _is_repeat(self, before: ChainLine, it: ChainLine) -> bool:
-        """Whether a line was there: written again, or preserved by a compaction, which puts it nowhere new."""
+        """Return whether the line repeats `before`, or is a message that a compaction preserved and wrote again."""
         same = before.message == it.message and before.type == it.type
         return same and (it.parent == before.parent or it.uuid in self._kept)
 
     def _keep_link(self, it: ChainLine, parent: str | None) -> None:
-        """A link that says nothing here: its children hang on what it hangs on."""
+        """Store a link without a counterpart as it is. Its children get its parent."""
         self._hangs[it.uuid] = parent
         subtype = fields.text(it.value.get("subtype"))
         kind = f"{it.type}.{subtype}" if subtype else it.type
@@ -169,13 +172,13 @@ class _Reader:
         self._builder.keep(it.line, kind, "it has no counterpart here")
 
     def _parent_of(self, it: ChainLine) -> str | None:
-        """The entry that a line hangs on."""
+        """Return the entry that becomes the parent of a line."""
         parent = it.parent
         if not self._is_linked:
             if parent is not None:
                 self._builder.report.trouble(it.line.number, f"its parent is not here: {parent:.80}")
             return self._last[it.is_aside]
-        if it.uuid in self._moved:  # it was written only after the summary; it followed the one before it
+        if it.uuid in self._moved:  # written only after the summary
             first = self._kept[it.uuid].before(it.uuid)
             return self._last[False] if first is None else self._on(first, it)
         if parent is None:
@@ -189,7 +192,7 @@ class _Reader:
         return self._on(parent, it)
 
     def _on(self, uuid: str | None, child: ChainLine) -> str | None:
-        """The entry for a uuid, as a child of it sees it: behind the results of its tool calls."""
+        """Return the entry for `uuid` as a parent of `child`: the last result of its tool calls, if it has results."""
         if uuid is None:
             return None
         turn = self._turns.get(uuid)
@@ -247,7 +250,7 @@ class _Reader:
         builder.count("tool result" if results else "meta" if it.value.get("isMeta") is True else "user")
 
     def _spoken(self, it: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
-        """What a user line says; text that the program put in is marked as such, the model saw it all the same."""
+        """Return the entry type and payload of a user line. Text inserted by the program becomes a custom message."""
         message = claude_messages.user(content, at=at)
         if it.value.get("isMeta") is not True:
             return "message", {"message": message}
@@ -258,7 +261,7 @@ class _Reader:
     # --- compactions -----------------------------------------------------------------------------------
 
     def _take_compaction(self, it: ChainLine, parent: str | None, at: str) -> None:
-        """A summary, and the boundary before it, as one compaction."""
+        """Add a summary and the boundary before it as one compaction."""
         boundary, self._boundary = self._boundary, None
         kept = Preserved() if boundary is None else preserved(boundary)
         if boundary is not None:
@@ -272,7 +275,7 @@ class _Reader:
         self._builder.count("compaction summary")
 
     def _flush_boundary(self) -> None:
-        """A boundary whose summary never came."""
+        """Add a compaction for a boundary that has no summary."""
         boundary, self._boundary = self._boundary, None
         if boundary is not None:
             at = self._builder.tick(boundary.value.get("timestamp"))
@@ -304,7 +307,7 @@ class _Reader:
         self._last[False] = made
 
     def _logical_parent(self, boundary: ChainLine) -> str | None:
-        """What a boundary follows; where that is not said, or not here, the last entry before it."""
+        """Return the entry before a boundary; the last entry of the main conversation if the boundary names none."""
         logical = fields.text(boundary.value.get("logicalParentUuid")) or boundary.parent
         return self._hangs[logical] if logical in self._hangs else self._last[False]
 
@@ -332,7 +335,7 @@ class _Reader:
             builder.keep(line, type or "without a type", "it has no counterpart here")
 
     def _foreign(self, it: ChainLine) -> dict[str, Any]:
-        """What the line says beside its message, as far as it is new."""
+        """Return the other fields of a line, without fields whose value is unchanged since the line before."""
         rest = fields.without(it.value, *_TAKEN, *_CARRIED)
         rest = {name: value for name, value in rest.items() if value not in (None, False)}
         for name in _CARRIED:
@@ -351,7 +354,7 @@ class _Reader:
 
 
 class _Turn:
-    """An assistant message and the results of its tool calls, which follow each other behind it."""
+    """An assistant message and the chain of its tool results."""
 
     def __init__(self, entry: str | None, message_id: str | None) -> None:
         self.entry = entry

@@ -1,8 +1,8 @@
 """Finds the leaf of a Claude Code session, by the rule of its SDK and the pointer that later versions write.
 
-Each end of the chain is followed back to the last line with a message. Of these, the latest of the main conversation
-is the leaf. `last-prompt` names a leaf until a message follows elsewhere; an explicit one holds until a message
-follows below it (decision 0023).
+Each end of the chain is followed back to the last line with a message. Of these lines, the latest one of the main
+conversation is the leaf. `last-prompt` names the leaf until a later message is written. An explicit pointer stays
+valid until a message follows below it (decision 0023).
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,13 @@ from sessiond.session.dialects.claude_lines import ChainLine
 
 
 def leaf(chain: list[ChainLine], values: list[dict[str, Any]], *, is_subagent: bool) -> str | None:
-    """The uuid of the leaf. `chain` has assistant messages in one; `values` are all lines, in order."""
+    """Return the uuid of the leaf.
+
+    Args:
+        chain: The chain lines, with the parts of each assistant message merged.
+        values: All lines in file order.
+        is_subagent: Whether the file is that of a subagent, so lines of a subagent count.
+    """
     parents: dict[str, str | None] = {}
     speakers: dict[str, int] = {}
     for place, it in enumerate(chain):
@@ -34,7 +40,7 @@ def leaf(chain: list[ChainLine], values: list[dict[str, Any]], *, is_subagent: b
 
 
 def _newest(parents: dict[str, str | None], speakers: dict[str, int]) -> str | None:
-    """Of all ends, taken back to where somebody speaks, the latest in the file."""
+    """Return the latest visible message in the file among those that the ends of the chain lead back to."""
     named = set(parents.values())
     found: str | None = None
     for end in parents:
@@ -49,7 +55,7 @@ def _newest(parents: dict[str, str | None], speakers: dict[str, int]) -> str | N
 
 
 def _up(parents: dict[str, str | None], uuid: str) -> Iterator[str]:
-    """A uuid and those above it."""
+    """Yield a uuid and its ancestors."""
     seen: set[str] = set()
     at: str | None = uuid
     while at is not None and at in parents and at not in seen:
@@ -59,7 +65,7 @@ def _up(parents: dict[str, str | None], uuid: str) -> Iterator[str]:
 
 
 def _below(parents: dict[str, str | None], top: str) -> set[str]:
-    """A uuid and all that lead up to it."""
+    """Return a uuid and its descendants."""
     children: dict[str, list[str]] = {}
     for uuid, parent in parents.items():
         if parent is not None:
@@ -75,7 +81,7 @@ def _below(parents: dict[str, str | None], top: str) -> set[str]:
 
 
 def _pointer(values: list[dict[str, Any]], speakers: dict[str, int]) -> tuple[str | None, bool, list[str]]:
-    """The last pointer, whether it was set on purpose, and who spoke after it."""
+    """Return the last pointer, whether it is explicit, and the uuids of the messages after it."""
     pointer: str | None = None
     explicit = False
     spoken: list[str] = []

@@ -1,6 +1,6 @@
 """Classifies the lines of a Claude Code file before they become entries: chain lines, repeats, preserved messages.
 
-Chain lines have a `uuid` and name a parent. All others are about the session as a whole (decision 0023).
+Chain lines have a `uuid` and name a parent. All other lines are about the session as a whole (decision 0023).
 """
 
 from collections.abc import Container
@@ -15,7 +15,7 @@ SPEAKING: Final = frozenset(("user", "assistant"))
 
 @dataclass(slots=True)
 class ChainLine:
-    """A line of the chain; an assistant's has all the lines that its message was split into."""
+    """A line of the chain. For an assistant message, `parts` has all lines that the message was split into."""
 
     line: SourceLine
     value: dict[str, Any]
@@ -33,12 +33,12 @@ class ChainLine:
 
     @property
     def is_aside(self) -> bool:
-        """Whether it belongs to a subagent, which older versions wrote into the same file."""
+        """Whether it belongs to a subagent. Older versions wrote subagents into the same file."""
         return self.value.get("isSidechain") is True
 
     @property
     def is_visible(self) -> bool:
-        """Whether a leaf may be here: somebody says something in the main conversation."""
+        """Whether it can be the leaf: a message of a user or assistant that the program does not hide."""
         hidden = self.value.get("isMeta") is True or fields.text(self.value.get("teamName")) is not None
         return self.type in SPEAKING and not hidden
 
@@ -52,7 +52,7 @@ class ChainLine:
 
     @property
     def result_ids(self) -> list[str]:
-        """The tool calls that a user line answers."""
+        """The ids of the tool calls that a user line answers."""
         return [
             fields.as_text(block.get("tool_use_id"))
             for block in fields.items(self.message.get("content"))
@@ -61,7 +61,7 @@ class ChainLine:
 
 
 def chain_line(line: SourceLine) -> ChainLine | None:
-    """The chain line in a line, or None."""
+    """Return the line as a chain line, or None if it is none."""
     value = line.value or {}
     uuid = fields.text(value.get("uuid"))
     if uuid is None or value.get("type") not in ("user", "assistant", "system", "attachment", "progress"):
@@ -70,9 +70,10 @@ def chain_line(line: SourceLine) -> ChainLine | None:
 
 
 def merged(chain: list[ChainLine | SourceLine]) -> list[ChainLine | SourceLine]:
-    """The lines with every assistant message in one: parts follow each other along the chain.
+    """Return the lines with the parts of every assistant message merged into one chain line.
 
-    Parts between which somebody else spoke (a tool that was quick) stay messages of their own.
+    Parts follow each other along the chain. If another message stands between two parts (the result of a fast tool),
+    they stay separate messages.
     """
     found: list[ChainLine | SourceLine] = []
     through: dict[str, str | None] = {}
@@ -102,7 +103,10 @@ def _continues(speaking: ChainLine, it: ChainLine, parent: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Preserved:
-    """The messages that a compaction kept: they stand after the summary for the model, and stay where they were."""
+    """The messages that a compaction preserves.
+
+    The model sees them after the summary. Their place in the log is unchanged.
+    """
 
     uuids: tuple[str, ...] = ()
 
@@ -115,13 +119,13 @@ class Preserved:
         return self.uuids[-1] if self.uuids else None
 
     def before(self, uuid: str) -> str | None:
-        """The one before, or None."""
+        """Return the message before `uuid`, or None."""
         place = self.uuids.index(uuid)
         return self.uuids[place - 1] if place else None
 
 
 def preserved(boundary: ChainLine) -> Preserved:
-    """What a compact boundary says it preserved."""
+    """Return the messages that a compact boundary preserves."""
     data = fields.mapping(boundary.value.get("compactMetadata"))
     segment = fields.mapping(data.get("preservedSegment"))
     uuids = [
@@ -136,16 +140,17 @@ def preserved(boundary: ChainLine) -> Preserved:
 
 
 def tokens_before(boundary: ChainLine | None) -> int | float:
-    """How many tokens the context had before a compaction, as the boundary says."""
+    """Return the tokens of the context before a compaction, from the boundary; 0 if it is unknown."""
     if boundary is None:
         return 0
     return fields.number(fields.mapping(boundary.value.get("compactMetadata")).get("preTokens"))
 
 
 def in_place(whole: list[ChainLine | SourceLine]) -> tuple[list[ChainLine | SourceLine], set[str]]:
-    """Preserved messages that are only written after their compaction go before it, where they were said.
+    """Move preserved messages that were written after their compaction to before it.
 
-    Answers the lines in this order, and which messages were moved.
+    Returns:
+        The lines in the new order, and the uuids of the moved messages.
     """
     seen: set[str] = set()
     moved: dict[int, ChainLine] = {}
@@ -167,7 +172,10 @@ def in_place(whole: list[ChainLine | SourceLine]) -> tuple[list[ChainLine | Sour
 
 
 def unfinished(whole: list[ChainLine | SourceLine], known: Container[str]) -> int | None:
-    """Where the last message begins, if more of it may come: it is not taken before it is whole."""
+    """Return the index of the last message if the file may still get more of it, else None.
+
+    Such a message is imported only when it is complete.
+    """
     found = [
         (place, it)
         for place, it in enumerate(whole)
@@ -184,7 +192,7 @@ def unfinished(whole: list[ChainLine | SourceLine], known: Container[str]) -> in
 
 
 def _awaits_more(it: ChainLine, known: Container[str]) -> bool:
-    """Whether a boundary names messages that are not written yet."""
+    """Return whether a boundary names messages that are not in the file yet."""
     if not it.is_boundary:
         return False
     named = {*preserved(it).uuids, fields.text(it.value.get("logicalParentUuid"))} - {None}

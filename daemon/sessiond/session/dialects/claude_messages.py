@@ -1,7 +1,7 @@
-"""The messages of Claude Code, in the shapes that pi and oh-my-pi have them here.
+"""Converts messages of Claude Code to the shapes of pi and oh-my-pi.
 
-What a block says stays; what there is no place for stays in the block under its own name. Prices are not in
-the source, so costs are 0.
+Fields of a block that have no counterpart stay in the block under their own name. The source has no prices, so costs
+are 0.
 """
 
 from typing import Any, Final
@@ -15,7 +15,13 @@ _STOPS: Final = {
 
 
 def assistant(parts: list[dict[str, Any]], *, at: str, synthetic_is_error: bool = False) -> dict[str, Any]:
-    """One assistant message out of the lines that it was split into: their `message` objects, in order."""
+    """Return one assistant message made of the lines that it was split into.
+
+    Args:
+        parts: The `message` objects of the lines, in order.
+        at: The time of the message (ISO 8601).
+        synthetic_is_error: Whether the program wrote the message about a failed request.
+    """
     last = parts[-1]
     content = [block for part in parts for block in blocks(part.get("content"))]
     calls = any(block.get("type") == "toolCall" for block in content)
@@ -40,12 +46,12 @@ def assistant(parts: list[dict[str, Any]], *, at: str, synthetic_is_error: bool 
 
 
 def user(content: Any, *, at: str) -> dict[str, Any]:
-    """A user message; a text stays a text."""
+    """Return a user message. Content that is a string stays a string."""
     return _timed({"role": "user", "content": content if isinstance(content, str) else blocks(content)}, at)
 
 
 def tool_result(block: dict[str, Any], name: str, *, at: str) -> dict[str, Any]:
-    """The result of a tool call; `name` is that of the tool, as the call had it."""
+    """Return the result of a tool call. `name` is the tool's name from the call."""
     return _timed(
         {
             "role": "toolResult", "toolCallId": fields.text(block.get("tool_use_id")) or "",
@@ -57,13 +63,13 @@ def tool_result(block: dict[str, Any], name: str, *, at: str) -> dict[str, Any]:
 
 
 def blocks(content: Any) -> list[dict[str, Any]]:
-    """Content as blocks; a text is one, and so is each text among blocks."""
+    """Return the content as blocks. A string becomes one text block, and so does each string in a list."""
     found = [content] if isinstance(content, str) else fields.items(content)
     return [_block(block) for block in found if isinstance(block, dict | str)]
 
 
 def plain_text(content: Any) -> str:
-    """What content says in words."""
+    """Return the text of the content, one line for each text block."""
     if isinstance(content, str):
         return content
     texts = (fields.text(fields.mapping(block).get("text")) for block in fields.items(content))
@@ -71,7 +77,7 @@ def plain_text(content: Any) -> str:
 
 
 def usage(spent: dict[str, Any]) -> dict[str, Any]:
-    """Tokens as pi counts them."""
+    """Return the usage with the names of pi, and with `totalTokens`."""
     counted = {
         "input": fields.number(spent.get("input_tokens")),
         "output": fields.number(spent.get("output_tokens")),
@@ -82,7 +88,7 @@ def usage(spent: dict[str, Any]) -> dict[str, Any]:
 
 
 def no_cost() -> dict[str, int]:
-    """Costs where the source knows none."""
+    """Return costs of 0, for sources without costs."""
     return {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
 
 

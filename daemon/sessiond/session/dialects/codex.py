@@ -1,7 +1,7 @@
 """Reads Codex rollouts: a list of items, with turns that are rolled back and histories that are replaced.
 
-Turns that were rolled back become a branch with a label. A `compacted` line becomes a compaction that keeps its
-replacement in `details`. Events that only mirror an item are counted, not kept (decision 0023).
+Turns that were rolled back become a branch with a label. A `compacted` line becomes a compaction with its replacement
+history in `details`. Events that only mirror an item are counted and not stored (decision 0023).
 """
 
 from typing import Any, Final
@@ -23,14 +23,14 @@ _BARE: Final = frozenset((
     "custom_tool_call_output", "local_shell_call", "web_search_call", "compaction", "compaction_summary",
     "context_compaction", "image_generation_call", "tool_search_call",
 ))  # fmt: skip
-"""Items that stood in a line of their own before there was an envelope."""
+"""Items that had a line of their own before Codex introduced the envelope."""
 _MIRRORS: Final = {"user_message": "message", "agent_message": "message", "agent_reasoning": "text"}
 ROLLED_BACK: Final = "rolled-back"
-"""The label of the tip of a branch that was rolled back."""
+"""The label on the last entry of a branch that was rolled back."""
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
-    """Whether these are lines of a rollout, of today or of before September 2025."""
+    """Return whether these are lines of a rollout, in the present form or in the form before September 2025."""
     if any(
         fields.text(value.get("type")) in _RECORDS and isinstance(value.get("payload"), dict)
         for value in first
@@ -40,7 +40,7 @@ def detect(first: list[dict[str, Any]]) -> bool:
 
 
 def read(source: Source) -> Imported:
-    """The session in a rollout."""
+    """Read the session in a rollout."""
     return _Reader(source).read()
 
 
@@ -86,7 +86,7 @@ class _Reader:
                 and line.number > last_item
                 and _mirror(line.value) not in (None, *mirrored)
             ):
-                builder.report.held_back += 1  # the item that it mirrors is about to come
+                builder.report.held_back += 1  # the item that it mirrors is expected later
             else:
                 self._take(line, line.value, mirrored)
         title = fields.text(self._source.beside.get("title"))
@@ -236,7 +236,7 @@ class _Reader:
         builder.count("rollback")
 
     def _count_tokens(self, line: SourceLine, info: dict[str, Any], at: str) -> None:
-        """What a request cost, as an entry of its own; the same count told again is no second request."""
+        """Add the usage of a request as an entry. A repeated count is not another request."""
         builder, last = self._builder, fields.mapping(info.get("last_token_usage"))
         builder.count("token count")
         if info.get("total_token_usage") == self._counted or not last:
@@ -259,14 +259,14 @@ class _Reader:
 
 
 def _item(value: dict[str, Any]) -> dict[str, Any] | None:
-    """The response item in a line, in its envelope or bare."""
+    """Return the response item of a line, with or without an envelope, or None."""
     if value.get("type") == "response_item" and isinstance(value.get("payload"), dict):
         return fields.mapping(value["payload"])
     return value if fields.text(value.get("type")) in _BARE and "payload" not in value else None
 
 
 def _mirrored(value: dict[str, Any]) -> list[tuple[str, str]]:
-    """What events may say again of an item: whose it is, and its words."""
+    """Return (role, text) for each text of an item that events may repeat."""
     item = _item(value)
     if item is None:
         return []
@@ -279,7 +279,7 @@ def _mirrored(value: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _mirror(value: dict[str, Any]) -> tuple[str, str] | None:
-    """The same of an event, if it is one that mirrors."""
+    """Return (role, text) of an event that mirrors an item, or None."""
     payload = fields.mapping(value.get("payload"))
     kind = fields.text(payload.get("type")) or ""
     if value.get("type") != "event_msg" or kind not in _MIRRORS:

@@ -1,6 +1,6 @@
 """Converts the items of a Codex rollout to messages. One item becomes one entry.
 
-`encrypted_content` is kept beside the message, marked as unusable for other providers (decision 0023).
+`encrypted_content` is stored beside the message, marked as unusable for other providers (decision 0023).
 """
 
 import re
@@ -15,13 +15,13 @@ _INJECTED: Final = (
     "<environment_context>", "# AGENTS.md instructions", "<user_instructions>", "<permissions instructions>",
     "<turn_aborted>", "<skill>", "<user_shell_command>", "<subagent_notification>",
 )  # fmt: skip
-"""How text begins that Codex put into a user message; nobody typed it."""
+"""Beginnings of text that Codex, and not the user, put into a user message."""
 _ELEMENT: Final = re.compile(r"<([a-z][a-z_-]*)(?: [^<>]*)?>.*</\1>", re.DOTALL)
 _CALLS: Final = {
     "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
     "web_search_call": "action", "tool_search_call": "arguments",
 }  # fmt: skip
-"""The items that call a tool, and the field that says with what."""
+"""The items that call a tool, and the field with the arguments of the call."""
 _OUTPUTS: Final = frozenset((
     "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output",
     "tool_search_call_output", "mcp_tool_call_output",
@@ -30,7 +30,7 @@ _OUTPUTS: Final = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Who answers: as the last `turn_context` and the `session_meta` say."""
+    """The provider and model of an answer, from `session_meta` and the last `turn_context`."""
 
     provider: str
     model: str
@@ -38,7 +38,7 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What an item becomes: an entry type and its payload. `kind` is what an account calls it."""
+    """An entry type and payload made of an item. `kind` is its name in the import report."""
 
     kind: str
     type: str
@@ -50,7 +50,16 @@ def item_of(
     value: dict[str, Any], *, at: str, speaker: Speaker, tools: dict[str, str], fallback_id: str,
     typed: Container[str] = (),
 ) -> Item | None:  # fmt: skip
-    """What one response item becomes, or None. `tools` maps calls to tools, and learns new ones."""
+    """Return the entry for a response item, or None if it has no counterpart.
+
+    Args:
+        value: The item.
+        at: The time of the line (ISO 8601).
+        speaker: The provider and model of the answer.
+        tools: Tool names by call id. Calls are added.
+        fallback_id: The call id for a call without one.
+        typed: Texts that events report as typed by the user.
+    """
     type = fields.text(value.get("type"))
     if type == "message":
         return _message(value, at, speaker, typed)
@@ -64,7 +73,7 @@ def item_of(
 
 
 def said(value: dict[str, Any]) -> str:
-    """The words of a message item."""
+    """Return the text of a message item."""
     return "\n".join(
         text
         for block in _blocks(value.get("content"))
@@ -73,9 +82,9 @@ def said(value: dict[str, Any]) -> str:
 
 
 def is_typed(value: dict[str, Any], typed: Container[str] = ()) -> bool:
-    """Whether a person wrote a user message: it is not text that Codex put in.
+    """Return whether the user wrote a user message, and not Codex.
 
-    What stands in one element is put in as well, unless it is among what events say was `typed`.
+    Text that consists of one XML element counts as written by Codex, unless it is in `typed`.
     """
     text = said(value).strip()
     if value.get("role") != "user" or text.startswith(_INJECTED):
@@ -140,7 +149,7 @@ def _output(value: dict[str, Any], at: str, tools: dict[str, str]) -> Item:
 
 
 def _result(given: Any) -> tuple[bool, list[dict[str, Any]]]:
-    """Whether a tool failed, and what it said. Older versions wrapped both into JSON."""
+    """Return whether a tool failed, and its output as blocks. Older versions wrapped both into JSON."""
     if isinstance(given, list):
         return False, _blocks(given)
     wrapped = given if isinstance(given, dict) else _unwrapped(given)

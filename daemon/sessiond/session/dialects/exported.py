@@ -1,4 +1,4 @@
-"""What is exported: a session's header and entries as plain values, and the account of what a format cannot hold."""
+"""The session that an export converts, and the list of what its target format cannot represent."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from typing import Any, Final
 from sessiond.session.content import fields
 
 TUNNEL_TYPE: Final = "sessiond.entry"
-"""`custom_type` under which an entry of a type that a format does not have goes along: {type, payload}."""
+"""`custom_type` of an entry that carries an entry of a type that the format does not have: {type, payload}."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A session as it goes out: v3 entries in the order of the log, and where its leaf is."""
+    """A session to export: v3 entries in log order, and the leaf."""
 
     session_id: str
     timestamp: str
@@ -24,7 +24,7 @@ class Whole:
     leaf: str | None
 
     def on_path(self) -> list[dict[str, Any]]:
-        """The entries from the root to the leaf."""
+        """Return the entries from the root to the leaf."""
         by_id = {fields.as_text(it.get("id")): it for it in self.entries}
         walk: list[dict[str, Any]] = []
         at = by_id.pop(self.leaf or "", None)
@@ -36,30 +36,34 @@ class Whole:
 
 @dataclass(slots=True)
 class ConversionLosses:
-    """What could not go along, by name, and how often; `carried` went along where its program does not look."""
+    """What a format cannot represent, by name, with counts.
+
+    `lost` counts what the export leaves out. `carried` counts entries that it stores in a form that the target program
+    does not read.
+    """
 
     lost: Counter[str] = field(default_factory=Counter)
     carried: Counter[str] = field(default_factory=Counter)
 
     def lose(self, what: str) -> None:
-        """Note something that the format cannot hold."""
+        """Count something that the format cannot represent."""
         self.lost[what] += 1
 
     def lose_rest(self, of: str, value: dict[str, Any], *known: str) -> None:
-        """Note every field but these, as far as it says anything."""
+        """Count every field of `value` that is set and not in `known`."""
         for name, it in value.items():
             if name not in known and it is not None:
                 self.lose(f"{of}.{name}")
 
 
 def tunneled(entry: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
-    """The data of a custom entry that carries one of a type that the format does not have."""
+    """Return the data of a custom entry that carries an entry of a type that the format does not have."""
     losses.carried[fields.type_of(entry)] += 1
     return {"type": fields.type_of(entry), "payload": fields.payload_of(entry)}
 
 
 def said_by_header(whole: Whole) -> list[dict[str, Any]]:
-    """Title and tags that only the header says, as entries, for formats whose header has no room for them."""
+    """Return title and tags as entries if only the header has them, for formats without these header fields."""
     made: list[dict[str, Any]] = []
     said = {fields.type_of(it) for it in whole.entries}
     if whole.title is not None and not said & {"session_info", "title_change"}:
@@ -72,5 +76,5 @@ def said_by_header(whole: Whole) -> list[dict[str, Any]]:
 
 
 def keeps_none(entry: dict[str, Any]) -> str:
-    """The first entry that a compaction keeps; itself when it keeps none (pi 0.87)."""
+    """Return the id of the first entry that a compaction keeps; its own id if it keeps none (pi 0.87)."""
     return fields.text(entry.get("firstKeptEntryId")) or fields.as_text(entry.get("id"))

@@ -13,13 +13,14 @@ from sessiond.session.dialects.source import Source
 
 NAME: Final = "go"
 LEAF_TYPE: Final = "sessiond.leaf"
-"""`custom_type` of an entry that hangs on the leaf: Go takes the last entry of a file as the leaf."""
+"""`custom_type` of an entry below the leaf. It marks the leaf, because Go uses the last entry of a file as the leaf.
+"""
 
 _BASE: Final = ("type", "id", "parent_id", "timestamp")
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
-    """Whether these are lines of the Go library: only it writes `version: 1` and gives its entries ids."""
+    """Return whether these are lines of the Go library: only it writes `version: 1` and gives its entries ids."""
     if not first or first[0].get("type") != "session" or "parentId" in first[0]:
         return False
     is_first_version = first[0].get("version") == 1 and not isinstance(first[0].get("version"), bool)
@@ -27,7 +28,7 @@ def detect(first: list[dict[str, Any]]) -> bool:
 
 
 def read(source: Source) -> Imported:
-    """The session in a file of the Go library's."""
+    """Read the session in a file of the Go library."""
     builder = ImportBuilder(NAME, source)
     tools: dict[str, str] = {}
     linked: list[Linked] = []
@@ -62,7 +63,7 @@ def read(source: Source) -> Imported:
 
 
 def _is_pointer(value: dict[str, Any]) -> bool:
-    """Whether an entry only says where the leaf is: our own export ends with one."""
+    """Return whether an entry only marks the leaf. Exports to this format may end with one."""
     return fields.mapping(value.get("custom")).get("custom_type") == LEAF_TYPE
 
 
@@ -161,7 +162,7 @@ def _messages(payload: dict[str, Any], tools: dict[str, str]) -> list[Part]:
 
 
 def _speaker(model: str | None) -> dict[str, str]:
-    """Provider and model: Go has one text for both."""
+    """Return provider and model, which the Go library stores in one string."""
     if model is None:
         return {}
     provider, slash, name = model.partition("/")

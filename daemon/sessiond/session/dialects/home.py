@@ -1,8 +1,8 @@
 """Copies files of pi (versions 1 to 3) and oh-my-pi line by line: the home format.
 
-Version 3 lines stay byte for byte, except for the record of a command of a daemon. Version 1 lines get ids by their
-position; version 2 roles are renamed (decision 0011). oh-my-pi's title slot changes in place, so its title is read
-and its line is not copied.
+Version 3 lines are copied byte for byte, without the record of a daemon's command. Version 1 lines get ids from their
+position. Version 2 roles are renamed (decision 0011). oh-my-pi overwrites its title line in place, so its title is
+read and the line is not copied.
 """
 
 from typing import Any, Final
@@ -18,14 +18,14 @@ NAME: Final = "pi"
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
-    """Whether these are lines of pi or oh-my-pi."""
+    """Return whether these are lines of pi or oh-my-pi."""
     if first and first[0].get("type") == "title":
         first = first[1:]
     return bool(first) and first[0].get("type") == "session"
 
 
 def read(source: Source) -> Imported:
-    """The session in a file of pi or oh-my-pi."""
+    """Read the session in a file of pi or oh-my-pi."""
     builder = ImportBuilder(NAME, source)
     version = header = None
     found: list[tuple[int, SourceLine, dict[str, Any]]] = []
@@ -39,7 +39,7 @@ def read(source: Source) -> Imported:
             builder.bad(line)
         elif header is None and value.get("type") == "title":
             title = fields.text(value.get("title"))
-            if title is not None:  # it may change, so it is told by an entry and not by the header
+            if title is not None:  # it may change, so it becomes an entry and not a header field
                 builder.aside(line, "session_info", {"name": title}, name=f"title-{fields.digest(title)}")
             builder.count("title")
         elif header is None and value.get("type") == "session":
@@ -136,7 +136,7 @@ def _add(builder: ImportBuilder, it: Linked, parent: str | None, *, migrated: bo
         try:
             role = fields.mapping(it.value.get("message")).get("role")
             line = payloads.without_field(lines.presentable(it.line.raw), COMMAND_FIELD)
-            payloads.with_field(line, "id", it.id)  # what msgspec cannot read is written anew below
+            payloads.with_field(line, "id", it.id)  # raises if msgspec cannot read it
         except (ValueError, RecursionError, lines.NotAnEntry):
             pass
         else:

@@ -1,8 +1,8 @@
-"""What a foreign file becomes: v3 entries in an order that only grows when the file grows.
+"""Builds v3 entries from a foreign file, in an order that is only appended to when the file grows.
 
-The conversation is one tree, with the parents that the source says. What is about the session as a whole, and
-every line that was not understood, hangs on a chain of its own beside it (`sessiond.origin`, then one by one),
-so that it shifts nobody's parent and is part of no context.
+The conversation is one tree, with the parents that the source names. Entries about the session as a whole, and every
+line without a counterpart, are on a separate chain that starts at `sessiond.origin`. That chain changes no parent in
+the tree and is in no context.
 """
 
 import re
@@ -16,11 +16,11 @@ from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.tree import entries
 
 ORIGIN_TYPE: Final = "sessiond.origin"
-"""`customType` of the entry that says where a session comes from: {source, sourceId, sourcePath, …}."""
+"""`customType` of the entry that names the source of a session: {source, sourceId, sourcePath, …}."""
 IMPORT_TYPE: Final = "sessiond.import"
-"""`customType` of an entry that keeps a line which was not understood: {origin, line, reason, raw}."""
+"""`customType` of an entry that stores a line without a counterpart: {origin, line, reason, raw}."""
 MOVE_TYPE: Final = "sessiond.leafMoved"
-"""`customType` of an entry that says where a line of the source moved its leaf: {targetId}."""
+"""`customType` of an entry that records that a line of the source moved its leaf: {targetId}."""
 MAX_PROBLEMS: Final = 100
 _USUAL: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,20}(Z|[+-][0-9:]{4,6})?", re.ASCII)
 _EPOCH: Final = "1970-01-01T00:00:00.000Z"
@@ -28,7 +28,7 @@ _EPOCH: Final = "1970-01-01T00:00:00.000Z"
 
 @dataclass(frozen=True, slots=True)
 class ImportedEntry:
-    """One v3 entry: its line (without newline), and what a tree needs of it."""
+    """One v3 entry: its line without newline, and the fields that a tree needs."""
 
     id: str
     parent_id: str | None
@@ -39,7 +39,7 @@ class ImportedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something in the source that could not be taken as it is; `line` counts from 1, 0 is the whole file."""
+    """Something in the source that could not be converted as it is. `line` counts from 1; 0 is the whole file."""
 
     line: int
     reason: str
@@ -47,7 +47,10 @@ class Trouble:
 
 @dataclass(slots=True)
 class ImportReport:
-    """What became of the lines: `made` counts lines by what they became, `kept` the raw ones by kind."""
+    """Counts of the lines: `made` by what they became, `kept` by kind for lines that are stored unchanged.
+
+    `held_back` counts lines at the end of a growing file that are left for a later import.
+    """
 
     made: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
@@ -56,7 +59,7 @@ class ImportReport:
     held_back: int = 0
 
     def trouble(self, line: int, reason: str) -> None:
-        """Note a problem; after the first hundred they are only counted."""
+        """Record a problem. After the first `MAX_PROBLEMS`, problems are only counted."""
         self.trouble_count += 1
         if len(self.troubles) < MAX_PROBLEMS:
             self.troubles.append(Trouble(line, reason))
@@ -64,7 +67,7 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A session read from a foreign file. `source_id` names it in its own program; so does `parent_source`."""
+    """A session read from a foreign file. `source_id` and `parent_source` are ids of the source program."""
 
     dialect: str
     source_id: str
@@ -78,7 +81,7 @@ class Imported:
     report: ImportReport
 
     said: int
-    """How many of `entries` are of the conversation."""
+    """The number of `entries` that belong to the conversation tree."""
 
     @property
     def has_assistant(self) -> bool:
@@ -86,12 +89,15 @@ class Imported:
 
     @property
     def is_answered(self) -> bool:
-        """Whether it becomes a session at once: an assistant has answered, or a working state says what was done."""
+        """Whether it is more than a draft session: it has an assistant message, or its dialect has states only."""
         return self.dialect in STATES or self.has_assistant
 
 
 def session_ids(dialect: str, source_id: str) -> list[str]:
-    """The ids that a session from there may have here: its own if it can be one, then one made from it."""
+    """Return the ids that a session may get here: its own if it is valid, then one derived from it.
+
+    A session of a home dialect gets only the derived id.
+    """
     made = fields.digest(dialect, source_id) + fields.digest(source_id, dialect)
     derived = f"{made[:8]}-{made[8:12]}-{made[12:16]}-{made[16:20]}-{made[20:]}"
     keeps_own = dialect not in HOME and entries.valid_session_id(source_id)
@@ -99,13 +105,13 @@ def session_ids(dialect: str, source_id: str) -> list[str]:
 
 
 STATES: Final = frozenset(("nova",))
-"""Dialects whose files hold a working state and no conversation."""
+"""Dialects whose files contain a working state and no conversation."""
 HOME: Final = frozenset(("pi",))
-"""Dialects whose files can be opened where they lie: a copy of one gets an id of its own."""
+"""Dialects whose files can be opened in place. An imported copy gets an id of its own."""
 
 
 class ImportBuilder:
-    """Makes the entries of one import, and keeps account of the lines."""
+    """Builds the entries of one import and counts the lines in its report."""
 
     def __init__(self, dialect: str, source: Source) -> None:
         self.dialect = dialect
@@ -132,10 +138,19 @@ class ImportBuilder:
         self, line: SourceLine, name: str, parent: str | None, type: str, payload: dict[str, Any],
         *, at: str | None = None,
     ) -> str | None:  # fmt: skip
-        """Add an entry to the tree and answer its id. `parent` is the id of one that was added, or null.
+        """Add an entry to the tree.
 
-        An id that is taken gets a number, so that nothing is ever hidden by a later line. A line that cannot be
-        written is kept raw; what would hang on it hangs on its parent, which is the answer.
+        Args:
+            line: The line that the entry comes from.
+            name: The entry's id. If the id is taken, a number is appended, so that no line hides another.
+            parent: The id of an added entry, or None for a root.
+            type: The entry type.
+            payload: The fields of the entry beside type, id, parent and time.
+            at: The time of the entry (ISO 8601). Default: the time of the last line.
+
+        Returns:
+            The entry's id. If the entry cannot be written because it is nested too deeply, the line is stored
+            unchanged and `parent` is returned, so that its children get its parent.
         """
         name = self._free(fields.entry_id(name))
         at = at or self._clock or _EPOCH
@@ -159,21 +174,28 @@ class ImportBuilder:
         self, line: SourceLine, type: str, payload: dict[str, Any],
         *, at: str | None = None, name: str | None = None,
     ) -> str:  # fmt: skip
-        """Add an entry about the session as a whole, which is no part of the conversation.
+        """Add an entry about the session as a whole, which is not part of the conversation.
 
-        It goes by the line's number, or by a `name` where the line may come to say something else.
+        Its id comes from the line's number, or from `name` if the content of the line may change in the source.
+
+        Returns:
+            The entry's id.
         """
         name = self._free(name or f"line-{line.number}")
         self._beside.append((line.number, name, type, at or self._clock or _EPOCH, payload))
         return name
 
     def moved(self, line: SourceLine, target: str | None) -> None:
-        """Note that a line moved the leaf: an import of a grown file moves it only when something is new."""
+        """Record that a line moved the leaf. An import of a grown file moves the leaf only if an entry is new."""
         self.aside(line, "custom", {"customType": MOVE_TYPE, "data": {"targetId": target}})
         self.report.made["leaf"] += 1
 
     def keep(self, line: SourceLine, kind: str, reason: str) -> str:
-        """Keep a line that was not understood, as it is; `kind` is what the account calls it."""
+        """Store a line without a counterpart unchanged. `kind` is its name in the import report.
+
+        Returns:
+            The id of the entry.
+        """
         self.report.kept[kind] += 1
         data = {"origin": self.dialect, "line": line.number, "reason": reason}
         try:
@@ -186,16 +208,21 @@ class ImportBuilder:
         return name
 
     def bad(self, line: SourceLine) -> None:
-        """Keep a line that holds no object, and say so."""
+        """Store a line that contains no object unchanged, and record a problem."""
         self.report.trouble(line.number, line.reason)
         self.keep(line, "unreadable", line.reason)
 
     def count(self, kind: str) -> None:
-        """Count a line as understood, under what it became."""
+        """Count a converted line under what it became."""
         self.report.made[kind] += 1
 
     def tick(self, value: object, *, unit: float = 1.0) -> str:
-        """The time of a line; where it has none, that of the line before."""
+        """Return the time of a line; if it has none, the time of the line before.
+
+        Args:
+            value: The time as the source has it.
+            unit: Seconds in one unit of a number.
+        """
         at = fields.time(value, unit=unit) or self._clock or fields.time(self._source.modified) or _EPOCH
         self._clock = at
         if self.timestamp is None:
@@ -203,19 +230,19 @@ class ImportBuilder:
         return at
 
     def begin(self, times: Iterable[object]) -> None:
-        """Begin at the first time there is: that of lines which come before any that has one."""
+        """Set the clock to the first valid time, for lines that come before any line with a time."""
         at = next((found for value in times if (found := fields.time(value)) is not None), None)
         if at is not None:
             self.tick(at)
 
     def has(self, name: str) -> bool:
-        """Whether an entry of this id was added."""
+        """Return whether an entry of this id was added."""
         return name in self._taken
 
     # --- the whole -------------------------------------------------------------------------------------
 
     def finish(self) -> Imported:
-        """What the file became."""
+        """Return the imported session."""
         if self.leaf is not None and self.leaf not in self._taken:
             self.report.trouble(0, f"the leaf is not here: {self.leaf:.80}; the last entry is taken")
             self.leaf = self.last
@@ -227,7 +254,7 @@ class ImportBuilder:
         )  # fmt: skip
 
     def _all(self, began: str) -> list[ImportedEntry]:
-        """The origin, the tree, then the chain beside it in the order of its lines."""
+        """Return the origin, the tree, and the chain beside it in line order."""
         origin = {"source": self.dialect, "sourceId": self.source_id, **self.origin}
         above = origin_id(self.dialect, self.source_id)
         payload = {"customType": ORIGIN_TYPE, "data": origin}
@@ -243,7 +270,7 @@ class ImportBuilder:
         self._tree.append(ImportedEntry(name, parent, type, written, role if isinstance(role, str) else None))
 
     def _free(self, name: str) -> str:
-        """The name, or with a number if it is taken; of thousands with one name none looks through the others."""
+        """Return the id, with a number if it is taken. The number is stored per id, so no search is needed."""
         found = name
         while found in self._taken:
             self._versions[name] = version = self._versions.get(name, 1) + 1
@@ -257,12 +284,12 @@ class ImportBuilder:
 
 
 def origin_id(dialect: str, source_id: str) -> str:
-    """The id of the `sessiond.origin` entry of a session from there: by it a second import is recognized."""
+    """Return the id of the `sessiond.origin` entry. A second import of the same session is recognized by it."""
     return f"origin-{fields.digest(dialect, source_id)}"
 
 
 def _fit(timestamp: str | None) -> str | None:
-    """A time that can begin a file name: as it is, where it is written as usual."""
+    """Return a time that can begin a file name. A time in the usual form is unchanged."""
     at = fields.seconds(timestamp)
     if at is None or timestamp is None:
         return None

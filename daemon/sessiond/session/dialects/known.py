@@ -1,4 +1,4 @@
-"""The dialects that are known, and which of them a file speaks."""
+"""The known dialects, and detection of the dialect of a file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.source import Source, first_objects
 
 HEAD_BYTES: Final = 1024 * 1024
-"""How much of a file is looked at to tell its dialect."""
+"""Bytes at the start of a file that are read to detect its dialect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One dialect: how it is told, and how a file of it is read. `about` says whose it is."""
+    """One dialect: its name, the program it belongs to (`about`), and the functions that detect and read it."""
 
     name: str
     about: str
@@ -36,11 +36,11 @@ DIALECTS: Final[dict[str, Dialect]] = {
         Dialect(nova.NAME, "NOVA states", lambda _first: False, nova.read),
     )
 }
-"""In the order in which they are tried: the more particular first."""
+"""In the order of detection: more specific dialects first."""
 
 
 def detect(head: bytes) -> str | None:
-    """The dialect of a file that begins like this, or None. NOVA's is told by the whole file."""
+    """Return the dialect of a file with this beginning, or None. NOVA is detected only if `head` is the whole file."""
     first = first_objects(head)
     for dialect in DIALECTS.values():
         if dialect.detect(first):

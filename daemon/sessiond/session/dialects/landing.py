@@ -1,4 +1,4 @@
-"""The lines of a new session out of an imported one, and what a grown one adds to a session that is there."""
+"""Builds the log of a new session from an imported one, and finds entries that an existing session lacks."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -21,30 +21,31 @@ from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import Tree
 
 _KEPT: Final = KIND["custom"]
-"""What an entry became that could not be appended as it was."""
+"""The kind of an entry that could not be appended as it is."""
 _WITHOUT_ORDER: Final = frozenset(("nova",))
-"""Dialects that say how things stand: nothing of an earlier state need be in a later one."""
+"""Dialects that store a state: entries of an earlier state need not be in a later one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """A log that can be stored as it is, and the blobs that it names."""
+    """A complete log, and the blobs that it names."""
 
     log: bytes
     blobs: dict[str, bytes]
 
 
 def candidates(imported: Imported, path: str) -> list[str]:
-    """The ids that the session may have here, the best first; the last is for nothing but this very file."""
+    """Return the ids that the session may get here, the preferred one first. The last id is unique to this path."""
     own = session_ids(imported.dialect, imported.source_id)
     return own + session_ids(imported.dialect, f"{imported.source_id}\0{path}")[-1:]
 
 
 def is_of(tree: Tree, read: Read, imported: Imported) -> bool:
-    """Whether a session that is there was imported from this file, or from an earlier state of it.
+    """Return whether an existing session was imported from this file or from an earlier state of it.
 
-    Files that share a name for their session but say other things under the same ids are of two sessions. What
-    people said is compared; the rest may be written otherwise by another version of a reader.
+    Two files may name the same session and have different content under the same ids; they are two sessions. The
+    content of user messages is compared. Other content may differ, because another version of a reader may convert it
+    in another way.
     """
     if tree.any_row(origin_id(imported.dialect, imported.source_id)) is None:
         return False
@@ -72,7 +73,7 @@ def _says_the_same(tree: Tree, read: Read, it: ImportedEntry) -> bool:
         as_read += [extract_blobs.take_out(line, images=images).draft for images in (False, True)]
     if restore_blobs.names_blobs(
         line
-    ):  # and here the image may stand in the line: its hash is that of the reference
+    ):  # the stored line may have the image inline: its hash equals that of the reference
         as_stored.append(extract_blobs.take_out(stored).draft)
     said = [_content(it) for it in as_stored]
     return any(_content(it) in said for it in as_read)
@@ -86,7 +87,7 @@ def _content(entry: bytes) -> object:
 
 
 def _nothing(_digest: str) -> None:
-    """There are no blobs."""
+    """The default `find`: there are no blobs."""
 
 
 def new_log(
@@ -97,9 +98,14 @@ def new_log(
     images: bool = False,
     find: restore_blobs.Find = _nothing,
 ) -> Landed:
-    """The whole log of a new session: header, entries and, where the last line is not the leaf, a leaf line.
+    """Build the log of a new session: header, entries, and a leaf line if the last entry is not the leaf.
 
-    `images`: images are stored as blobs; else those that `find` has are put into the lines that name them.
+    Args:
+        imported: The imported session.
+        session_id: The id of the new session.
+        cwd: The working directory for the header.
+        images: Whether images are stored as blobs. If not, blobs that `find` returns are put back into the lines.
+        find: Returns the bytes of a blob by digest, or None.
     """
     header = entries.Header(
         version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=lines.sound(cwd),
@@ -121,7 +127,7 @@ def new_log(
 
 
 def parent_session(imported: Imported) -> str | None:
-    """Which session it comes from, by the id that one has here once it is imported."""
+    """Return the parent session by the id that it has here once it is imported."""
     parent = imported.parent_source
     if parent is None or imported.dialect in ("pi", "pi4"):
         return parent
@@ -129,12 +135,12 @@ def parent_session(imported: Imported) -> str | None:
 
 
 def missing(imported: Imported, rows: LogRows) -> list[ImportedEntry]:
-    """The entries that a session does not have yet, parents first."""
+    """Return the entries that a session does not have yet, parents before children."""
     return [it for it in imported.entries if rows.any_row(it.id) is None]
 
 
 def as_kept(it: ImportedEntry, dialect: str, reason: str) -> bytes:
-    """An entry that could not be appended as it is: its line kept raw, in its place in the tree."""
+    """Return a custom entry in the same place, with the line of an entry that could not be appended as it is."""
     data = {"origin": dialect, "line": 0, "reason": reason, "raw": lines.presentable(it.line).decode()}
     return fields.dumps(
         {"type": "custom", "id": it.id, "parentId": it.parent_id, "customType": IMPORT_TYPE, "data": data}
@@ -142,7 +148,7 @@ def as_kept(it: ImportedEntry, dialect: str, reason: str) -> bytes:
 
 
 def _leaf_line(imported: Imported) -> bytes:
-    """The line that says where the leaf is, written as `hub.placing` writes it."""
+    """Return the line that sets the leaf, in the form that the hub writes."""
     name = f"leaf-{fields.digest(imported.leaf or '', str(len(imported.entries)))}"
     return fields.dumps(
         {

@@ -1,6 +1,6 @@
-"""Putting entries that name their parents into an order in which every parent comes before its children.
+"""Orders entries that name their parents, so that every parent comes before its children.
 
-Of lines that share an id each later one is a version of its own, and what comes after it means the later one.
+If several lines share an id, each later line is a separate version, and lines after it refer to that version.
 """
 
 from collections import Counter, deque
@@ -16,7 +16,7 @@ from sessiond.session.dialects.source import SourceLine
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A line that is an entry: the id it has there, and the parent it names (None: it is a root)."""
+    """A line that is an entry: its id in the source, and the parent that it names (None for a root)."""
 
     line: SourceLine
     value: dict[str, Any]
@@ -26,7 +26,7 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class PlacedEntry:
-    """An entry in its place. `parent` is the linked entry above; `trouble` says what is wrong with its place."""
+    """An entry with its resolved parent. `trouble` describes a problem with its place."""
 
     linked: Linked
     parent: Linked | None
@@ -34,7 +34,10 @@ class PlacedEntry:
 
 
 def in_order(linked: Iterable[Linked]) -> Iterator[PlacedEntry]:
-    """Parents before children, else as in the file. A parent that is not there makes a root, a cycle is cut."""
+    """Yield the entries with parents before children, and otherwise in file order.
+
+    An entry whose parent is missing becomes a root. A cycle is cut.
+    """
     rest = list(linked)
     shelf = _Shelf(Counter(it.id for it in rest))
     for it in rest:
@@ -52,7 +55,7 @@ def in_order(linked: Iterable[Linked]) -> Iterator[PlacedEntry]:
 
 
 class _Shelf:
-    """What was placed, by id, and what waits for a parent that comes later."""
+    """The placed entries by id, and the entries that wait for a parent that comes later."""
 
     def __init__(self, coming: Counter[str]) -> None:
         self.coming = coming
@@ -61,12 +64,12 @@ class _Shelf:
         self._waiting: dict[str, deque[Linked]] = {}
 
     def hold(self, it: Linked) -> None:
-        """Let an entry wait for its parent."""
+        """Queue an entry until its parent is placed."""
         self.held[it.id] += 1
         self._waiting.setdefault(it.parent or "", deque()).append(it)
 
     def any_held(self) -> Linked | None:
-        """One that waits and will wait for ever; it waits no longer."""
+        """Remove and return an entry whose parent is never placed, or None."""
         if not self._waiting:
             return None
         name, waiting = next(iter(self._waiting.items()))
@@ -77,7 +80,7 @@ class _Shelf:
         return it
 
     def take(self, it: Linked, trouble: str | None = None) -> Iterator[PlacedEntry]:
-        """Place an entry, then those that waited for it."""
+        """Place an entry, then the entries that waited for it."""
         ready: list[tuple[Linked, str | None]] = [(it, trouble)]
         while ready:
             it, trouble = ready.pop()
@@ -91,7 +94,7 @@ class _Shelf:
 
 
 def name_of(value: dict[str, Any], *names: str) -> str | None:
-    """The id in a field, whatever JSON type it was given; None for none."""
+    """Return the id in a field as a string, or None. Integers are accepted."""
     found = fields.first(value, *names)
     if isinstance(found, int) and not isinstance(found, bool):
         return str(found)
@@ -100,7 +103,7 @@ def name_of(value: dict[str, Any], *names: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a line becomes, or one part of it: an entry type and its payload. `own`: it has the line's id."""
+    """The entry type and payload that a line, or a part of it, becomes. `own`: it gets the line's id."""
 
     type: str
     payload: dict[str, Any]
@@ -108,30 +111,30 @@ class Part:
 
 
 class Names:
-    """The ids that lines have here, by those they have there; of several with one id the last that was placed."""
+    """Maps ids of the source to entry ids. If several lines have one id, the last placed one counts."""
 
     def __init__(self) -> None:
         self._here: dict[str, str] = {}
         self._of: dict[int, str | None] = {}
 
     def of(self, name: object) -> str | None:
-        """The id here of a line that something points to; null stays null."""
+        """Return the entry id for a reference in the source. None stays None."""
         found = name_of({"id": name}, "id")
         return None if found is None else self._here.get(found, fields.entry_id(found))
 
     def put(self, linked: Linked, name: str | None, last: str | None = None) -> None:
-        """A line has become this entry; what hangs on it hangs on `last`, if it became several."""
+        """Record the entry that a line became. If it became several, `last` is the parent of its children."""
         self._of[id(linked)] = last or name
         if name is not None:
             self._here[linked.id] = name
 
     def below(self, linked: Linked | None) -> str | None:
-        """What a child of this line hangs on."""
+        """Return the entry that is the parent of this line's children."""
         return None if linked is None else self._of.get(id(linked))
 
 
 def carried(custom_type: object, data: object, names: Names) -> Part | None:
-    """The entry that a custom entry of one of our exports carries, with the ids that it points to; or None."""
+    """Return the entry that a custom entry of an export carries, with its references mapped, or None."""
     kept = fields.mapping(fields.mapping(data).get("payload"))
     type = fields.text(fields.mapping(data).get("type"))
     if custom_type != TUNNEL_TYPE or type is None:
@@ -143,16 +146,25 @@ def carried(custom_type: object, data: object, names: Names) -> Part | None:
 
 
 def newest(linked: Iterable[Linked]) -> Linked | None:
-    """The last line in the file, whatever had to wait for its parent."""
+    """Return the linked line with the highest line number, or None."""
     return max(linked, key=lambda it: it.line.number, default=None)
 
 
 def weave(
     builder: ImportBuilder, linked: Iterable[Linked], parts_of: Callable[[Linked, Names], list[Part]]
 ) -> Names:
-    """Add linked lines as entries. A line without parts is kept raw, and its children hang on what it hangs on.
+    """Add linked lines as entries.
 
-    Of several parts the one that says so has the line's own id, else the last.
+    A line without parts is stored unchanged, and its children get its parent. If a line has several parts, the part
+    with `own` gets the line's id, or else the last part.
+
+    Args:
+        builder: Receives the entries.
+        linked: The lines in file order.
+        parts_of: Returns what a line becomes.
+
+    Returns:
+        The entry ids by the ids of the source.
     """
     names = Names()
     seen: dict[str, bytes] = {}

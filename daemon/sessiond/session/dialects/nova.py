@@ -1,7 +1,7 @@
 """Reads NOVA: one JSON object with the working state of a session (`SessionState.to_dict`), and no conversation.
 
-It becomes updates that lead to the same state. If the state has changed since the last import, it becomes a path
-beside the former one, because NOVA stores the state and not what was done (decision 0023).
+It becomes updates that lead to the same state. If the state has changed since the last import, the updates become a
+separate path, because NOVA stores the state and not its changes (decision 0023).
 """
 
 from typing import Any, Final
@@ -25,11 +25,11 @@ _METRICS: Final = frozenset(("decision_count", "total_tokens", "task_count"))
 _MAX_TASKS: Final = 1_000
 _MAX_TOKENS: Final = 1_000_000_000
 _ALL_TOKENS: Final = {"maxDecisions": KEPT_DECISIONS, "maxTokens": _MAX_TOKENS}
-"""A pruning that leaves the artifacts that are there now."""
+"""A pruning that removes no artifacts."""
 
 
 def detect_object(value: object) -> bool:
-    """Whether a whole file is a state of NOVA's.
+    """Return whether a whole file is a state of NOVA.
 
     `session_id`, `model` and `last_updated` are also in the session files of other agents (Hermes). NOVA always writes
     its decisions and artifacts, and never a conversation.
@@ -40,7 +40,7 @@ def detect_object(value: object) -> bool:
 
 
 def read(source: Source) -> Imported:
-    """The session of a state."""
+    """Read the session of a state."""
     builder = ImportBuilder(NAME, source)
     line = SourceLine(1, source.data.strip(), _decoded(source.data), "it is not JSON")
     if not line.value:
@@ -86,7 +86,7 @@ def _decoded(data: bytes) -> dict[str, Any]:
 
 
 def _updates(state: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Updates that lead to a state, and what of it they cannot say."""
+    """Return updates that lead to a state, and names of the parts of the state that updates cannot express."""
     missed: list[str] = []
     decisions = [_decision(it) for it in fields.items(state.get("key_decisions"))]
     kept = [it for it in decisions if it is not None]
@@ -109,7 +109,11 @@ def _updates(state: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _spread(state: dict[str, Any], metrics: dict[str, Any], updates: list[dict[str, Any]]) -> list[str]:
-    """Put artifacts, turns and tokens onto the updates, the last first; one of a kind fits on each."""
+    """Distribute artifacts, turns and tokens over the updates, from the last one. An update has at most one of each.
+
+    Returns:
+        The names of values that updates cannot express.
+    """
     missed: list[str] = []
     artifacts = [(name, path) for name, path in fields.mapping(state.get("latest_artifacts")).items() if name]
     turns = _whole(state.get("turn_count"))

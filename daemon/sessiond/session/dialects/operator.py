@@ -1,7 +1,7 @@
 """Reads operator: snake_case entries, times as floats, `leaf` lines. Its document and its code differ; both are read.
 
-`session_header` or `session`, `custom_info` or `custom`, `branch` or `branch_summary`; messages with `content` or
-`contents`. `channel` has no counterpart and becomes a `custom` entry (decision 0023).
+Accepted names are `session_header` or `session`, `custom_info` or `custom`, `branch` or `branch_summary`, and messages
+with `content` or `contents`. `channel` has no counterpart and becomes a `custom` entry (decision 0023).
 """
 
 from typing import Any, Final
@@ -27,7 +27,7 @@ _CAMEL: Final = {
     "exclude_from_context": "excludeFromContext", "full_output_path": "fullOutputPath",
     "previous_title": "previousTitle", "service_tier": "serviceTier",
 }  # fmt: skip
-"""The fields of entries and messages, as they are called there and here."""
+"""Field names of entries and messages in operator, and the names here."""
 SNAKE: Final = {camel: snake for snake, camel in _CAMEL.items() if camel != "provider"}
 _TYPES: Final = {"branch": "branch_summary", "custom_info": "custom"}
 _ROLES: Final = {"branch_summary": "branchSummary", "compaction_summary": "compactionSummary"}
@@ -37,12 +37,12 @@ _USAGE: Final = {
     "total_tokens": "totalTokens",
 }  # fmt: skip
 _MILLISECONDS: Final = 1e11
-"""A time above this is in milliseconds: in seconds it would be the year 5138."""
+"""A number above this is a time in milliseconds: in seconds it would be the year 5138."""
 _STOPS: Final = {"tool_use": "toolUse", "tool_calls": "toolUse", "end_turn": "stop", "max_tokens": "length"}
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
-    """Whether these are lines of operator."""
+    """Return whether these are lines of operator."""
     if not first or first[0].get("type") not in ("session_header", "session"):
         return False
     header = first[0]
@@ -54,7 +54,7 @@ def detect(first: list[dict[str, Any]]) -> bool:
 
 
 def read(source: Source) -> Imported:
-    """The session in a file of operator's."""
+    """Read the session in a file of operator."""
     builder = ImportBuilder(NAME, source)
     tools: dict[str, str] = {}
     linked: list[Linked] = []
@@ -86,7 +86,7 @@ def read(source: Source) -> Imported:
 
 
 def _through(linked: list[Linked]) -> list[Linked]:
-    """The lines without those that move the leaf: what names one as its parent means its target."""
+    """Return the lines without leaf lines. A parent that is a leaf line is replaced by its target."""
     target = {
         it.id: name_of(it.value, "target_id", "targetId") for it in linked if it.value.get("type") == "leaf"
     }
@@ -147,7 +147,7 @@ def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
 
 
 def _messages(value: Any, rest: dict[str, Any], tools: dict[str, str]) -> list[Part]:
-    """The messages in one: results of tools are messages of their own here."""
+    """Return the messages of a line. Each tool result becomes a separate message."""
     if not isinstance(value, dict) or not fields.text(value.get("role")):
         return []
     content = value.get("content") if "content" in value else value.get("contents")
@@ -186,7 +186,7 @@ def _messages(value: Any, rest: dict[str, Any], tools: dict[str, str]) -> list[P
 
 
 def _fields_of(value: dict[str, Any]) -> dict[str, Any]:
-    """A message without its content, with the names and units of here."""
+    """Return a message without its content, with the names and units used here."""
     message = _camel(fields.without(value, "content", "contents"))
     message["role"] = _ROLES.get(value["role"], value["role"])
     if isinstance(at := message.get("timestamp"), float) and at < _MILLISECONDS:

@@ -1,8 +1,8 @@
 """Reads pi format 4: one mutation a line (`entry`, `lane`, `fact`, `record`), or several in an array line.
 
-The format was never finished, so both known shapes are read. Lanes become branches, and the leaf is that of the lane
+The format was never finished, so both known shapes are read. Lanes become branches. The leaf is that of the lane
 `main` or of the lane that moved last. Messages that a compaction retained become entries that it keeps. Records of
-operations are kept unchanged (decision 0023).
+operations are stored unchanged (decision 0023).
 """
 
 from typing import Any, Final
@@ -21,12 +21,12 @@ _ENTRY: Final = ("entry",)
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
-    """Whether these are lines of format 4."""
+    """Return whether these are lines of format 4."""
     return bool(first) and first[0].get("kind") == "header"
 
 
 def read(source: Source) -> Imported:
-    """The session in a file of format 4."""
+    """Read the session in a file of format 4."""
     return _Reader(source).read()
 
 
@@ -120,7 +120,7 @@ def _parts(it: Linked, names: Names) -> list[Part]:
 
 
 def _transaction(line: SourceLine) -> list[dict[str, Any]]:
-    """The mutations of an array line."""
+    """Return the mutations of an array line."""
     try:
         found = msgspec.json.decode(line.raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

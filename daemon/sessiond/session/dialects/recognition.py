@@ -30,7 +30,8 @@ _QWEN: Final = ForeignProgram("qwen", "Qwen Code", importable=False)
 def foreign_program_of(read_head: Callable[[int], bytes]) -> ForeignProgram | None:
     """Return the program that wrote a file; None for a session of sessiond, pi or oh-my-pi, or an unknown format.
 
-    `read_head` takes a number of bytes and returns as many from the start of the file, fewer where it ends.
+    `read_head` takes a number of bytes and returns that many from the start of the file, or fewer if the file is
+    shorter.
     """
     head = read_head(PROBE_BYTES)
     if is_home_format(head):

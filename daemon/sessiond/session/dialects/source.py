@@ -1,6 +1,6 @@
-"""A session file of another program, as a reader is given it: its lines, and what is known beside them.
+"""A session file of another program as its reader receives it: lines, and data from files beside it.
 
-Reading never fails on content. A line that is no JSON object comes with the reason, and its bytes are kept.
+Reading never fails because of content. A line that is not a JSON object has a reason, and its bytes are available.
 """
 
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from typing import Any, Final
 from sessiond.session.tree import lines
 
 FIRST_LINES: Final = 24
-"""Objects at the start of a file that are enough to tell its dialect."""
+"""Objects at the start of a file that suffice to detect its dialect."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One line: `number` counts from 1; `value` is None when the line holds no object, and `reason` says why."""
+    """One line. `number` counts from 1. If the line contains no object, `value` is None and `reason` says why."""
 
     number: int
     raw: bytes
@@ -25,10 +25,11 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The bytes of a file. `modified` is when it was last written (ISO 8601).
+    """The bytes of a file.
 
-    `growing`: its program may still be writing, so a message at its end may be a part of one. `beside` is what
-    a file beside it says (Claude Code: the call that a subagent serves; Codex: the name in its index).
+    `modified` is the time of its last write (ISO 8601). `growing` is true while its program may still write, so a
+    message at its end may be incomplete. `beside` is data from a file beside it (Claude Code: the call that a subagent
+    serves; Codex: the name in its index).
     """
 
     name: str
@@ -38,7 +39,7 @@ class Source:
     beside: dict[str, Any] = field(default_factory=dict)
 
     def lines(self) -> Iterator[SourceLine]:
-        """All lines but empty ones. A torn last line of a growing file is left for the next time."""
+        """Yield all lines except empty ones. The torn last line of a growing file is left out."""
         position, number = 0, 1
         while (end := self.data.find(b"\n", position)) >= 0:
             raw = self.data[position:end]
@@ -53,7 +54,7 @@ class Source:
 
 
 def line_of(number: int, raw: bytes) -> SourceLine:
-    """A line, read."""
+    """Decode a line."""
     raw = raw.rstrip(b"\r")
     try:
         return SourceLine(number, raw, lines.loads(raw.removeprefix(lines.BOM) if number == 1 else raw))
@@ -62,7 +63,7 @@ def line_of(number: int, raw: bytes) -> SourceLine:
 
 
 def first_objects(head: bytes) -> list[dict[str, Any]]:
-    """The objects among the first lines of a file; a line that `head` cuts off is none."""
+    """Return the objects among the first lines of a file. A line that is cut off at the end of `head` is skipped."""
     found: list[dict[str, Any]] = []
     for number, raw in enumerate(head.split(b"\n")[: 4 * FIRST_LINES], 1):
         value = line_of(number, raw).value

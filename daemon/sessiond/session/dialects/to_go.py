@@ -1,7 +1,7 @@
 """Writes the Go library's format: a version 1 header, payloads nested under the entry's type, content as a union.
 
-The format has no line for the leaf: the last entry is the leaf. If the leaf is another entry, a custom entry below
-it ends the file (decision 0023).
+The format has no line for the leaf: the last entry is the leaf. If the leaf is another entry, a custom entry below it
+ends the file (decision 0023).
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from sessiond.session.dialects.go import LEAF_TYPE
 
 
 def to_go(whole: Whole, losses: ConversionLosses) -> bytes:
-    """The file."""
+    """Return the contents of the file. What the format cannot represent is added to `losses`."""
     header: dict[str, Any] = {"type": "session", "id": whole.session_id, "version": 1}
     if whole.parent_session is not None:
         header["parent_session"] = whole.parent_session
@@ -47,7 +47,7 @@ def to_go(whole: Whole, losses: ConversionLosses) -> bytes:
 
 
 def _above(parent: object, targets: dict[Any, Any]) -> object:
-    """The parent, past lines that only moved the leaf."""
+    """Return the parent. A leaf line is replaced by its target."""
     seen: set[object] = set()
     while isinstance(parent, str) and parent in targets and parent not in seen:
         seen.add(parent)

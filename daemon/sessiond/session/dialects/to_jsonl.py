@@ -1,4 +1,4 @@
-"""Export in the home format, v3: the entries as they are, under a header that any reader of v3 takes."""
+"""Writes the home format, v3: the entries unchanged, under a header that any v3 reader accepts."""
 
 from sessiond.session.content import fields
 from sessiond.session.dialects.exported import ConversionLosses, Whole
@@ -6,7 +6,7 @@ from sessiond.session.tree import entries, lines
 
 
 def to_jsonl(whole: Whole, losses: ConversionLosses) -> bytes:
-    """The file; nothing is lost."""
+    """Return the contents of the file. Nothing is lost."""
     header = {
         "type": "session", "version": entries.CURRENT_VERSION, "id": whole.session_id,
         "timestamp": whole.timestamp, "cwd": whole.cwd, "title": whole.title,

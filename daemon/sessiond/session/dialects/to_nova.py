@@ -1,4 +1,4 @@
-"""Export to NOVA: the working state as `SessionState.to_dict` has it. It holds no conversation."""
+"""Writes NOVA's format: the working state as in `SessionState.to_dict`, without the conversation."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from sessiond.session.dialects.exported import ConversionLosses, Whole
 
 
 def to_nova(whole: Whole, state: dict[str, Any], losses: ConversionLosses) -> bytes:
-    """The file: the given state, without what is null, as NOVA leaves it out."""
+    """Return the contents of the file: the state without null values. The conversation is counted in `losses`."""
     for entry in whole.entries:
         if entry.get("customType") not in ("sessiond.state", "sessiond.tags"):
             losses.lose(f"{fields.type_of(entry) or 'unnamed'} entry")

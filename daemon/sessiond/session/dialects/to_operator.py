@@ -32,7 +32,7 @@ COST: Final = {"cacheRead": "cache_read", "cacheWrite": "cache_write"}
 
 
 def to_operator(whole: Whole, losses: ConversionLosses) -> bytes:
-    """The file."""
+    """Return the contents of the file. What the format cannot represent is added to `losses`."""
     header = {
         "type": "session", "version": 3, "id": whole.session_id, "timestamp": _seconds(whole.timestamp),
         "cwd": whole.cwd, "parent_session": whole.parent_session,
@@ -84,7 +84,7 @@ def _payload(entry: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
 
 
 def _model_change(payload: dict[str, Any]) -> dict[str, Any]:
-    """Provider and model apart; where only oh-my-pi's one text is there, it is cut."""
+    """Return provider and model as separate fields. The single field of oh-my-pi is split."""
     provider, model = fields.model_parts(payload)
     rest = fields.without(payload, "provider", "modelId")
     owner = {"provider_id": provider} if provider else {}
@@ -92,7 +92,7 @@ def _model_change(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: Any, losses: ConversionLosses) -> dict[str, Any] | None:
-    """A message of a role that operator has; None for any other."""
+    """Return a message of a role that operator has, or None for another role."""
     if not isinstance(message, dict) or fields.text(message.get("role")) not in _ROLES:
         return None
     role = _ROLES[message["role"]]
@@ -111,7 +111,7 @@ def _message(message: Any, losses: ConversionLosses) -> dict[str, Any] | None:
 
 
 def _result(message: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
-    """The result of a tool: operator has one text for it."""
+    """Return a tool result. Operator has one text for it, so its texts are joined and other blocks are lost."""
     words: list[str] = []
     for block in (
         [message["content"]]

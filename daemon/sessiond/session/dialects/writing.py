@@ -1,4 +1,4 @@
-"""The formats a session goes out in, and whether each takes the whole tree or one path."""
+"""The writers of the export formats for programs."""
 
 from collections.abc import Callable
 from typing import Final
@@ -11,4 +11,4 @@ from sessiond.session.dialects.to_operator import to_operator
 WRITERS: Final[dict[str, Callable[[Whole, ConversionLosses], bytes]]] = {
     "jsonl": to_jsonl, "operator": to_operator, "go": to_go,
 }  # fmt: skip
-"""What writes each format; NOVA's needs the working state beside it (`to_nova`); what people read is of `export`."""
+"""The writer of each format. NOVA's also needs the working state (`to_nova`). Formats for people are in `export`."""
