@@ -1,4 +1,4 @@
-"""Lines that were appended together: how the log marks them, and where a batch begins that a crash cut off."""
+"""Marks the lines that were appended together, and finds an incomplete batch at the end of a log."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,14 +6,20 @@ from typing import Final
 from sessiond.session.tree.tree import Tree
 
 MORE_FOLLOWS: Final = b"\t}"
-"""How the object of every line of a batch but the last ends. A log that ends so holds a batch that was cut
-off and that nobody was told of. A tab there means nothing to a JSON reader; no other program writes one."""
+"""The end of the object of every line of a batch except the last.
+
+If a log ends with such a line, its last batch is incomplete and was never acknowledged. A JSON reader ignores the tab.
+No other program writes one there.
+"""
 
 
 def first_cut_off(tree: Tree, read: Callable[[int, int], bytes]) -> int | None:
-    """The row where a batch begins that the log does not hold to its end, or None.
+    """Return the first row of an incomplete batch at the end of the log, or None.
 
-    `read` gives the bytes of the log from one offset to another.
+    Args:
+        tree: The tree of the log.
+        read: Returns the bytes of the log from one offset to another.
+
     """
     row = tree.committed
     while row > 1 and read(*tree.span(row - 1)).rstrip(b"\n").endswith(MORE_FOLLOWS):
@@ -22,5 +28,5 @@ def first_cut_off(tree: Tree, read: Callable[[int, int], bytes]) -> int | None:
 
 
 def told_of_cut_off(lines: int) -> str:
-    """The reason to give for such a batch, of which so many whole lines are there."""
+    """Return the reason that is reported for an incomplete batch of which `lines` whole lines are in the log."""
     return f"the last batch was cut off after {lines} of its lines; nobody was told that it is stored"

@@ -1,7 +1,7 @@
-"""The children of every row, in the order of the log: columns beside a tree's own that grow with it in steps.
+"""The children of every row, in log order: columns that grow with a tree.
 
-In a tree whose parents go in circles, the first row of each circle counts as a root, so that every entry is
-reached once from the top.
+If parents form a circle, the first row of the circle counts as a root, so that every entry is reachable from the top
+exactly once.
 """
 
 from array import array
@@ -11,13 +11,13 @@ from sessiond.session.tree.tree import NONE, Tree
 
 
 class Children:
-    """First child and next sibling of the rows taken in so far; `NONE` is the parent of the roots."""
+    """First child and next sibling of every row up to the last `extend`; `NONE` is the parent of the roots."""
 
     def __init__(self) -> None:
         self._links = _Links()
 
     def extend(self, tree: Tree) -> Steps[None]:
-        """Take in the committed rows that are new. Several callers may do so at the same time."""
+        """Add the committed rows that are new. Several callers may do so at the same time."""
         if not tree.irregular:
             while self._links.rows < tree.committed:
                 end = min(self._links.rows + ROWS_A_STEP, tree.committed)
@@ -28,16 +28,16 @@ class Children:
             self._links = yield from _links_of_irregular(tree, tree.committed)
 
     def first(self, row: int) -> int:
-        """The first child of a row, or the first root for `NONE`; `NONE` when there is none."""
+        """Return the first child of a row, or the first root for `NONE`; `NONE` if there is none."""
         return self._links.first[row + 1]
 
     def next(self, row: int) -> int:
-        """The sibling that follows a row in the log, or `NONE`."""
+        """Return the next sibling of a row in log order, or `NONE`."""
         return self._links.next[row + 1]
 
 
 class _Links:
-    """The columns; place 0 is that of the parent of all roots, so that a row is at row + 1."""
+    """The columns. Index 0 stands for the parent of all roots, so the index of a row is row + 1."""
 
     def __init__(self) -> None:
         self.first = array("i", [NONE])
@@ -64,7 +64,7 @@ class _Links:
 
 
 def _links_of_irregular(tree: Tree, end: int) -> Steps[_Links]:
-    """All links anew: parents may come later than their children, and may have changed."""
+    """Build all links from scratch: parents may follow their children, and may have changed."""
     links = _Links()
     for row in range(end):
         links.add(row, NONE, is_entry=False)
@@ -80,7 +80,7 @@ def _links_of_irregular(tree: Tree, end: int) -> Steps[_Links]:
 
 
 def _tops_of_circles(tree: Tree, end: int) -> Steps[set[int]]:
-    """The first row of each circle of parents."""
+    """Return the first row of each circle of parents."""
     tops: set[int] = set()
     known = bytearray(end)
     steps_taken = 0

@@ -1,11 +1,11 @@
-"""The kinds and roles of rows as small numbers."""
+"""Numeric codes for the types of entries and the roles of messages."""
 
 from typing import Final
 
 from sessiond.session.tree import entries
 
 NONE: Final = -1
-"""No row: the parent of a root, the leaf before the first entry."""
+"""No row: the parent of a root, or the leaf before the first entry."""
 
 KINDS: Final = ("bad", "other", "session", *entries.TYPES)
 KIND: Final[dict[str, int]] = {name: code for code, name in enumerate(KINDS)}
@@ -23,7 +23,7 @@ ASSISTANT: Final = ROLE["assistant"]
 
 
 class _Codes(dict[str, int]):
-    """Codes by name, with one for all other names."""
+    """Codes by name, with a default for all other names."""
 
     def __init__(self, codes: dict[str, int], other: int) -> None:
         super().__init__(codes)
@@ -34,6 +34,6 @@ class _Codes(dict[str, int]):
 
 
 KIND_OF: Final = _Codes({name: code for name, code in KIND.items() if code > HEADER}, OTHER)
-"""The kind of an entry by its `type`, whatever that is."""
+"""The kind of an entry by its `type`; `OTHER` for an unknown one."""
 ROLE_OF: Final = _Codes(ROLE, OTHER_ROLE)
-"""The code of a message's role, whatever that is."""
+"""The code of a message's role; `OTHER_ROLE` for an unknown one."""

@@ -1,8 +1,8 @@
-"""Commands that can be repeated: the id that a client gives one, and the lines that carry it.
+"""Idempotent commands: the command id that a client sends, and the lines that carry it.
 
-A command is a request that writes and brought a `commandId`. Each line that it writes names the command in the field
-`sessiondCommand`, and has an id that follows from the session and the command. So a repeat is found by an id, and
-the line and the note that it was written stand or fall together.
+A command is a write request with a `commandId`. Each line that it writes names the command in the field
+`sessiondCommand`. The line's id is derived from the session and the command, so a repeated command is found by an id.
+The line and the record that it was written are stored together or not at all.
 """
 
 import hashlib
@@ -18,15 +18,21 @@ from sessiond.session.tree.tree import KIND, Tree
 
 _COMPACTION: Final = KIND["compaction"]
 _MAX_COMPACTIONS: Final = 100
-"""Compactions that are looked at for a command which the summary of another one has answered."""
+"""Limit of the compactions that are searched for a command which another command's summary answered."""
 _DIGITS: Final = 16
 
 
 class CommandRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that brought a `commandId`.
+    """A request with a `commandId`.
 
-    `digest` tells its method and params from others. `session_id` is the session that it is addressed to. `answer`
-    is what its line shall note for the answer to a repeat.
+    Attributes:
+        id: The `commandId`.
+        method: The method of the request.
+        digest: Identifies the method and the params; see `digest_of`.
+        session_id: The session that the request names.
+        answer: What the line records for the response to a repeated command.
+        joined: Commands that the same line answers.
+
     """
 
     id: str
@@ -37,19 +43,29 @@ class CommandRecord(msgspec.Struct, frozen=True, kw_only=True):
     joined: tuple[JoinedCommand, ...] = ()
 
     def of_line(self, former_leaf: str | None) -> CommandMark:
-        """What a line of this command says; `former_leaf` is the session's leaf before it."""
+        """Return the mark for a line of this command.
+
+        Args:
+            former_leaf: The session's leaf before the line.
+
+        """
         answer = {**self.answer, "previousLeafId": former_leaf}
         return msgspec.structs.replace(self.of_header(), answer=answer, joined=list(self.joined))
 
     def of_header(self) -> CommandMark:
-        """What the header of a session says that this command has made."""
+        """Return the mark for the header of a session that this command creates."""
         return CommandMark(id=self.id, method=self.method, digest=self.digest)
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """What the command with some id has written: the ids of its lines in log order, and what the first says of it.
+    """What a command has written to a session.
 
-    `digest` is that of the request; another one means that the id was used for something else.
+    Attributes:
+        ids: The ids of its lines, in log order.
+        mark: The mark in the first of these lines.
+        digest: The digest of the request. If a repeated command has another digest, its id was reused for another
+            request.
+
     """
 
     ids: list[str]
@@ -58,27 +74,47 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 def digest_of(method: str, params: bytes) -> str:
-    """The digest of a request: its method, and its params as JSON without the `commandId`.
+    """Return the digest of a request.
 
-    Params that say the same in other words (white space, the order of members) have the same digest.
+    White space and the order of members in the params do not change the digest.
+
+    Args:
+        method: The method of the request.
+        params: The params as JSON, without the `commandId`.
+
     """
     same = msgspec.json.encode(msgspec.json.decode(params), order="sorted")
     return hashlib.sha256(method.encode() + b"\0" + same).hexdigest()[:_DIGITS]
 
 
 def session_id_of(command_id: str) -> str:
-    """The id of the session that a command makes when it names none: a UUID that follows from the command."""
+    """Return the id of the session that a command creates if it names none: a UUID derived from the command's id."""
     digits = hashlib.sha256(b"session\0" + command_id.encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
 
 
 def new_id(tree: Tree, command: CommandRecord, place: int, taken: Container[str]) -> str:
-    """The id of the line that is `place`-th of a command and not in the tree yet; 8 hexadecimal digits."""
+    """Return the id for the next line of a command, 8 hexadecimal digits, which is not in the tree.
+
+    Args:
+        tree: The tree of the session.
+        command: The command that writes the line.
+        place: The index of the line among the lines of the command.
+        taken: Ids that other new lines use.
+
+    """
     return next(it for it in _ids(command, place) if it not in taken and tree.any_row(it) is None)
 
 
 def find(tree: Tree, command: CommandRecord, read: Callable[[int], bytes]) -> Recorded | None:
-    """What a command has written to this session, pending rows included; None when it has written nothing."""
+    """Return what a command has written to this session, pending rows included; None if it has written nothing.
+
+    Args:
+        tree: The tree of the session.
+        command: The command to look for.
+        read: Returns the line of a row.
+
+    """
     ids: list[str] = []
     first: CommandMark | None = None
     while (found := _line(tree, command, len(ids), read)) is not None:
@@ -90,7 +126,7 @@ def find(tree: Tree, command: CommandRecord, read: Callable[[int], bytes]) -> Re
 
 
 def mark_of(line: bytes) -> CommandMark | None:
-    """The command that a line names, if any."""
+    """Return the mark of the command that wrote a line, or None if the line has no mark."""
     if line.find(COMMAND_FIELD.encode()) < 0:
         return None
     head = payloads.part(_head, line)
@@ -111,7 +147,7 @@ def _line(
 
 
 def _joined(tree: Tree, command: CommandRecord, read: Callable[[int], bytes]) -> Recorded | None:
-    """The compaction of another command that answered this one, too."""
+    """Return the compaction of another command that also answered this one."""
     for row in tree.newest_of_kind(_COMPACTION, _MAX_COMPACTIONS):
         mark = mark_of(read(row))
         for it in () if mark is None else mark.joined:
@@ -121,14 +157,14 @@ def _joined(tree: Tree, command: CommandRecord, read: Callable[[int], bytes]) ->
 
 
 def _wrote(tree: Tree, row: int, mark: CommandMark, session_id: str) -> bool:
-    """Whether the command that a line names wrote it in this session: the line may be a copy of another one's."""
+    """Whether the marked command wrote this line in this session; the line may be a copy from another session."""
     command = CommandRecord(id=mark.id, method=mark.method, digest=mark.digest, session_id=session_id)
     ids = takewhile(lambda it: tree.any_row(it) is not None, _ids(command, 0))
     return any(it == tree.id(row) for it in ids)
 
 
 def _ids(command: CommandRecord, place: int) -> Iterator[str]:
-    """The ids that the line which is `place`-th of a command may have, the first that is free before the others."""
+    """Yield the candidate ids for the line of a command at an index; the first free one is used."""
     attempt = 0
     while True:
         text = f"{command.session_id}\0{command.id}\0{place}\0{attempt}"

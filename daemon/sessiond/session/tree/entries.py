@@ -1,8 +1,7 @@
 """The shapes of the header and of the entry types of version 3, for validation, schemas and reading payloads.
 
-Payload structs hold the members of one type; `id`, `parentId` and `timestamp` are common to all (`EntryBase`).
-Unknown fields and types survive, because lines are kept as bytes and never written from these structs
-(decision 0008).
+Payload structs hold the members of one type. All types share `id`, `parentId` and `timestamp` (`EntryBase`). Unknown
+fields and types are preserved, because lines are stored as bytes and never written from these structs (decision 0008).
 """
 
 import re
@@ -23,37 +22,42 @@ SETTINGS_TYPE: Final = "sessiond.settings"
 """`customType` of the `custom` entry that holds a session's own settings: `data: {"autoCompact": {…} | null}`."""
 
 COMMAND_FIELD: Final = "sessiondCommand"
-"""The member of a line, and of a header, that names the command that wrote it. Only the daemon writes it."""
+"""The member of a line or header that names the command that wrote it. Only the daemon writes it."""
 
 _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,127}\Z")
 
 
 def valid_entry_id(text: str) -> bool:
-    """Whether a client may bring this as an entry's id."""
+    """Return whether a client may use this as an entry's id."""
     return _ENTRY_ID.match(text) is not None
 
 
 def valid_session_id(text: str) -> bool:
-    """Whether this may name a new session: 8 to 128 characters that are harmless in a path (NOVA's rule).
+    """Return whether this may be the id of a new session: 8 to 128 characters that are safe in a path (NOVA's rule).
 
-    The first is a letter or digit, so that no command takes an id for an option.
+    The first character is a letter or a digit, so that no command takes an id for an option.
     """
     return _SESSION_ID.match(text) is not None
 
 
 class JoinedCommand(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A command that was carried out by the line of another one."""
+    """A command that the line of another command answered."""
 
     id: str
     digest: str
 
 
 class CommandMark(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What a line, or a header, says of the command that wrote it.
+    """The record in a line or header of the command that wrote it.
 
-    `answer` holds the parts of the first answer that the line itself does not tell. `joined` are commands that were
-    answered with this line, too.
+    Attributes:
+        id: The `commandId`.
+        method: The method of the request.
+        digest: The digest of the request.
+        answer: The parts of the first response that cannot be derived from the line.
+        joined: Other commands that this line answered.
+
     """
 
     id: str
@@ -66,7 +70,7 @@ class CommandMark(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
 class Header(
     msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, tag_field="type", tag="session"
 ):
-    """Line 1 of a log. An absent `version` means 1."""
+    """Line 1 of a log. If `version` is absent, it is 1."""
 
     version: int | None = None
     id: str
@@ -74,12 +78,12 @@ class Header(
     cwd: str = ""
     title: str | None = None
     parent_session: str | None = None
-    tags: list[str] | None = None  # ours: the tags at creation; later ones are `custom` entries
-    sessiond_command: CommandMark | None = None  # ours: what made the session, if that can be repeated
+    tags: list[str] | None = None  # sessiond's: the tags at creation; later ones are `custom` entries
+    sessiond_command: CommandMark | None = None  # sessiond's: the command that created the session
 
 
 class EntryBase(msgspec.Struct, kw_only=True, rename="camel"):
-    """What every entry has beside its payload."""
+    """The members that every entry has besides its payload."""
 
     type: str
     id: str
@@ -88,23 +92,23 @@ class EntryBase(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class Payload(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True, tag_field="type"):
-    """The base of all payloads; unknown fields are allowed."""
+    """Base of all payloads. Unknown fields are allowed."""
 
 
 class MessageHead(msgspec.Struct, kw_only=True, rename="camel"):
-    """The least that a message says: whose it is. The rest belongs to the agent that wrote it."""
+    """The required part of a message: its role. The other members belong to the agent that wrote it."""
 
     role: str
 
 
 class MessageEntry(Payload, tag="message"):
-    """One message of the conversation, in the agents' own format."""
+    """One message of the conversation, in the agent's own format."""
 
     message: MessageHead
 
 
 class ModelChangeEntry(Payload, tag="model_change"):
-    """A switch of model: oh-my-pi has `model` as `provider/id`, pi `provider` and `modelId`."""
+    """A change of model: oh-my-pi writes `model` as `provider/id`, pi writes `provider` and `modelId`."""
 
     model: str | None = None
     role: str | None = None
@@ -113,14 +117,14 @@ class ModelChangeEntry(Payload, tag="model_change"):
 
 
 class ThinkingLevelChangeEntry(Payload, tag="thinking_level_change"):
-    """A switch of thinking level; `configured` is what the user chose when that was "auto"."""
+    """A change of thinking level; `configured` is the user's choice if that was "auto"."""
 
     thinking_level: str | None = None
     configured: str | None = None
 
 
 class CompactionEntry(Payload, tag="compaction"):
-    """A summary that stands for the history before `firstKeptEntryId`. `tokensBefore` in tokens."""
+    """A summary that replaces the history before `firstKeptEntryId`. `tokensBefore` is in tokens."""
 
     summary: str
     first_kept_entry_id: str | None = None
@@ -132,7 +136,7 @@ class CompactionEntry(Payload, tag="compaction"):
 
 
 class BranchSummaryEntry(Payload, tag="branch_summary"):
-    """What was left behind when the leaf moved; `fromId` is the entry branched from, or "root"."""
+    """A summary of the branch that the leaf left; `fromId` is the entry branched from, or "root"."""
 
     summary: str
     from_id: str
@@ -141,14 +145,14 @@ class BranchSummaryEntry(Payload, tag="branch_summary"):
 
 
 class CustomEntry(Payload, tag="custom"):
-    """State of an extension; never part of a context."""
+    """State of an extension. It is never part of a context."""
 
     custom_type: str
     data: Any = None
 
 
 class CustomMessageEntry(Payload, tag="custom_message"):
-    """A message of an extension; part of the context. With `display` false, default views leave it out."""
+    """A message of an extension. It is part of the context. If `display` is false, default views omit it."""
 
     custom_type: str
     content: str | list[dict[str, Any]]
@@ -158,20 +162,20 @@ class CustomMessageEntry(Payload, tag="custom_message"):
 
 
 class LabelEntry(Payload, tag="label"):
-    """A bookmark on `targetId`; an absent or empty `label` removes it."""
+    """A label on `targetId`; an absent or empty `label` removes it."""
 
     target_id: str
     label: str | None = None
 
 
 class TtsrInjectionEntry(Payload, tag="ttsr_injection"):
-    """Names of stream rules that were injected."""
+    """The names of the stream rules that were injected."""
 
     injected_rules: list[str]
 
 
 class SessionInitEntry(Payload, tag="session_init"):
-    """How a sub-agent session began; for replay, not part of a context."""
+    """The start of a sub-agent's session, for replay. It is not part of a context."""
 
     system_prompt: str
     task: str
@@ -180,26 +184,26 @@ class SessionInitEntry(Payload, tag="session_init"):
 
 
 class ModeChangeEntry(Payload, tag="mode_change"):
-    """A switch of the agent's mode, with its data."""
+    """A change of the agent's mode, with its data."""
 
     mode: str
     data: Any = None
 
 
 class SessionInfoEntry(Payload, tag="session_info"):
-    """The session's title; an absent or empty `name` takes it away (pi, operator, Go)."""
+    """The session's title; an absent or empty `name` removes it (pi, operator, Go)."""
 
     name: str | None = None
 
 
 class LeafEntry(Payload, tag="leaf"):
-    """A durable move of the leaf to `targetId`, or with null to before the first entry (operator)."""
+    """A durable move of the leaf to `targetId`, or to before the first entry if it is null (operator)."""
 
     target_id: str | None
 
 
 class ContextEditEntry(Payload, tag="context_edit"):
-    """Replaces an entry's content in the context, or with null leaves it out (pi)."""
+    """Replaces an entry's content in the context, or omits the entry if `replacement` is null (pi)."""
 
     target_id: str
     replacement: dict[str, Any] | None
@@ -229,7 +233,7 @@ class ModelUsageEntry(Payload, tag="model_usage"):
 
 
 class ResetBoundaryEntry(Payload, tag="reset_boundary"):
-    """The context starts anew here (oh-my-pi `/clear`)."""
+    """Starts an empty context (oh-my-pi `/clear`)."""
 
 
 class TitleChangeEntry(Payload, tag="title_change"):
@@ -248,7 +252,7 @@ class ServiceTierChangeEntry(Payload, tag="service_tier_change"):
 
 
 class CredentialPinEntry(Payload, tag="credential_pin"):
-    """Which credential a provider is used with, as a hash (oh-my-pi)."""
+    """The hash of the credential that is used for a provider (oh-my-pi)."""
 
     provider: str
     hash: str
@@ -278,24 +282,29 @@ AnyPayload = (
 )
 
 TYPES: Final = tuple(member.__struct_config__.tag for member in AnyPayload.__args__)
-"""Every entry type that sessiond knows, as its `type` is written."""
+"""Every entry type that sessiond knows, as the value of `type`."""
 
 _payload: msgspec.json.Decoder[AnyPayload] = msgspec.json.Decoder(AnyPayload)
 
 
 def decode_payload(line: bytes) -> AnyPayload:
-    """The payload of an entry of a known type. Raises `msgspec.ValidationError`, which names the field."""
+    """Return the payload of an entry of a known type.
+
+    Raises:
+        msgspec.ValidationError: A field is missing or has the wrong type; the message names the field.
+
+    """
     payload: AnyPayload = _payload.decode(line)
     return payload
 
 
 def payload_of(line: bytes) -> AnyPayload | None:
-    """The payload of a stored line as valid Unicode, or None if it has no known type or a wrong field."""
+    """Return the payload of a stored line as valid Unicode, or None if its type is unknown or a field is wrong."""
     return payloads.part(_payload, line)
 
 
 class DraftHead(msgspec.Struct, kw_only=True, rename="camel"):
-    """What the log itself reads of a draft."""
+    """The members of a draft that the log itself reads."""
 
     type: str
     id: str | UnsetType = UNSET

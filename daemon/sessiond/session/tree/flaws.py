@@ -1,4 +1,4 @@
-"""What is wrong in one log, found as opening it would find it, but without a session or a store."""
+"""Reads one log and returns its problems as opening it would find them, but without a session or a store."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -11,15 +11,24 @@ _SLICE: Final = 64 * 1024
 
 
 def flaws(size: int, read: Callable[[int, int], bytes]) -> list[LineProblem]:
-    """The problems of a log of `size` bytes, in the order of the log.
+    """Return the problems of a log, in log order.
 
-    `read` gives the bytes from one offset to another, fewer where the log has become shorter.
+    Args:
+        size: The size of the log in bytes.
+        read: Returns the bytes from one offset to another, or fewer if the log has become shorter.
+
     """
     return whole_log(size, read).problems
 
 
 def whole_log(size: int, read: Callable[[int, int], bytes]) -> Tree:
-    """The tree of a log as everybody sees it: a last batch that was cut off does not count."""
+    """Return the tree of a log without an incomplete last batch, as clients see it.
+
+    Args:
+        size: The size of the log in bytes.
+        read: Returns the bytes from one offset to another, or fewer if the log has become shorter.
+
+    """
     tree = _tree_of(_slices(size, read))
     first = first_cut_off(tree, read)
     if first is None:

@@ -1,8 +1,8 @@
-"""The lines of a new session that is cut from a path of another one, or copied from all of it.
+"""Builds the lines of a new session from a path of another session, or from all of it.
 
-Labels are taken out of the path and written again at its end; an entry below a label becomes a child of the entry
-before it. Moves of the leaf are left out. All other lines stay byte for byte, except for a parent that was taken out
-and for the record of the command that wrote the line, which belongs to the source (decision 0020).
+The source's labels are removed from the path and appended at its end. An entry below a removed label becomes a child
+of the entry above the label. Moves of the leaf are omitted. All other lines are copied byte for byte, except for a
+removed parent and for the record of the command that wrote the line, which belongs to the source (decision 0020).
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ _TITLES: Final = frozenset((KIND["session_info"], KIND["title_change"]))
 
 
 class Title(NamedTuple):
-    """What a fork shall be called, and the time of that as ISO 8601."""
+    """The title of a fork, and when it was set, as ISO 8601."""
 
     text: str
     set_at: str
@@ -32,11 +32,19 @@ def fork_lines(
     tree: Tree, leaf_row: int, read: Read, *, header: bytes, new_id: Callable[[], str],
     title: Title | None = None, is_new_title: bool = True,
 ) -> Steps[list[bytes]]:  # fmt: skip
-    """Complete lines: the given header, the path to a row, and the labels of what lies on it.
+    """Return the lines of a fork: the given header, the path to a row, and the labels of the entries on it.
 
-    The session's title and tags come along as far as they were set on the path; a header may say more. `title` is
-    set at the end of the path by an entry, which pi needs; one that is not `is_new_title` only if no entry of the
-    path sets a title. Labels are those at the time of the call.
+    The fork has the session's title and tags as set on the path. Labels are those at the time of the call.
+
+    Args:
+        tree: The tree of the source session.
+        leaf_row: The last row of the path.
+        read: Returns the entries of rows.
+        header: The header of the new session. It may set a title and tags of its own.
+        new_id: Returns an unused entry id.
+        title: The title to set with an entry at the end of the path. pi reads the title from such an entry only.
+        is_new_title: If false, `title` is set only if no entry of the path sets a title.
+
     """
     return _fork_lines(
         tree, leaf_row, read, dict(tree.labels), header, new_id, title, is_new_title=is_new_title
@@ -50,7 +58,7 @@ def _fork_lines(
     path = yield from steps.path(tree, leaf_row)
     kept: list[int] = []
     kept_ids: set[str] = set()
-    stands_for: dict[str, str] = {}  # the id of an entry taken out -> that of the kept one after it
+    stands_for: dict[str, str] = {}  # removed id -> id of the next entry that stays
     taken_out: list[str] = []
     for row in path:
         entry_id = tree.id(row) or ""
@@ -88,11 +96,19 @@ def _fork_lines(
 def copied_lines(
     tree: Tree, read: Read, *, header: bytes, new_id: Callable[[], str], title: Title | None = None
 ) -> Steps[list[bytes]]:
-    """Complete lines: the given header, and every entry of the session as it is at the time of the call.
+    """Return the lines of a full copy: the given header, and every entry of the session at the time of the call.
 
-    The entries keep their ids, their order and, but for the commands that wrote them, their bytes, labels and moves of
-    the leaf included, so that the copy has the same tree and the same leaf. Lines that are no entries are left out.
-    `title` is set by an entry at the leaf.
+    Entries, including labels and moves of the leaf, have the same ids, order and bytes as in the source, except for
+    the records of the commands that wrote them. So the copy has the same tree and the same leaf. Lines that are not
+    entries are omitted.
+
+    Args:
+        tree: The tree of the source session.
+        read: Returns the entries of rows.
+        header: The header of the new session.
+        new_id: Returns an unused entry id.
+        title: The title to set with an entry at the leaf.
+
     """
     return _copied_lines(tree, tree.committed, tree.leaf_id, read, header, new_id, title)
 
@@ -117,7 +133,7 @@ def _copied_lines(
 
 
 def title_line(title: Title, entry_id: str, parent_id: str | None) -> bytes:
-    """Return the line that says the title of a session to pi, which does not read the header's."""
+    """Return the line that sets a session's title for pi, which does not read the header's title."""
     entry = {
         "type": "session_info", "id": entry_id, "parentId": parent_id, "timestamp": title.set_at,
         "name": title.text,
@@ -135,7 +151,7 @@ _place = msgspec.json.Decoder(_Place)
 
 
 def _taken_over(entry: bytes) -> bytes:
-    """The line of an entry in another session, which does not answer for the commands of this one."""
+    """Return the line of an entry without the record of the command that wrote it in the source session."""
     return payloads.without_field(entry, COMMAND_FIELD) + b"\n"
 
 
@@ -147,7 +163,7 @@ def _hung_on(entry: bytes, parent_id: str | None) -> bytes:
 
 
 def _keeping(entry: bytes, stands_for: dict[str, str]) -> bytes:
-    """A compaction whose first kept entry was taken out keeps from the next one on."""
+    """Return a compaction whose first kept entry, if removed, is replaced by the next entry that stays."""
     place = payloads.part(_place, entry)
     first_kept = place.first_kept_entry_id if place is not None else None
     if not isinstance(first_kept, str) or first_kept not in stands_for:
@@ -162,7 +178,7 @@ def _labels(
     read: Read,
     new_id: Callable[[], str],
 ) -> Steps[list[bytes]]:
-    """The labels in force on these entries, in the order they were first set, with their times."""
+    """Return the current labels of these entries, in the order in which they were first set, with their times."""
     written = []
     for target_id, label in labels.items():
         if target_id not in on_path:

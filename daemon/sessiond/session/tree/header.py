@@ -1,4 +1,4 @@
-"""Reading the first line of a log."""
+"""Reads the header of a log."""
 
 from typing import Any
 
@@ -9,7 +9,12 @@ from sessiond.session.tree.lines import sound
 
 
 def header_of(first: dict[str, Any]) -> entries.Header:
-    """The header in a decoded first line. Raises `ValueError` with why it is none."""
+    """Return the header in a decoded first line.
+
+    Raises:
+        ValueError: The line is not a valid header; the message says why.
+
+    """
     if first.get("type") != "session":
         raise ValueError("there is no session header: the first line is something else")
     session_id = sound(first.get("id"))
@@ -28,7 +33,7 @@ def header_of(first: dict[str, Any]) -> entries.Header:
 
 
 def _version(value: Any) -> int | None:
-    """The peers compare versions as numbers, so text that is one will do (decision 0008)."""
+    """Return the version as a number. Numeric text is accepted, because the peers do so too (decision 0008)."""
     try:
         return None if value is None else int(value)
     except (TypeError, ValueError, OverflowError):

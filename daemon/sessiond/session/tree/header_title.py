@@ -1,8 +1,8 @@
-"""The title of a session where oh-my-pi reads it: in its title slot, or else in the header.
+"""Writes the title of a session in place, where oh-my-pi reads it: in its title slot, or else in the header.
 
 pi reads the title from the last `session_info` entry. Headers that the daemon writes end in spaces, so that a title
 can be written there later without moving any other byte. The title never crosses a sector of the disk, so a power cut
-leaves the former title or the new one (decision 0013).
+leaves either the former title or the new one (decision 0013).
 """
 
 import re
@@ -13,10 +13,11 @@ import msgspec
 from sessiond.session.tree import lines
 
 ROOM: Final = 256
-"""Bytes at the end of a header that a title may take."""
+"""Bytes at the end of a header that are reserved for a title."""
 SECTOR: Final = 512
+"""Size of a disk sector in bytes."""
 SLOT_BYTES: Final = 256
-"""Bytes of oh-my-pi's title slot, its newline included (decision 0013)."""
+"""Size of oh-my-pi's title slot in bytes, including its newline (decision 0013)."""
 
 _END_OF_HEADER: Final = re.compile(rb'(,"title":"(?:[^"\\]|\\.)*")?\} *\Z')
 
@@ -25,7 +26,7 @@ _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class TitleChange(NamedTuple):
-    """Bytes to overwrite in place: `former` stands at `offset` and is as long as `new`."""
+    """Bytes to overwrite in place: `former` is at byte `offset` of the log and has the length of `new`."""
 
     offset: int
     former: bytes
@@ -33,7 +34,10 @@ class TitleChange(NamedTuple):
 
 
 def with_room(header: bytes) -> bytes:
-    """Return a header line, without its newline, with its title at the end and room for another; the rest stays."""
+    """Return a header line, without its newline, whose title is its last member and has spaces after it.
+
+    The other members are unchanged. A header that is not valid JSON is returned as it is.
+    """
     try:
         members = _members.decode(header)
     except msgspec.DecodeError:
@@ -48,10 +52,18 @@ def with_room(header: bytes) -> bytes:
 
 
 def title_change(first_lines: bytes, title: str | None, updated_at: str) -> TitleChange | None:
-    """Return the bytes that make oh-my-pi read another title; None where there is no room, or nothing to change.
+    """Return the bytes to overwrite so that oh-my-pi reads another title.
 
-    `first_lines` begins with the first byte of the log and holds at least its slot and header. A title that is too
-    long is cut at a character.
+    A title that is too long is truncated at a character.
+
+    Args:
+        first_lines: The beginning of the log, with at least its title slot and header.
+        title: The new title; None removes it.
+        updated_at: The time of the change as ISO 8601, for the title slot.
+
+    Returns:
+        The change, or None if there is no space for a title or nothing to change.
+
     """
     end = first_lines.find(b"\n")
     if end < 0:

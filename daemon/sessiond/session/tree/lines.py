@@ -1,6 +1,6 @@
-"""Reading single lines: the skim that a tree needs, the lenient second look, what is wrong with a line.
+"""Decodes and encodes single lines: a fast partial decoder, a lenient decoder, and encoders.
 
-Nothing here raises on content: a line is an entry, or a reason why it is none.
+No content raises an unexpected error: a line is an entry, or `NotAnEntry` says why it is not.
 """
 
 import json  # noqa: TID251 - the second look at lines that msgspec refuses (lone surrogates)
@@ -14,20 +14,21 @@ from sessiond.unicode import valid_unicode
 
 BOM: Final = b"\xef\xbb\xbf"
 _LONG_INTEGER: Final = 4000  # digits
+"""Digits from which an integer is read as a float; Python refuses to read much longer ones."""
 
 
 BadLine: TypeAlias = Literal["damagedLine", "nulBytes", "notAnEntry"]
-"""The kinds of problem (`problems`) that make a line none of an entry."""
+"""The kinds of problem (`problems`) that mean that a line has no entry."""
 
 
 class MessageSkim(msgspec.Struct, gc=False):
-    """Of a message, whose it is."""
+    """The role of a message."""
 
     role: str | None = None
 
 
 class Skim(msgspec.Struct, rename="camel", gc=False):
-    """Of a line, what the tree is made of. Values are unchecked."""
+    """The members of a line that the tree needs. Their types are not checked."""
 
     type: Any = None
     id: Any = None
@@ -39,7 +40,7 @@ _decoder = msgspec.json.Decoder(Skim)
 
 
 class NotAnEntry(TemplatedError):
-    """Raised for a line that holds no entry; the reason is the whole message."""
+    """Raised for a line that has no entry; the reason is the whole message."""
 
     sentence = "{reason}"
 
@@ -50,7 +51,12 @@ class NotAnEntry(TemplatedError):
 
 
 def skim(line: bytes) -> Skim:
-    """The skim of a line, the hard way where msgspec refuses it. Raises `NotAnEntry` with the reason."""
+    """Return the skim of a line. The lenient decoder is used if msgspec rejects the line.
+
+    Raises:
+        NotAnEntry: The line has no entry.
+
+    """
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -58,10 +64,10 @@ def skim(line: bytes) -> Skim:
 
 
 def skim_block(block: bytes) -> tuple[list[Skim], list[int]]:
-    """The skims of whole lines at once, and where each line ends; empty when they must be looked at singly.
+    """Return the skims of a block of lines and the offset after each; both empty if it must be read line by line.
 
-    msgspec reads values, not lines. Where a line ends in `}` and the next begins with `{`, an end can only
-    be a value's end (inside a value a comma would be missing), so as many values as lines means one each.
+    msgspec reads values, not lines. If every line begins with `{` and ends with `}`, a line can end only where a value
+    ends (within a value, a comma would be missing). So if there are as many values as lines, each line is one value.
     """
     find, end = block.find, 0
     ends = [end := find(b"\n", end) + 1 for _ in range(block.count(b"\n"))]
@@ -83,11 +89,13 @@ _OPENING, _CLOSING = b"{}"
 
 
 def loads(line: bytes) -> dict[str, Any]:
-    """A line as a dict, as leniently as the JavaScript peers read it.
+    """Decode a line as leniently as the JavaScript peers do.
 
-    Bad UTF-8 becomes U+FFFD, lone surrogates stay.
+    Invalid UTF-8 becomes U+FFFD. Lone surrogates are preserved.
 
-    Raises `NotAnEntry` with the reason.
+    Raises:
+        NotAnEntry: The line is empty, is not JSON, is nested too deeply, or is not an object.
+
     """
     if not line.strip():
         raise NotAnEntry("damagedLine", "the line is empty")
@@ -108,12 +116,12 @@ def loads(line: bytes) -> dict[str, Any]:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether bytes are UTF-8 throughout: msgspec does not check the values that it skips."""
+    """Return whether all bytes are valid UTF-8. msgspec does not check the values that it skips."""
     return not invalid_utf8(data)
 
 
 def invalid_utf8(data: bytes, offset: int = 0) -> str | None:
-    """What is wrong with the first bytes that are not UTF-8, in words, or None.
+    """Return a description of the first invalid UTF-8 bytes, or None.
 
     Args:
         data: One or more lines.
@@ -131,7 +139,7 @@ def invalid_utf8(data: bytes, offset: int = 0) -> str | None:
 
 
 def presentable(line: bytes) -> bytes:
-    """A stored line as it may go on the wire: without its newline, and valid UTF-8."""
+    """Return a stored line as it is sent to clients: without its newline, and as valid UTF-8."""
     line = line.rstrip(b"\r\n")
     if line.isascii():
         return line
@@ -143,13 +151,18 @@ def presentable(line: bytes) -> bytes:
 
 
 def well_formed(line: bytes) -> bytes:
-    """An object's line as msgspec takes it: lone surrogates become U+FFFD. Raises `NotAnEntry`."""
+    """Return the line of an object with U+FFFD in place of lone surrogates, which msgspec rejects.
+
+    Raises:
+        NotAnEntry: The line has no entry.
+
+    """
     text: str = sound(json.dumps(loads(line), ensure_ascii=False, separators=(",", ":")))
     return text.encode()
 
 
 def dumps(value: object) -> bytes:
-    """Compact JSON of one line; lone surrogates are written as escapes, as the peers write them."""
+    """Return compact JSON on one line. Lone surrogates are written as escapes, as the peers write them."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -157,7 +170,7 @@ def dumps(value: object) -> bytes:
 
 
 def sound(value: Any) -> Any:
-    """Text as `valid_unicode` returns it; anything else as it is."""
+    """Return text as `valid_unicode` returns it, and any other value unchanged."""
     return valid_unicode(value) if isinstance(value, str) else value
 
 
@@ -173,7 +186,7 @@ def _skim_of(value: dict[str, Any]) -> Skim:
 
 
 def _number(text: str) -> float:
-    """A number that no float holds is the largest that one does: JSON has no infinity to write it back."""
+    """Return a float. A number out of range becomes the largest float, because JSON cannot represent infinity."""
     return max(-sys.float_info.max, min(sys.float_info.max, float(text)))
 
 

@@ -1,4 +1,4 @@
-"""What entries say about their session as a whole: labels, title, tags, settings. The last word counts."""
+"""The properties of a session that entries set: labels, title, tags, settings. The last entry that sets one wins."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,41 +8,50 @@ from sessiond.session.tree import entries
 from sessiond.session.tree.codes import KIND
 
 SAYING: Final = frozenset(KIND[name] for name in ("label", "session_info", "title_change", "custom"))
-"""The kinds of entries that may say something."""
+"""The kinds of entries that may set a property."""
 
 _CUSTOM_TYPES: Final = frozenset((entries.TAGS_TYPE, entries.STATE_TYPE, entries.SETTINGS_TYPE))
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A bookmark, and the row of the line that set it."""
+    """The text of a label, and the row of the line that set it."""
 
     text: str
     row: int
 
 
 def tidy(words: Iterable[str]) -> list[str]:
-    """Tags as they are kept: without space around them, each once, none empty."""
+    """Return tags as they are stored: without surrounding white space, duplicates and empty tags."""
     return list(dict.fromkeys(word.strip() for word in words if word.strip()))
 
 
 def is_silent(payload: entries.AnyPayload) -> bool:
-    """Whether an entry is of a kind that may say something, and is known to say nothing."""
+    """Return whether a payload is of a kind that may set a property, but sets none."""
     return isinstance(payload, entries.CustomEntry) and payload.custom_type not in _CUSTOM_TYPES
 
 
 @dataclass(slots=True)
 class Marks:
-    """The last word on each. `labels` goes by the id of the labeled entry; `auto_compact` is not checked."""
+    """The current properties of a session.
+
+    Attributes:
+        labels: Labels by the id of the labeled entry.
+        title: The title, or None.
+        tags: The tags.
+        auto_compact: The session's own compaction settings, not validated; None for none.
+        state_rows: The rows from which the working state is computed.
+
+    """
 
     labels: dict[str, Label] = field(default_factory=dict)
     title: str | None = None
     tags: tuple[str, ...] = ()
     auto_compact: dict[str, Any] | None = None
-    state_rows: set[int] = field(default_factory=set)  # what the working state is folded from
+    state_rows: set[int] = field(default_factory=set)
 
     def take(self, row: int, line: bytes) -> None:
-        """Take in what the entry of a row says; one that cannot be read says nothing."""
+        """Apply the entry of a row. An entry that cannot be read sets nothing."""
         match entries.payload_of(line):
             case entries.LabelEntry(target_id=target, label=text):
                 if text:

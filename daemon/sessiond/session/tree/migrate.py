@@ -1,8 +1,8 @@
-"""Migrates entries of version 1 to 2 and of 2 to 3, one pure function each, and both for a line as it is read.
+"""Migrates entries of version 1 to 2 and of 2 to 3, with one pure function for each step.
 
 Version 1 entries get ids and linear parents, and `firstKeptEntryIndex` becomes `firstKeptEntryId`. The version 2 role
-`hookMessage` becomes `custom`. The new ids derive from the position of the line, so that all readers agree
-(decision 0011).
+`hookMessage` becomes `custom`. New ids are derived from the position of the line, so that all readers agree (decision
+0011).
 """
 
 from collections.abc import Callable
@@ -11,16 +11,24 @@ from typing import Any
 from sessiond.session.tree import lines
 
 IdAt = Callable[[int], str | None]
-"""The id of the file entry with an index, the header being 0; None when there is none."""
+"""Returns the id of the file entry at an index, or None if there is none. The header has index 0."""
 
 
 def derived_id(row: int) -> str:
-    """The id of a v1 line: its row as 8 hex characters."""
+    """Return the id of a version 1 line: its row as 8 hexadecimal digits."""
     return f"{row:08x}"
 
 
 def upgrade(line: bytes, version: int, place: tuple[str | None, str | None], id_at: IdAt) -> bytes:
-    """An entry of version 1 or 2 as v3 has it. A line that is no entry stays as it is."""
+    """Return an entry of version 1 or 2 in the form of version 3. A line without an entry is returned unchanged.
+
+    Args:
+        line: The stored line.
+        version: The version of the log.
+        place: The id of the entry and the id of its parent.
+        id_at: Returns the id of the entry at an index of the file.
+
+    """
     try:
         entry = lines.loads(line)
     except lines.NotAnEntry:
@@ -31,14 +39,14 @@ def upgrade(line: bytes, version: int, place: tuple[str | None, str | None], id_
 
 
 def upgrade_header(line: bytes) -> bytes:
-    """The header with the current version, everything else kept."""
+    """Return the header with version 3; all other members are unchanged."""
     header = lines.loads(line)
     rest = {key: value for key, value in header.items() if key not in ("type", "version")}
     return lines.dumps({"type": "session", "version": 3, **rest})
 
 
 def to_v2(entry: dict[str, Any], place: tuple[str | None, str | None], id_at: IdAt) -> dict[str, Any]:
-    """Give an entry its id and parent, and turn a compaction's index into an id."""
+    """Return an entry with its id and parent, and with the index in a compaction replaced by an id."""
     entry_id, parent_id = place
     changed = {"type": entry.get("type"), "id": entry_id, "parentId": parent_id}
     changed |= {key: value for key, value in entry.items() if key not in ("type", "id", "parentId")}
@@ -51,7 +59,7 @@ def to_v2(entry: dict[str, Any], place: tuple[str | None, str | None], id_at: Id
 
 
 def to_v3(entry: dict[str, Any]) -> dict[str, Any]:
-    """Rename the role `hookMessage`."""
+    """Return an entry with the role `hookMessage` renamed to `custom`."""
     message = entry.get("message")
     if entry.get("type") == "message" and isinstance(message, dict) and message.get("role") == "hookMessage":
         return {**entry, "message": {**message, "role": "custom"}}

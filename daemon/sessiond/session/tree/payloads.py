@@ -1,6 +1,6 @@
-"""Reading a part of an entry that others wrote: the fields one asks for, and nothing that can fail.
+"""Reads members of entries that other programs wrote, without raising.
 
-Fields are `Raw` where we only carry them; a field of the wrong type makes the part absent, never an error.
+Members that sessiond only copies are `Raw`. If a member has the wrong type, the result is None, never an error.
 """
 
 from typing import TypeVar
@@ -16,7 +16,7 @@ _fields = msgspec.json.Decoder(dict[str, Raw])
 
 
 def part(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | None:
-    """What the decoder takes from an entry or message; None when that does not have it that way."""
+    """Decode an entry or message; return None if it does not have the decoder's shape."""
     try:
         return decoder.decode(entry)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -24,14 +24,14 @@ def part(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | None:
 
 
 def with_field(value: bytes | Raw, name: str, content: object) -> Raw:
-    """A JSON object with one field set, everything else byte for byte; the order of the fields is kept."""
+    """Return a JSON object with one member set. All other members have the same bytes and the same order."""
     fields: dict[str, object] = dict(_fields_of(value))
     fields[name] = content
     return Raw(msgspec.json.encode(fields))
 
 
 def without_field(value: bytes, name: str) -> bytes:
-    """A JSON object without one of its fields: the same bytes if it has no such field, or is no object."""
+    """Return a JSON object without a member. Without that member, or if not an object, it is unchanged."""
     if name.encode() not in value:
         return value
     try:
@@ -44,12 +44,12 @@ def without_field(value: bytes, name: str) -> bytes:
 
 
 def is_null(value: Raw) -> bool:
-    """Whether a value is null; msgspec has no type for "anything, or null"."""
+    """Return whether a value is null; msgspec has no type for "anything, or null"."""
     return len(memoryview(value)) == 4 and bytes(value) == b"null"
 
 
 def _second_look(decoder: msgspec.json.Decoder[T], entry: bytes | Raw) -> T | None:
-    """As `part`, for an entry with lone surrogates, which msgspec refuses: they are read as U+FFFD."""
+    """Decode an entry with lone surrogates, which msgspec rejects, with U+FFFD in their place."""
     try:
         return decoder.decode(lines.well_formed(bytes(entry)))
     except (msgspec.DecodeError, RecursionError, lines.NotAnEntry):

@@ -1,4 +1,4 @@
-"""What may be wrong in a log: the closed list of kinds, how bad each is, and a sentence for each."""
+"""The closed list of problems that a log can have, with a severity and a description for each."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -61,14 +61,19 @@ PROBLEMS: Final[dict[ProblemKind, tuple[Severity, str]]] = {
     ),
     "moreProblems": ("warning", "There are more problems than are listed."),
 }
-"""Every kind. Adding one is a change of the protocol."""
+"""Every kind with its severity and description. A new kind is a change of the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineProblem:
-    """What could not be taken as it is: `line` is the 1-based physical line, `offset` its first byte.
+    """A problem in one line of a log.
 
-    `reason` says it of this line; `PROBLEMS` says what the kind means everywhere.
+    Attributes:
+        kind: The kind; `PROBLEMS` describes it.
+        line: The number of the physical line, from 1.
+        offset: The offset of the line's first byte.
+        reason: The description for this line.
+
     """
 
     kind: ProblemKind

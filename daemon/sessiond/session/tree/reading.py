@@ -1,6 +1,6 @@
-"""Reading the bytes of a log into rows: lines cut anywhere, whole blocks at once where nothing is odd.
+"""Reads the bytes of a log into rows: whole blocks at once if nothing in them is irregular, else line by line.
 
-Reading never fails on content; what is odd is in `problems` (decision 0009).
+No content makes reading fail; irregularities are reported in `problems` (decision 0009).
 """
 
 from array import array
@@ -20,15 +20,15 @@ _SILENT = bytes(code for code in range(256) if code not in _SPOKEN)
 
 
 class ReadRows(LogRows):
-    """The rows of a log, and what its entries say of the session. Feed it with `read`, then `finish`."""
+    """The rows of a log, and the properties that its entries set. Call `read` with its bytes, then `finish`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.header: entries.Header | None = None
         self.version = entries.CURRENT_VERSION
         self.leaf = NONE
-        self.tail = b""  # a last line without its newline, when it is torn: it follows `end`
-        self.tail_is_entry = False  # the last row lacks only its newline
+        self.tail = b""  # the torn last line, which follows `end`
+        self.tail_is_entry = False  # the last row is complete except for its newline
         self.slot_title: str | None = None
         self.slot_updated_at: str | None = None  # when oh-my-pi last wrote the title slot
         self._marks = Marks()
@@ -42,49 +42,57 @@ class ReadRows(LogRows):
 
     @property
     def leaf_id(self) -> str | None:
-        """Where the next entry attaches, as everybody sees it."""
+        """The committed leaf: the parent of the next entry."""
         return None if self.leaf == NONE else self._names[self.leaf]
 
     @property
     def labels(self) -> dict[str, Label]:
-        """The labels, by the id of the entry that each is on."""
+        """The labels by the id of the labeled entry."""
         return self._marks.labels
 
     @property
     def title(self) -> str | None:
+        """The title of the session, or None."""
         return self._marks.title
 
     @property
     def tags(self) -> tuple[str, ...]:
+        """The tags of the session."""
         return self._marks.tags
 
     @property
     def auto_compact(self) -> dict[str, Any] | None:
-        """What the session has chosen of when it is compacted, as it stands there; None for nothing."""
+        """The session's own compaction settings as stored, not validated; None for none."""
         return self._marks.auto_compact
 
     @property
     def state_rows(self) -> set[int]:
-        """The rows, of all branches, that say something of the working state."""
+        """The rows of all branches that set something in the working state."""
         return self._marks.state_rows
 
     @property
     def problems(self) -> list[LineProblem]:
-        """What could not be taken as it is, in the order of the log."""
+        """The problems found, in log order."""
         return self._problems.in_order()
 
     @property
     def damaged(self) -> bool:
-        """Whether there is no valid header, so that nothing may be written."""
+        """Whether there is no valid header; then the log is read-only."""
         return self.header is None
 
     @property
     def is_blank(self) -> bool:
-        """Whether the log has no byte that says anything."""
+        """Whether the log is empty or has only white space."""
         return self.header is None and not self.tail and self._problems.has("emptyLog")
 
     def entry(self, row: int, raw: bytes) -> bytes:
-        """The entry of a row as everybody sees it, from its stored line: valid UTF-8, as v3 has it."""
+        """Return the entry of a row as clients receive it: valid UTF-8, in the form of version 3.
+
+        Args:
+            row: The row.
+            raw: Its stored line.
+
+        """
         line = lines.presentable(raw)
         if self.version >= entries.CURRENT_VERSION:
             return line
@@ -95,9 +103,9 @@ class ReadRows(LogRows):
     # --- reading a log ---------------------------------------------------------------------------------
 
     def read(self, data: bytes) -> None:
-        """Take the bytes of the log that follow `end`. Lines may be cut anywhere between calls.
+        """Read the bytes of the log that follow `end`. A call may end within a line.
 
-        After `finish`, reading may go on (another program has added lines), again from `end`.
+        After `finish`, reading may continue from `end` if another program has appended lines.
         """
         if self.tail_is_entry:
             self.tail_is_entry = False
@@ -114,7 +122,7 @@ class ReadRows(LogRows):
         self._take(block)
 
     def finish(self) -> None:
-        """The log ends here: look at a last line without newline, and report parents that never came."""
+        """Finish at the end of the log: read a last line without a newline, and report missing parents."""
         self.tail = b""
         if self._rest:
             self._finish_line(bytes(self._rest))
@@ -162,7 +170,7 @@ class ReadRows(LogRows):
         self.end += len(block)
 
     def _take_at_once(self, block: bytes, skims: list[Skim], ends: list[int]) -> bool:
-        """Add a block in which nothing is odd, by columns; False, and nothing done, when something is."""
+        """Add a regular block by columns. If the block is irregular, return False and add nothing."""
         names: list[str] = [skim.id for skim in skims]
         types: list[str] = [skim.type for skim in skims]
         first = len(self)
@@ -188,7 +196,7 @@ class ReadRows(LogRows):
         return True
 
     def _parents_of(self, first: int, names: list[str], skims: list[Skim]) -> list[int] | None:
-        """The parents of new rows; None when one is missing, or comes after its child."""
+        """Return the parents of new rows; None if a parent is missing or follows its child."""
         parents: list[int] = []
         before = self._names[-1]
         for row, (name, skim) in enumerate(zip(names, skims, strict=True), first):
@@ -270,7 +278,7 @@ class ReadRows(LogRows):
         self._irregular = True
 
     def _take_first_lines(self, block: bytes) -> int:
-        """Read the header, and oh-my-pi's title slot before it; answers where the entries begin."""
+        """Read oh-my-pi's title slot, if any, and the header; return the offset where the entries begin."""
         position = 0
         while position < len(block):
             end = block.find(b"\n", position) + 1 or len(block)
@@ -294,13 +302,13 @@ class ReadRows(LogRows):
             except ValueError as bad:
                 is_header = first.get("type") == "session"
                 self._begin(self.end + position, None, ("damagedHeader", str(bad)), has_line=is_header)
-                return end if is_header else position  # what stands there may still be an entry
+                return end if is_header else position  # the line may still be an entry
             self._begin(self.end + position, header, None)
             return end
         return position
 
     def _check_utf8(self, line: bytes, position: int) -> None:
-        """Report one of the first lines, which begins at `position` behind the end, when it is not UTF-8."""
+        """Report a title slot or header that is not UTF-8 and begins `position` bytes after `end`."""
         offset = self.end + position
         if (reason := lines.invalid_utf8(line, offset)) is not None:
             number = 1 if self.slot_title is None else 2
@@ -333,7 +341,7 @@ class ReadRows(LogRows):
         return self._names[last] if last else None
 
     def _linear_id(self, index: int) -> str | None:
-        """v1: the id of the file entry with this index (the header is 0), or None."""
+        """Version 1: return the id of the file entry at an index (the header has index 0), or None."""
         linear = self._linear
         return self._names[linear[index]] if linear is not None and 0 < index < len(linear) else None
 
@@ -366,16 +374,16 @@ class ReadRows(LogRows):
                 self.leaf = target
 
     def set_aside(self, tail: bytes, reason: str) -> None:
-        """What follows `end` is whole lines of a batch that was cut off, and does not count."""
+        """Exclude an incomplete batch, whose whole lines follow `end`, and report it."""
         self.tail = tail
         self._problems.torn = LineProblem("cutOffBatch", len(self) + self._lines_before + 1, self.end, reason)
 
     def drop_tail(self) -> None:
-        """The torn last line has been put aside and cut away."""
+        """Record that the torn last line has been moved out of the log."""
         self.tail, self._problems.torn = b"", None
 
     def complete_tail(self) -> None:
-        """The last line has been given its newline."""
+        """Record that the last line has got its newline."""
         self.tail_is_entry = False
         self.end += 1
 
@@ -385,7 +393,7 @@ def _roles(kinds: bytes, skims: list[Skim]) -> bytes:
         if kinds.count(MESSAGE) == len(kinds):
             return bytes(map(ROLE_OF.__getitem__, [skim.message.role for skim in skims]))  # type: ignore[arg-type, union-attr]
     except AttributeError:
-        pass  # a message without a message
+        pass  # a `message` entry without `message`
     return bytes(map(_role, kinds, skims))
 
 

@@ -1,4 +1,4 @@
-"""What names an entry: its children, and the labels, leaf lines and summaries that are about it."""
+"""Finds the entries that refer to an entry: children, labels, `leaf` lines, compactions, branch summaries, edits."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from sessiond.session.tree.steps import ROWS_A_STEP, Read, Steps
 from sessiond.session.tree.tree import Tree
 
 FIELDS: Final = ("parentId", "targetId", "firstKeptEntryId", "fromId")
-"""The fields that hold the id of another entry."""
+"""The members that hold the id of another entry."""
 
 _NAMING: Final = frozenset(
     KIND[name] for name in ("label", "leaf", "compaction", "branch_summary", "context_edit")
@@ -28,7 +28,15 @@ _names = msgspec.json.Decoder(_Names)
 
 
 def naming_rows(tree: Tree, children: Children, row: int, read: Read) -> Steps[list[int]]:
-    """The rows that name the entry of a row, in the order of the log."""
+    """Return the rows that refer to the entry of a row, in log order.
+
+    Args:
+        tree: The tree of the session.
+        children: The children of its rows; they are extended first.
+        row: The row of the entry.
+        read: Returns the entries of rows.
+
+    """
     entry_id = tree.id(row)
     yield from children.extend(tree)
     found: set[int] = set()

@@ -1,6 +1,6 @@
-"""The columns of a tree and what can be asked of them: row n is the line with seq n, row 0 the header.
+"""The columns of a tree and the queries on them: row n is the line with seq n, row 0 the header.
 
-A row knows its place in the log, its kind, its parent and its id, and nothing else: payloads stay in the log.
+A row has only its place in the log, its kind, role, parent and id. Payloads are read from the log.
 """
 
 from array import array
@@ -11,18 +11,18 @@ from sessiond.session.tree.ids import Ids
 
 
 class LogRows:
-    """Columns over the lines of a log, and an index of ids. Rows past `committed` are pending."""
+    """Columns over the lines of a log, and an index of ids. Rows from `committed` on are pending."""
 
     def __init__(self) -> None:
         self.committed = 0
-        self.end = 0  # byte after the last whole line
+        self.end = 0  # offset after the last whole line, in bytes
         self._offsets = array("Q")
         self._kinds = bytearray()
         self._roles = bytearray()
         self._parents = array("i")
         self._names: list[str | None] = []
         self._ids = Ids()
-        self._lines_before = 0  # a title slot comes before the header; a header that is missing has no line
+        self._lines_before = 0  # 1 with a title slot; one less without a header line
         self._irregular = False
         self._superseded: set[int] = set()
 
@@ -31,67 +31,68 @@ class LogRows:
         return kind in self._kinds
 
     def __len__(self) -> int:
-        """Rows, the header and unreadable lines included, pending ones too."""
+        """Return the number of rows, including the header, unreadable lines and pending rows."""
         return len(self._kinds)
 
     @property
     def seq(self) -> int:
-        """Ordinal of the last committed line; -1 before there is a header."""
+        """Seq of the last committed line; -1 if nothing is committed."""
         return self.committed - 1
 
     @property
     def irregular(self) -> bool:
-        """Whether a walk may meet itself: ids stand twice, or parents come after their children."""
+        """Whether a walk to the root may loop: an id occurs twice, or a parent follows its child."""
         return self._irregular
 
     def row(self, entry_id: str) -> int | None:
-        """The committed row of an id, or None."""
+        """Return the committed row of an id, or None."""
         row = self._ids.get(entry_id)
         return row if row is not None and row < self.committed else None
 
     def any_row(self, entry_id: str) -> int | None:
-        """The row of an id, pending or committed, or None."""
+        """Return the row of an id, pending or committed, or None."""
         return self._ids.get(entry_id)
 
     def id(self, row: int) -> str | None:
-        """The id of a row; None for the header and for lines that are no entries."""
+        """Return the id of a row; None for the header and for lines without an entry."""
         return self._names[row]
 
     def kind(self, row: int) -> int:
+        """Return the code of a row's kind."""
         return self._kinds[row]
 
     def type(self, row: int) -> str:
-        """The entry type of a row; "other" for a type unknown here."""
+        """Return the entry type of a row; "other" for an unknown type."""
         name: str = KINDS[self._kinds[row]]
         return name
 
     def role(self, row: int) -> int:
-        """`USER`, `ASSISTANT` … of a message; 0 for anything else."""
+        """Return the code of a message's role (`USER`, `ASSISTANT`, …); 0 for other entries."""
         return self._roles[row]
 
     def parent(self, row: int) -> int:
-        """The row of the parent, `NONE` for a root. Of entries that share an id the last one counts."""
+        """Return the row of the parent, `NONE` for a root. Of entries that share the parent's id, the last counts."""
         parent = self._parents[row]
         if parent in self._superseded:
             return self._ids.get(self._names[parent] or "") or NONE
         return parent
 
     def span(self, row: int) -> tuple[int, int]:
-        """Where the line of a row lies in the log: first byte, and byte after its newline."""
+        """Return the byte range of a row's line in the log: its first byte, and the byte after its newline."""
         following = row + 1
         end = self._offsets[following] if following < len(self._offsets) else self.end
         return self._offsets[row], end
 
     def line(self, row: int) -> int:
-        """The 0-based physical line of a row."""
+        """Return the number of a row's physical line, from 0."""
         return row + self._lines_before
 
     def is_entry(self, row: int) -> bool:
-        """Whether a row is an entry that an id leads to: no header, no bad line, no superseded duplicate."""
+        """Return whether a row is an entry that its id finds: no header, no bad line, no superseded duplicate."""
         return self._kinds[row] not in (BAD, HEADER) and row not in self._superseded
 
     def path(self, row: int) -> list[int]:
-        """The rows from the root to `row`, root first. A cycle ends the walk where it would begin again."""
+        """Return the rows from the root to `row`, root first. A loop ends the walk before a row is repeated."""
         if self._irregular:
             return self._guarded_path(row)
         parents, walk = self._parents, []
@@ -112,7 +113,7 @@ class LogRows:
         return walk
 
     def _ends_of_loops(self, suspects: Iterable[int]) -> list[int]:
-        """Return the last row of each loop of parents that one of these rows is in, or leads to."""
+        """Return the last row of each loop of parents that contains one of these rows or is reached from one."""
         ends: list[int] = []
         seen: set[int] = set()
         for row in suspects:
@@ -127,25 +128,25 @@ class LogRows:
         return ends
 
     def count_messages(self) -> int:
-        """User and assistant messages, all branches."""
+        """Return the number of user and assistant messages on all branches."""
         return self._roles.count(USER, 0, self.committed) + self._roles.count(ASSISTANT, 0, self.committed)
 
     def count_entries(self) -> int:
-        """Entries, all branches, whatever their type."""
+        """Return the number of entries on all branches, of any type."""
         return max(self.committed - 1, 0) - self._kinds.count(BAD, 0, self.committed)
 
     def first_user(self) -> int:
-        """The row of the first user message, or `NONE`."""
+        """Return the row of the first user message, or `NONE`."""
         return self._roles.find(USER, 0, self.committed)
 
     def last_message(self) -> int:
-        """The row of the last user or assistant message, or `NONE`."""
+        """Return the row of the last user or assistant message, or `NONE`."""
         return max(
             self._roles.rfind(USER, 0, self.committed), self._roles.rfind(ASSISTANT, 0, self.committed)
         )
 
     def newest_of_kind(self, kind: int, limit: int) -> list[int]:
-        """The last `limit` rows of a kind, pending ones included, the newest first."""
+        """Return the last `limit` rows of a kind, pending ones included, newest first."""
         rows: list[int] = []
         row = self._kinds.rfind(kind)
         while row >= 0 and len(rows) < limit:
@@ -154,7 +155,7 @@ class LogRows:
         return rows
 
     def last_entries(self, count: int) -> list[int]:
-        """The rows of the last `count` entries, in the order of the log; lines that are no entries are left out."""
+        """Return the rows of the last `count` entries, in log order; lines without an entry are skipped."""
         found: list[int] = []
         row = self.committed
         while row > 1 and len(found) < count:
@@ -164,6 +165,7 @@ class LogRows:
         return found[::-1]
 
     def has_assistant(self) -> bool:
+        """Return whether there is an assistant message on any branch."""
         return self._roles.find(ASSISTANT, 0, self.committed) >= 0
 
     def _add(self, offset: int, kind: int, role: int, parent: int, name: str | None) -> None:
@@ -174,7 +176,7 @@ class LogRows:
         self._names.append(name)
 
     def _cut(self, row: int) -> None:
-        """Take away the rows from `row` on."""
+        """Remove the rows from `row` on."""
         for name in self._names[row:]:
             if name is not None and (self._ids.get(name) or NONE) >= row:
                 self._ids.remove(name)

@@ -1,7 +1,7 @@
-"""Long work in steps: generators that yield whenever the event loop may breathe, and walks that need it.
+"""Long computations in steps: generators that yield so that the event loop can run other tasks.
 
-A function that may touch many rows is such a generator; its return value is its answer. The hub drives it and
-lets other work go on between two steps; `run` drives it at once.
+A function that may visit many rows is such a generator; its return value is the result. The hub drives it and runs
+other tasks between two steps. `run` drives it without pauses.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -12,20 +12,22 @@ from sessiond.session.tree.tree import NONE, Tree
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[None, None, T]
-"""Work of about 2 ms between two yields, then the answer."""
+"""A generator that works for about 2 ms between two yields, and then returns the result."""
 
 Read: TypeAlias = Callable[[Sequence[int]], list[bytes]]
-"""The entries of rows as everybody sees them (`Tree.entry`): v3, valid UTF-8, no newline."""
+"""Returns the entries of rows as clients receive them (`Tree.entry`): version 3, valid UTF-8, no newline."""
 
 ROWS_A_STEP: Final = 2_000
-"""Rows to look at in one step when only columns are read."""
+"""Rows to visit in one step if only columns are read."""
 
 _LINES_A_STEP: Final = 128
+"""Limit of the lines that one step reads."""
 _BYTES_A_STEP: Final = 512 * 1024
+"""Limit of the bytes that one step reads, which the last of them may exceed."""
 
 
 def run(steps: Steps[T]) -> T:
-    """Drive steps to their end without a pause."""
+    """Drive steps to their end without pauses, and return the result."""
     while True:
         try:
             next(steps)
@@ -35,7 +37,7 @@ def run(steps: Steps[T]) -> T:
 
 
 def let_go(*lists: list[Any]) -> Steps[None]:
-    """Empty lists that nobody needs any more: to free a hundred thousand objects at once takes tens of milliseconds."""
+    """Empty lists that are no longer used, in steps: freeing 100,000 objects at once takes tens of milliseconds."""
     for each in lists:
         while each:
             del each[-ROWS_A_STEP:]
@@ -43,7 +45,14 @@ def let_go(*lists: list[Any]) -> Steps[None]:
 
 
 def path(tree: Tree, row: int, *, below: int = NONE) -> Steps[list[int]]:
-    """The rows from the root to `row`, root first, as `Tree.path`, in steps; or those below a row on the way."""
+    """Return the rows from the root to `row`, root first, as `Tree.path` does, in steps.
+
+    Args:
+        tree: The tree.
+        row: The last row of the path.
+        below: If this row is on the path, the result begins after it.
+
+    """
     walk: list[int] = []
     seen: set[int] = set()
     irregular, parent = tree.irregular, tree.parent
@@ -59,12 +68,12 @@ def path(tree: Tree, row: int, *, below: int = NONE) -> Steps[list[int]]:
 
 
 def batches(tree: Tree, rows: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Rows cut into batches whose entries may be read and decoded in one step."""
+    """Yield batches of rows whose entries can be read and decoded in one step."""
     for start in range(0, len(rows), _LINES_A_STEP):
         batch = rows[start : start + _LINES_A_STEP]
         extent = tree.span(batch[-1])[1] - tree.span(batch[0])[0]
         if 0 < extent <= _BYTES_A_STEP:
-            yield batch  # rows ascend along nearly every path, so what they span bounds their bytes
+            yield batch  # rows ascend on nearly every path, so their span limits their bytes
         else:
             yield from _small_batches(tree, batch)
 

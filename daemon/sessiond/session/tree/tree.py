@@ -1,6 +1,6 @@
-"""A session's lines as a tree: read from the bytes of a log, then grown by appends.
+"""The tree of a session's lines: read from the bytes of a log, and extended by appends.
 
-Rows that are attached stay pending until they are committed: they may be parents, but nobody is shown them.
+Attached rows stay pending until they are committed. They may be parents, but are not visible.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class NewRow(msgspec.Struct, frozen=True, gc=False):
-    """A line that is about to be added: the bytes (with newline) and what the tree needs of it."""
+    """A line to append: its bytes, with the newline, and the values that the tree needs."""
 
     line: bytes
     type: str
@@ -41,11 +41,11 @@ class NewRow(msgspec.Struct, frozen=True, gc=False):
     parent_id: str | None
     role: str | None = None
     is_silent: bool = False
-    """Whether it is known to say nothing of the session as a whole: see `marks`."""
+    """Whether the line is known to set no property of the session: see `marks`."""
 
 
 class Tree(ReadRows):
-    """The tree of one session: what was read, and rows on their way to the disk."""
+    """The tree of one session: the rows that were read, and the pending rows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,11 +58,17 @@ class Tree(ReadRows):
 
     @property
     def pending_leaf_id(self) -> str | None:
-        """Where the next entry attaches once everything queued is committed."""
+        """The leaf after all pending rows are committed."""
         return None if self._pending_leaf == NONE else self._names[self._pending_leaf]
 
     def attach(self, rows: Sequence[NewRow], *, leaf: str | None) -> None:
-        """Add pending rows with checked ids and parents; `leaf` is the session's leaf with them."""
+        """Add pending rows with checked ids and parents.
+
+        Args:
+            rows: The new rows.
+            leaf: The id of the session's leaf after them.
+
+        """
         tip, row = self.pending_leaf_id, self._pending_leaf
         for new in rows:
             role = 0 if new.role is None else ROLE_OF[new.role]
@@ -75,7 +81,13 @@ class Tree(ReadRows):
         self._pending_leaf = row if leaf == tip else self._row_of(leaf)
 
     def commit(self, count: int, *, leaf: str | None) -> None:
-        """Make the oldest `count` pending rows visible, with `leaf` as the leaf after them."""
+        """Make the oldest pending rows visible.
+
+        Args:
+            count: The number of rows.
+            leaf: The id of the session's leaf after them.
+
+        """
         for new in self._pending[:count]:
             if not new.is_silent and self._kinds[self.committed] in SAYING:
                 self._marks.take(self.committed, new.line)
@@ -85,7 +97,7 @@ class Tree(ReadRows):
         self.leaf = last if leaf == self._names[last] else self._row_of(leaf)
 
     def _row_of(self, entry_id: str | None) -> int:
-        """The row of an id that is known to be there; `NONE` for null."""
+        """Return the row of an existing id; `NONE` for None."""
         if entry_id is None:
             return NONE
         row = self._ids.get(entry_id)
@@ -94,11 +106,11 @@ class Tree(ReadRows):
         return row
 
     def roll_back(self) -> None:
-        """Take all pending rows away again."""
+        """Remove all pending rows."""
         self._cut(self.committed)
         self._pending.clear()
         self._pending_leaf = self.leaf
 
     def pending_line(self, row: int) -> bytes:
-        """The entry of a pending row."""
+        """Return the line of a pending row, without its newline."""
         return self._pending[row - self.committed].line[:-1]

@@ -1,7 +1,7 @@
-"""Finds the entries that views of the tree leave out: assistant turns without text, and messages not to be displayed.
+"""Finds the entries that views of the tree omit: assistant turns without text, and hidden custom messages.
 
-An assistant turn without text only calls tools. It is shown if it ended oddly (aborted, error, length), as in pi. A
-`custom_message` with `display` false is for the model only (decision 0021).
+An assistant turn without text only calls tools. It is shown if it ended abnormally (aborted, error, length), as in pi.
+A `custom_message` with `display` false is for the model only (decision 0021).
 """
 
 from typing import Any, Final
@@ -14,13 +14,13 @@ from sessiond.session.tree.tree import ASSISTANT, KIND, Tree
 
 
 class SilentTurns:
-    """Marks of the rows taken in so far; `row in turns` says whether a row is a silent turn."""
+    """Records which rows views omit; `row in turns` is true for such a row."""
 
     def __init__(self) -> None:
         self._marks = bytearray()
 
     def extend(self, tree: Tree, read: Read) -> Steps[None]:
-        """Take in the committed rows that are new. Several callers may do so at the same time."""
+        """Add the committed rows that are new. Several callers may do so at the same time."""
         while len(self._marks) < tree.committed:
             start = len(self._marks)
             batch = next(steps.batches(tree, range(start, tree.committed)))
@@ -46,7 +46,7 @@ _display = msgspec.json.Decoder(_Display)
 
 
 def is_hidden(entry: bytes) -> bool:
-    """Return whether a `custom_message` entry is not to be displayed to people."""
+    """Return whether a `custom_message` entry is not displayed to people."""
     found = payloads.part(_display, entry)
     return found is not None and found.display is False
 
