@@ -2286,7 +2286,7 @@ export interface ErrorData {
   importCommand?: string | null;
 }
 
-/** One message of the conversation, in the agents' own format. */
+/** One message of the conversation, in the agent's own format. */
 export interface MessageEntry {
   type: "message";
   id: string;
@@ -2296,13 +2296,13 @@ export interface MessageEntry {
   [field: string]: unknown;
 }
 
-/** The least that a message says: whose it is. The rest belongs to the agent that wrote it. */
+/** The required part of a message: its role. The other members belong to the agent that wrote it. */
 export interface MessageHead {
   role: string;
   [field: string]: unknown;
 }
 
-/** A switch of model: oh-my-pi has `model` as `provider/id`, pi `provider` and `modelId`. */
+/** A change of model: oh-my-pi writes `model` as `provider/id`, pi writes `provider` and `modelId`. */
 export interface ModelChangeEntry {
   type: "model_change";
   id: string;
@@ -2315,7 +2315,7 @@ export interface ModelChangeEntry {
   [field: string]: unknown;
 }
 
-/** A switch of thinking level; `configured` is what the user chose when that was "auto". */
+/** A change of thinking level; `configured` is the user's choice if that was "auto". */
 export interface ThinkingLevelChangeEntry {
   type: "thinking_level_change";
   id: string;
@@ -2326,7 +2326,7 @@ export interface ThinkingLevelChangeEntry {
   [field: string]: unknown;
 }
 
-/** A summary that stands for the history before `firstKeptEntryId`. `tokensBefore` in tokens. */
+/** A summary that replaces the history before `firstKeptEntryId`. `tokensBefore` is in tokens. */
 export interface CompactionEntry {
   type: "compaction";
   id: string;
@@ -2343,7 +2343,7 @@ export interface CompactionEntry {
   [field: string]: unknown;
 }
 
-/** What was left behind when the leaf moved; `fromId` is the entry branched from, or "root". */
+/** A summary of the branch that the leaf left; `fromId` is the entry branched from, or "root". */
 export interface BranchSummaryEntry {
   type: "branch_summary";
   id: string;
@@ -2356,7 +2356,7 @@ export interface BranchSummaryEntry {
   [field: string]: unknown;
 }
 
-/** State of an extension; never part of a context. */
+/** State of an extension. It is never part of a context. */
 export interface CustomEntry {
   type: "custom";
   id: string;
@@ -2367,7 +2367,7 @@ export interface CustomEntry {
   [field: string]: unknown;
 }
 
-/** A message of an extension; part of the context. With `display` false, default views leave it out. */
+/** A message of an extension. It is part of the context. If `display` is false, default views omit it. */
 export interface CustomMessageEntry {
   type: "custom_message";
   id: string;
@@ -2382,7 +2382,7 @@ export interface CustomMessageEntry {
   [field: string]: unknown;
 }
 
-/** A bookmark on `targetId`; an absent or empty `label` removes it. */
+/** A label on `targetId`; an absent or empty `label` removes it. */
 export interface LabelEntry {
   type: "label";
   id: string;
@@ -2393,7 +2393,7 @@ export interface LabelEntry {
   [field: string]: unknown;
 }
 
-/** Names of stream rules that were injected. */
+/** The names of the stream rules that were injected. */
 export interface TtsrInjectionEntry {
   type: "ttsr_injection";
   id: string;
@@ -2403,7 +2403,7 @@ export interface TtsrInjectionEntry {
   [field: string]: unknown;
 }
 
-/** How a sub-agent session began; for replay, not part of a context. */
+/** The start of a sub-agent's session, for replay. It is not part of a context. */
 export interface SessionInitEntry {
   type: "session_init";
   id: string;
@@ -2416,7 +2416,7 @@ export interface SessionInitEntry {
   [field: string]: unknown;
 }
 
-/** A switch of the agent's mode, with its data. */
+/** A change of the agent's mode, with its data. */
 export interface ModeChangeEntry {
   type: "mode_change";
   id: string;
@@ -2427,7 +2427,7 @@ export interface ModeChangeEntry {
   [field: string]: unknown;
 }
 
-/** The session's title; an absent or empty `name` takes it away (pi, operator, Go). */
+/** The session's title; an absent or empty `name` removes it (pi, operator, Go). */
 export interface SessionInfoEntry {
   type: "session_info";
   id: string;
@@ -2437,7 +2437,7 @@ export interface SessionInfoEntry {
   [field: string]: unknown;
 }
 
-/** A durable move of the leaf to `targetId`, or with null to before the first entry (operator). */
+/** A durable move of the leaf to `targetId`, or to before the first entry if it is null (operator). */
 export interface LeafEntry {
   type: "leaf";
   id: string;
@@ -2447,7 +2447,7 @@ export interface LeafEntry {
   [field: string]: unknown;
 }
 
-/** Replaces an entry's content in the context, or with null leaves it out (pi). */
+/** Replaces an entry's content in the context, or omits the entry if `replacement` is null (pi). */
 export interface ContextEditEntry {
   type: "context_edit";
   id: string;
@@ -2489,7 +2489,7 @@ export interface ModelUsageEntry {
   [field: string]: unknown;
 }
 
-/** The context starts anew here (oh-my-pi `/clear`). */
+/** Starts an empty context (oh-my-pi `/clear`). */
 export interface ResetBoundaryEntry {
   type: "reset_boundary";
   id: string;
@@ -2521,7 +2521,7 @@ export interface ServiceTierChangeEntry {
   [field: string]: unknown;
 }
 
-/** Which credential a provider is used with, as a hash (oh-my-pi). */
+/** The hash of the credential that is used for a provider (oh-my-pi). */
 export interface CredentialPinEntry {
   type: "credential_pin";
   id: string;
@@ -2532,7 +2532,7 @@ export interface CredentialPinEntry {
   [field: string]: unknown;
 }
 
-/** What every entry has beside its payload. */
+/** The members that every entry has besides its payload. */
 export interface EntryBase {
   type: string;
   id: string;

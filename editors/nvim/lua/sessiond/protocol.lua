@@ -1504,7 +1504,7 @@
 ---@field dialect? string
 ---@field importCommand? string
 
----One message of the conversation, in the agents' own format.
+---One message of the conversation, in the agent's own format.
 ---@class (exact) sessiond.MessageEntry
 ---@field type "message"
 ---@field id string
@@ -1513,12 +1513,12 @@
 ---@field message sessiond.MessageHead
 ---@field [string] any
 
----The least that a message says: whose it is. The rest belongs to the agent that wrote it.
+---The required part of a message: its role. The other members belong to the agent that wrote it.
 ---@class (exact) sessiond.MessageHead
 ---@field role string
 ---@field [string] any
 
----A switch of model: oh-my-pi has `model` as `provider/id`, pi `provider` and `modelId`.
+---A change of model: oh-my-pi writes `model` as `provider/id`, pi writes `provider` and `modelId`.
 ---@class (exact) sessiond.ModelChangeEntry
 ---@field type "model_change"
 ---@field id string
@@ -1530,7 +1530,7 @@
 ---@field modelId? string
 ---@field [string] any
 
----A switch of thinking level; `configured` is what the user chose when that was "auto".
+---A change of thinking level; `configured` is the user's choice if that was "auto".
 ---@class (exact) sessiond.ThinkingLevelChangeEntry
 ---@field type "thinking_level_change"
 ---@field id string
@@ -1540,7 +1540,7 @@
 ---@field configured? string
 ---@field [string] any
 
----A summary that stands for the history before `firstKeptEntryId`. `tokensBefore` in tokens.
+---A summary that replaces the history before `firstKeptEntryId`. `tokensBefore` is in tokens.
 ---@class (exact) sessiond.CompactionEntry
 ---@field type "compaction"
 ---@field id string
@@ -1555,7 +1555,7 @@
 ---@field fromExtension? boolean
 ---@field [string] any
 
----What was left behind when the leaf moved; `fromId` is the entry branched from, or "root".
+---A summary of the branch that the leaf left; `fromId` is the entry branched from, or "root".
 ---@class (exact) sessiond.BranchSummaryEntry
 ---@field type "branch_summary"
 ---@field id string
@@ -1567,7 +1567,7 @@
 ---@field fromExtension? boolean
 ---@field [string] any
 
----State of an extension; never part of a context.
+---State of an extension. It is never part of a context.
 ---@class (exact) sessiond.CustomEntry
 ---@field type "custom"
 ---@field id string
@@ -1577,7 +1577,7 @@
 ---@field data? any
 ---@field [string] any
 
----A message of an extension; part of the context. With `display` false, default views leave it out.
+---A message of an extension. It is part of the context. If `display` is false, default views omit it.
 ---@class (exact) sessiond.CustomMessageEntry
 ---@field type "custom_message"
 ---@field id string
@@ -1590,7 +1590,7 @@
 ---@field attribution? string
 ---@field [string] any
 
----A bookmark on `targetId`; an absent or empty `label` removes it.
+---A label on `targetId`; an absent or empty `label` removes it.
 ---@class (exact) sessiond.LabelEntry
 ---@field type "label"
 ---@field id string
@@ -1600,7 +1600,7 @@
 ---@field label? string
 ---@field [string] any
 
----Names of stream rules that were injected.
+---The names of the stream rules that were injected.
 ---@class (exact) sessiond.TtsrInjectionEntry
 ---@field type "ttsr_injection"
 ---@field id string
@@ -1609,7 +1609,7 @@
 ---@field injectedRules string[]
 ---@field [string] any
 
----How a sub-agent session began; for replay, not part of a context.
+---The start of a sub-agent's session, for replay. It is not part of a context.
 ---@class (exact) sessiond.SessionInitEntry
 ---@field type "session_init"
 ---@field id string
@@ -1621,7 +1621,7 @@
 ---@field outputSchema? any
 ---@field [string] any
 
----A switch of the agent's mode, with its data.
+---A change of the agent's mode, with its data.
 ---@class (exact) sessiond.ModeChangeEntry
 ---@field type "mode_change"
 ---@field id string
@@ -1631,7 +1631,7 @@
 ---@field data? any
 ---@field [string] any
 
----The session's title; an absent or empty `name` takes it away (pi, operator, Go).
+---The session's title; an absent or empty `name` removes it (pi, operator, Go).
 ---@class (exact) sessiond.SessionInfoEntry
 ---@field type "session_info"
 ---@field id string
@@ -1640,7 +1640,7 @@
 ---@field name? string
 ---@field [string] any
 
----A durable move of the leaf to `targetId`, or with null to before the first entry (operator).
+---A durable move of the leaf to `targetId`, or to before the first entry if it is null (operator).
 ---@class (exact) sessiond.LeafEntry
 ---@field type "leaf"
 ---@field id string
@@ -1649,7 +1649,7 @@
 ---@field targetId? string
 ---@field [string] any
 
----Replaces an entry's content in the context, or with null leaves it out (pi).
+---Replaces an entry's content in the context, or omits the entry if `replacement` is null (pi).
 ---@class (exact) sessiond.ContextEditEntry
 ---@field type "context_edit"
 ---@field id string
@@ -1688,7 +1688,7 @@
 ---@field errorMessage? string
 ---@field [string] any
 
----The context starts anew here (oh-my-pi `/clear`).
+---Starts an empty context (oh-my-pi `/clear`).
 ---@class (exact) sessiond.ResetBoundaryEntry
 ---@field type "reset_boundary"
 ---@field id string
@@ -1717,7 +1717,7 @@
 ---@field serviceTier? any
 ---@field [string] any
 
----Which credential a provider is used with, as a hash (oh-my-pi).
+---The hash of the credential that is used for a provider (oh-my-pi).
 ---@class (exact) sessiond.CredentialPinEntry
 ---@field type "credential_pin"
 ---@field id string
@@ -1727,7 +1727,7 @@
 ---@field hash string
 ---@field [string] any
 
----What every entry has beside its payload.
+---The members that every entry has besides its payload.
 ---@class (exact) sessiond.EntryBase
 ---@field type string
 ---@field id string
