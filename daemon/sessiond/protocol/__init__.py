@@ -1,1 +1,1 @@
-"""The wire: types, the method table and the closed list of errors. Nothing here does anything."""
+"""The wire: types, the method table and the closed list of errors. Contains no behavior."""

@@ -1,6 +1,6 @@
-"""What each error kind means, whether to try again, and what to do about it: the text of the error table.
+"""The text of the error table: each error kind's meaning, whether it is retryable, and the next action.
 
-It says nothing of codes (`errors.CODES`) and decides nothing: the server chooses the kind.
+`errors.CODES` has the codes. The server chooses the kind.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Advice:
-    """One error kind in words; `retryable` as in `data.retryable`: the same request may succeed later."""
+    """The texts of one error kind. `retryable` is that of `data.retryable`: the same request may succeed later."""
 
     means: str
     action: str
@@ -30,7 +30,7 @@ GENERAL: Final = (
     "outcomeUnknown",
     "unreachable",
 )
-"""Kinds that any request may be answered with, whatever its method."""
+"""Error kinds that any method may return."""
 
 ADVICE: Final[dict[str, Advice]] = {
     "parse": Advice("The message is not JSON.", "Fix the client. The reply's `id` is null."),

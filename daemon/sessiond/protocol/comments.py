@@ -1,4 +1,4 @@
-"""The comment at the end of a field's line, as that field's documentation. Nothing it reads is run."""
+"""Field documentation from the comment at the end of the field's line. Reads source without running it."""
 
 import ast
 import io
@@ -6,7 +6,7 @@ import tokenize
 
 
 def field_comments(source: str) -> dict[str, dict[str, str]]:
-    """Class name -> field name -> the comment behind the field, without its `#`."""
+    """Return class name -> field name -> the comment after the field, without its `#`."""
     by_line = {
         token.start[0]: token.string.lstrip("# ").rstrip()
         for token in tokenize.generate_tokens(io.StringIO(source).readline)

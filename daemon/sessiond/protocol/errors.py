@@ -1,6 +1,7 @@
 """Error kinds and their codes. Clients match `data.kind`, never the message.
 
-The codes of JSON-RPC and LSP are used as they are. Ours are outside of the ranges that those reserve (decision 0030).
+The codes of JSON-RPC and LSP are used unchanged. Other codes are outside the ranges that those reserve (decision
+0030).
 """
 
 from typing import Final
@@ -50,14 +51,14 @@ CODES: Final[dict[str, int]] = {
     "storageFull": 1507,
     "storageFailed": 1507,
 }
-"""Every kind a client may meet. Adding one is a change of the protocol."""
+"""Every error kind that a client may receive. A new kind is a change of the protocol."""
 
 
 class ErrorData(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
     """The `data` of every error.
 
-    `kind` is the stable name to match; `retryable` says whether the same request may succeed later.
-    The other fields are present where they help: which id, what is there instead, what to read next.
+    `kind` is the stable name to match. `retryable` says whether the same request may succeed later. The other fields
+    are present where they apply to the error.
     """
 
     kind: str

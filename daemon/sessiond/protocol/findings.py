@@ -1,7 +1,7 @@
-"""What can be found wrong, and what to do about it: one table for the doctor and for the diagnostics of editors.
+"""The kinds of findings with their advice: one table for the doctor and for editor diagnostics.
 
-A kind is for programs, the rest for people. `advice` may name `{path}`, quoted for a shell, and `{line}`, where every
-finding of the kind has them.
+`kind` is for programs; the other fields are for people. `advice` may contain `{path}`, quoted for a shell, and
+`{line}`, if every finding of the kind has them.
 """
 
 import shlex
@@ -15,7 +15,7 @@ from sessiond.session.tree.problems import PROBLEMS, ProblemKind
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of finding in words. `fixes` says what the doctor does with `fix`; empty: nothing."""
+    """The texts of one kind of finding. `fixes` describes the repair that `fix` does; empty if there is none."""
 
     severity: FindingSeverity
     means: str
@@ -47,7 +47,7 @@ _OF_PROBLEMS: Final[Mapping[ProblemKind, str]] = {
     "lostLeaf": "Say where to go on: sessiond branch {path} ENTRY.",
     "moreProblems": "It may be no session file. Look at it: head -c 2000 {path}.",
 }
-"""What to do about each problem of a session file; what it means stands in `session.problems`."""
+"""The advice for each problem of a session file. `session.tree.problems` has the descriptions."""
 
 _FIXED_PROBLEMS: Final[Mapping[ProblemKind, str]] = {
     "emptyLog": "moves it to the trash",
@@ -359,9 +359,10 @@ def finding(
     fixable: bool | None = None,
     advice: str | None = None,
 ) -> Finding:
-    """A finding of this kind; the words beside `what`, and whether it can be fixed, are those of its kind.
+    """Return a finding of this kind.
 
-    A path that is no text is told with U+FFFD in it.
+    The kind supplies the severity, advice and `fixable` where no argument does. Bytes of a path that are no text
+    become U+FFFD.
     """
     known = KINDS[kind]
     shown = None if path is None else _as_text(path)

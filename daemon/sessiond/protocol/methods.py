@@ -1,4 +1,4 @@
-"""The declarative table of methods and notifications: routes, documents, TypeScript and Lua come from it."""
+"""The table of methods and notifications, from which routes, documents, TypeScript and Lua are generated."""
 
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
@@ -13,7 +13,7 @@ PROTOCOL_VERSION: Final = versions.NEWEST
 
 @dataclass(frozen=True)
 class Method(Generic[P, R]):
-    """A request: its name, the types of its params and result, and the error kinds that are its own."""
+    """A request: its name, the types of its params and result, and its own error kinds."""
 
     name: str
     params: type[P]
@@ -23,7 +23,7 @@ class Method(Generic[P, R]):
 
 @dataclass(frozen=True)
 class Notification(Generic[P]):
-    """A message from the daemon that nobody answers."""
+    """A message from the server without a response."""
 
     name: str
     params: type[P]
@@ -32,7 +32,7 @@ class Notification(Generic[P]):
 _READ = ("sessionNotFound", "sessionTrashed", "damaged", "foreignDialect", "storageFailed", "foreignWriter")
 _WRITE = (*_READ, "readOnly", "storageFull", "draining")
 _COMMAND = (*_WRITE, "idReused")
-"""What writes lines and may bring a `commandId`."""
+"""The error kinds of methods that write lines and may take a `commandId`."""
 _SUMMARY = ("noSummarizer", "summarizerFailed")
 
 CREATE: Final = Method(
@@ -193,7 +193,7 @@ NOTIFICATIONS: Final[dict[str, Notification[t.Wire]]] = {
 SUMMARIZE: Final = Method("client/summarize", t.SummarizeParams, t.SummarizeResult)
 
 CLIENT_METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {SUMMARIZE.name: SUMMARIZE}  # type: ignore[dict-item]
-"""What the daemon may ask of a client that declared it."""
+"""The requests that the server may send to a client that declared them."""
 
 PROGRESS: Final = "$/progress"
-"""LSP's notification for long work; `t.ProgressNote` is its shape. It goes both ways."""
+"""LSP's notification for long requests, of shape `t.ProgressNote`. Both sides may send it."""

@@ -1,7 +1,7 @@
-"""The whole protocol as one JSON Schema document (draft 2020-12), made from the tables and types.
+"""The whole protocol as one JSON Schema document (draft 2020-12), generated from the tables and types.
 
-It is what `sessiond schema` prints and what documents, TypeScript and Lua are rendered from. It validates
-nothing itself: the daemon decodes with the types.
+`sessiond schema` prints it. Documents, TypeScript and Lua are rendered from it. It does not validate messages: the
+daemon decodes them with the types.
 """
 
 import inspect
@@ -36,7 +36,11 @@ class Undocumented(TemplatedError):
 
 
 def schema() -> JsonSchema:
-    """Methods, notifications, error kinds and every type, the types under `$defs`. Raises `Undocumented`."""
+    """Return methods, notifications, error kinds and, under `$defs`, every type.
+
+    Raises:
+        Undocumented: A type has no docstring.
+    """
     return {
         "$schema": DIALECT,
         "title": "sessiond protocol",
@@ -67,7 +71,11 @@ def schema() -> JsonSchema:
 
 
 def definitions(wire: Iterable[type]) -> JsonSchema:
-    """The definitions of these types, of all they name, and of entries and drafts. Raises `Undocumented`."""
+    """Return the definitions of these types, of all types they use, and of entries and drafts.
+
+    Raises:
+        Undocumented: A type has no docstring.
+    """
     found = _components(wire) | _entry_definitions()
     if "ErrorData" in found:
         found["ErrorKind"] = {
@@ -93,7 +101,7 @@ def _method(method: methods.Method[Any, Any]) -> JsonSchema:
 
 
 def _client_method(method: methods.Method[Any, Any]) -> JsonSchema:
-    """A request that a client answers: it may fail as it likes."""
+    """Describe a request that a client answers. It has no error kinds of its own."""
     return {
         "description": inspect.getdoc(method.params),
         "params": {"$ref": f"#/$defs/{method.params.__name__}"},
@@ -121,9 +129,9 @@ def _components(kinds: Iterable[type]) -> JsonSchema:
 
 
 def _entry_definitions() -> JsonSchema:
-    """`Entry` and `Draft` (which the types name as `Raw`), and each known entry type with its common fields.
+    """Return `Entry` and `Draft` (`Raw` in the types), and each known entry type with its common fields.
 
-    Fields that sessiond does not know stay in the line, so they say `additionalProperties` out loud.
+    Lines keep fields that sessiond does not know, so the definitions state `additionalProperties`.
     """
     found = _components((*_ENTRIES, entries.EntryBase, entries.DraftHead))
     common = found["EntryBase"]
@@ -158,7 +166,7 @@ def _modules(package: ModuleType) -> list[ModuleType]:
 
 
 def _comments(*modules: ModuleType) -> dict[str, dict[str, str]]:
-    """Class name -> field name on the wire -> its comment. Empty where Python has no source files."""
+    """Return class name -> field name on the wire -> comment. Empty if Python has no source files."""
     found: dict[str, dict[str, str]] = {}
     for module in modules:
         try:

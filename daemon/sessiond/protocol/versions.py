@@ -1,6 +1,7 @@
-"""Which versions of the protocol are spoken here, and which one two sides speak together.
+"""The supported protocol versions, and the common version of two sides.
 
-Read when they are needed and never copied, and free of imports: the thin client asks before every connection.
+Callers read the values when they need them and never copy them. The module has no imports, because the thin client
+uses it before every connection.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ NEWEST = 1
 
 
 def spoken() -> list[int]:
-    """Every version that is spoken here, the oldest first."""
+    """Return every supported version, oldest first."""
     return list(range(OLDEST, NEWEST + 1))
 
 
 def common(theirs: list[int]) -> int | None:
-    """The newest version that both sides speak; None when there is none."""
+    """Return the newest version that both sides support, or None if there is none."""
     return max(set(theirs) & set(spoken()), default=None)
 
 
 def named(versions: list[int]) -> str:
-    """Versions in words: `version 1`, `versions 1 to 3`, `no version`."""
+    """Return versions as text: `version 1`, `versions 1 to 3`, `no version`."""
     if not versions:
         return "no version"
     oldest, newest = min(versions), max(versions)

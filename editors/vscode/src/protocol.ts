@@ -3,13 +3,12 @@
 export const protocolVersion = 1;
 
 /**
- * Start a session and open it.
+ * Create a session and open it.
  *
- * Until its first assistant message or update of the working state it is a draft: as durable as any other,
- * hidden from lists.
- * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
- * makes a UUID4. `ephemeral` keeps it in memory only.
- * A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.
+ * The session is a draft session until its first assistant message or its first update of the working state. A draft
+ * session is as durable as any other and is not listed by default. `id` may be 8 to 128 characters of
+ * `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An `ephemeral` session is
+ * kept in memory only. A `title` is stored in the header and in a first entry of type `session_info`, which pi reads.
  */
 export interface CreateParams {
   /** The folder of the session, an absolute path. */
@@ -20,23 +19,23 @@ export interface CreateParams {
   title?: string | null;
   /** Words to filter sessions by. */
   tags?: string[] | null;
-  /** What the session was made from: a session id or the path of a file. */
+  /** The source of the session: a session id or the path of a file. */
   parentSession?: string | null;
   /** Keep the session in memory only. Default `false`. */
   ephemeral?: boolean;
   /** Default: the terminal of `initialize`. */
   terminal?: Terminal | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /**
- * The terminal that a client runs in: what breadcrumbs and holds belong to.
+ * The terminal in which a client runs. Breadcrumbs and holds belong to a terminal.
  *
- * `id` is computed by the recipe under "The identity of a terminal". `pid` is the first process of the terminal, its
- * session leader, and `startTime` the start time of that process as field 22 of `/proc/PID/stat` has it.
+ * `id` is computed by the recipe under "The identity of a terminal". `pid` is the first process of the terminal: its
+ * session leader. `startTime` is the start time of that process, field 22 of `/proc/PID/stat`.
  */
 export interface Terminal {
   /** 1 to 128 characters matching `^[A-Za-z0-9._%@+:-]+$`. */
@@ -46,63 +45,63 @@ export interface Terminal {
   cwd?: string | null;
   /** While it runs, no other terminal is given the session. At least 1. */
   pid?: number | null;
-  /** Clock ticks after boot; tells a reused `pid` apart. At least 0. */
+  /** Clock ticks since boot; identifies a reused `pid`. At least 0. */
   startTime?: number | null;
 }
 
-/** A session and what is wrong with its file, if anything. */
+/** A session, and the problems of its file. */
 export interface SessionResult {
   session: SessionInfo;
   problems: Problem[];
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
-  /** Of a fork: what it names and nobody has. Default `[]`. */
+  /** Of a fork: references without a blob. Default `[]`. */
   missingBlobs?: string[];
 }
 
-/** What a picker shows of a session. */
+/** The summary of a session that a picker shows. */
 export interface SessionInfo {
   sessionId: string;
-  /** Null for a session that lives in memory only. */
+  /** Null for an ephemeral session. */
   path: string | null;
   cwd: string;
   title: string | null;
   tags: string[];
   /** ISO 8601, UTC. */
   createdAt: string;
-  /** When an entry of any type was last written, or the session created, if that is later. */
+  /** The time of the last write of an entry of any type, or `createdAt` if that is later. */
   updatedAt: string;
-  /** User and assistant messages, all branches. */
+  /** User and assistant messages on all branches. */
   messageCount: number;
   entryCount: number;
-  /** At most 200 characters, one line. */
+  /** One line of at most 200 characters. */
   firstPrompt: string | null;
   leafId: string | null;
-  /** Ordinal of the last line; the header is 0. */
+  /** The seq of the last line; the header is 0. */
   seq: number;
   sizeBytes: number;
   parentSession: string | null;
-  /** No assistant message yet: hidden from lists. */
+  /** True for a draft session: no assistant message yet, not listed by default. */
   draft: boolean;
   readOnly: boolean;
-  /** Never touches the disk. Default `false`. */
+  /** True for a session that is kept in memory only. Default `false`. */
   ephemeral?: boolean;
-  /** How many lines could not be taken as they are. Default `0`. */
+  /** The number of problems in the file. Default `0`. */
   problems?: number;
-  /** Only of a session that is open. */
+  /** Only for an open session. */
   writeBlock?: WriteBlock | null;
-  /** Which log this is, see "Positions"; not in lists. */
+  /** The log of `seq`, see "Positions"; absent in lists. */
   logId?: string | null;
 }
 
 /**
- * Why a session takes no writes at present.
+ * The reason why a session accepts no writes at present.
  *
- * `damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `permissionDenied`: the file may
- * not be written. `readOnlyDisk`, `diskFull`, `failed`: what the disk said to the last write. `notSynced`: the disk
- * could not make the last writes durable, nor take a new file. `replaced`: another program cut the file short,
- * replaced or removed it. All but the first two end by themselves when the cause is gone; a write may be tried at
- * any time.
+ * `damaged`: the header cannot be read. `newerVersion`: the format is newer than version 3. `permissionDenied`: the
+ * file is not writable. `readOnlyDisk`, `diskFull`, `failed`: the error of the last write. `notSynced`: the disk
+ * could not make the last writes durable, and could not store a new file. `replaced`: another program truncated,
+ * replaced or removed the file. All reasons except `damaged` and `newerVersion` end without a restart when their
+ * cause is gone. A client may try a write at any time.
  */
 export interface WriteBlock {
   reason: "damaged" | "diskFull" | "failed" | "newerVersion" | "notSynced" | "permissionDenied" | "readOnlyDisk" | "replaced";
@@ -111,13 +110,13 @@ export interface WriteBlock {
   since: string;
 }
 
-/** Something in a session file that could not be taken as it is. The bytes stay as they are. */
+/** A part of a session file that could not be read as it is. The bytes of the file are unchanged. */
 export interface Problem {
-  /** What to match: see "Damage". */
+  /** The stable name to match: see "Damage". */
   kind: "badParent" | "cutOffBatch" | "damagedHeader" | "damagedLine" | "emptyLog" | "invalidUtf8" | "lostLeaf" | "lostParent" | "moreProblems" | "notAnEntry" | "nulBytes" | "ownParent" | "parentLoop" | "sameId" | "tornTail";
-  /** 1-based physical line. */
+  /** Physical line, 1-based. */
   line: number;
-  /** Of its first byte. */
+  /** Offset of the line's first byte. */
   byteOffset: number;
   /** A sentence about this line. */
   reason: string;
@@ -128,55 +127,56 @@ export interface Problem {
 /**
  * Open a session by id or by path, and subscribe to it.
  *
- * A damaged file opens read-only and is reported, never replaced. With `bind`
- * false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
+ * A damaged file opens read-only. Its problems are reported, and the file is never replaced. If `bind` is false, the
+ * server writes no breadcrumb and records no hold for the terminal.
  */
 export interface OpenParams {
-  /** The whole id of the session; this or `path`. 1 to 128 characters. */
+  /** The full id of the session; this or `path`. 1 to 128 characters. */
   sessionId?: string | null;
   /** The absolute path of a session file. */
   path?: string | null;
   /** Default: the terminal of `initialize`. */
   terminal?: Terminal | null;
-  /** Let the terminal remember and hold the session. Default `true`. */
+  /** Write a breadcrumb and a hold for the terminal. Default `true`. */
   bind?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Stop using a session. Closing a draft as its last client moves the draft to the trash. */
+/** Stop using a session. When its last client closes a draft session, the draft moves to the trash. */
 export interface CloseParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Whether other clients still have it open, and where a draft went. */
+/** The number of other clients that have the session open, and the place of a trashed draft. */
 export interface CloseResult {
   clients: number;
   trashed: string | null;
 }
 
 /**
- * Find the session that this terminal should go on with, and open it.
+ * Choose the session that this terminal continues, and open it.
  *
- * First the terminal's own breadcrumb for `cwd`, then the most recently updated session of `cwd` that no other living
- * terminal holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
- * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
- * `bind` says whether the terminal remembers and holds the session; the default is the value of `create`. A session
- * that another terminal holds is never bound. Without a terminal sessions without a message count, too.
+ * The server chooses the breadcrumb of the terminal for `cwd`, or else the most recently updated session of `cwd`
+ * that no other living terminal holds, or else a new session. `because` gives the rule. If `create` is false, no
+ * session is created, and the server may choose a session that another terminal holds. With a new session, `former`
+ * lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the terminal gets a
+ * breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds is never bound.
+ * Without a terminal, the server also considers sessions without a message.
  */
 export interface ContinueParams {
   /** The folder, an absolute path. */
   cwd: string;
   /** Default: the terminal of `initialize`. */
   terminal?: Terminal | null;
-  /** Create a session when there is none to go on with. Default `true`. */
+  /** Create a session if there is none to continue. Default `true`. */
   create?: boolean;
-  /** Let the terminal remember and hold the session; default: the value of `create`. */
+  /** Write a breadcrumb and a hold for the terminal; default: the value of `create`. */
   bind?: boolean | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -189,48 +189,48 @@ export interface ContinueResult {
   created: boolean;
   problems: Problem[];
   former: FormerFolder[];
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
-/** Why `session/continue` chose this session. */
+/** The rule by which `session/continue` chose this session. */
 export interface Because {
   rule: "breadcrumb" | "created" | "recent";
   message: string;
 }
 
-/** A folder that sessions belong to and that is gone: `session/move` would let them belong to another. */
+/** A folder that no longer exists and to which sessions belong. `session/move` assigns them to another folder. */
 export interface FormerFolder {
   cwd: string;
   /** The most recently updated first. */
   sessionIds: string[];
-  /** Why this folder is named. */
+  /** Why this folder is listed. */
   message: string;
 }
 
 /**
- * List sessions, the most recently updated first, a page at a time.
+ * List sessions, the most recently updated first, in pages.
  *
- * `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
- * Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions
- * are added.
+ * `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
+ * Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page, and stays
+ * valid when sessions are added.
  */
 export interface ListParams {
   /** Only sessions of this folder. */
   cwd?: string | null;
-  /** Sessions of all folders, whatever `cwd` is. Default `false`. */
+  /** Sessions of all folders, regardless of `cwd`. Default `false`. */
   all?: boolean;
   /** Only sessions with all of these tags. */
   tags?: string[] | null;
-  /** Only sessions whose id, title, first prompt or cwd has this text. */
+  /** Only sessions whose id, title, first prompt or cwd contains this text. */
   query?: string | null;
   /** The order: by time or title. Default `"updated"`. */
   sort?: "created" | "title" | "updated";
-  /** From an earlier result; without it, the first page. */
+  /** From an earlier result; default: the first page. */
   cursor?: string | null;
-  /** Sessions a page. 1 to 10000. Default `50`. */
+  /** Maximum number of sessions per page. 1 to 10000. Default `50`. */
   limit?: number;
-  /** List draft sessions, too. Default `false`. */
+  /** Also list draft sessions. Default `false`. */
   drafts?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -239,8 +239,8 @@ export interface ListParams {
 /**
  * One page of sessions.
  *
- * `nextCursor` is null on the last page, `previousCursor` on the first; `total` counts the sessions of all pages.
- * `problems` names files that are missing from the list, or in part from the search, at most 100 of them.
+ * `nextCursor` is null on the last page, `previousCursor` on the first. `total` counts the sessions of all pages.
+ * `problems` names at most 100 files that are missing from the list, or that the search could read only in part.
  */
 export interface ListResult {
   sessions: ListedSession[];
@@ -251,11 +251,12 @@ export interface ListResult {
 }
 
 /**
- * What a picker shows of a session, and how it stands at its leaf.
+ * The summary of a session that a picker shows, and its state at the leaf.
  *
- * `lifecycle`: the last turn is `complete`; `interrupted` (a prompt or a tool result that nobody answered, tool
- * calls without results, an answer cut at its length), `aborted` by a person, or ended in an `error`; or nothing
- * was said yet: `empty`. `model` is the model that goes on, as `provider/id`.
+ * `lifecycle` is `complete` if the last turn is complete. It is `interrupted` after a prompt or a tool result without
+ * an answer, tool calls without results, or an answer that was cut at its length limit. It is `aborted` if a person
+ * aborted the turn, `error` if the turn ended in an error, and `empty` if there is no message. `model` is the model
+ * for the next turn, as `provider/id`.
  */
 export interface ListedSession {
   sessionId: string;
@@ -291,24 +292,24 @@ export interface ListProblem {
 }
 
 /**
- * Find the sessions that a person may mean by an id or by the first characters of one.
+ * Find the sessions whose id is, or begins with, a text that a person typed.
  *
- * Other methods take whole ids only. A client that lets people type ids asks here first, and sends the id that it
- * gets. `query` of fewer than 4 characters matches whole ids only.
+ * Other methods take full ids only. A client that lets people type ids calls this method first, and sends an id of
+ * the result. A `query` of fewer than 4 characters matches full ids only.
  */
 export interface ResolveParams {
   /** An id or its first characters. 1 to 128 characters. */
   query: string;
-  /** Sessions of the result. 1 to 100. Default `20`. */
+  /** Maximum number of sessions in the result. 1 to 100. Default `20`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /**
- * The sessions whose id begins with `query`, drafts included, in the order of their ids.
+ * The sessions whose id begins with `query`, draft sessions included, ordered by id.
  *
- * With `exact`, `query` is the whole id of the first one. `more` says that there are others than these.
+ * If `exact` is true, `query` is the full id of the first session. `more` is true if further sessions match.
  */
 export interface ResolveResult {
   sessions: ListedSession[];
@@ -317,22 +318,22 @@ export interface ResolveResult {
 }
 
 /**
- * Find entries by their words, in all sessions, on all branches, compacted away or not.
+ * Find entries by their words, in all sessions and on all branches, including compacted entries.
  *
- * All of `query` must be found in one entry: words, `"phrases in quotes"` and beginnings`*` of words, without
- * regard to case and accents. Chinese, Japanese, Korean and Thai are found by the character, so that any part of a
- * text can be asked for. Searched are messages, tool calls and results (the first 16,000 characters), summaries,
- * titles and labels; not reasoning, not ephemeral sessions. The filters come before the limit: `cwd` and `tag` are
- * the session's, `label` is on the entry, `role` is the message's, `since` and `until` are ISO 8601 times. The best
- * hits come first: those that say it often and briefly, new entries before old ones, what was said before what tools
- * answered.
+ * Every term of `query` must occur in the same entry. A term is a word, a `"quoted phrase"` or the beginning of a
+ * word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
+ * part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
+ * summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
+ * `cwd` and `tag` filter by session, `label` by the label on the entry, `role` by the role of the message, `since`
+ * and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
+ * short, newer entries before older ones, messages before tool results.
  */
 export interface SearchParams {
   /** Words, phrases and `beginnings*`. 1 to 1000 characters. */
   query: string;
   /** Only sessions of this folder. */
   cwd?: string | null;
-  /** Only messages of this role. */
+  /** Only messages with this role. */
   role?: string | null;
   /** Only sessions with this tag. */
   tag?: string | null;
@@ -344,9 +345,9 @@ export interface SearchParams {
   until?: string | null;
   /** Only entries of this session. 1 to 128 characters. */
   sessionId?: string | null;
-  /** From an earlier result; without it, the first page. */
+  /** From an earlier result; default: the first page. */
   cursor?: string | null;
-  /** Hits a page. 1 to 1000. Default `20`. */
+  /** Maximum number of hits per page. 1 to 1000. Default `20`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -355,7 +356,7 @@ export interface SearchParams {
 /**
  * A page of hits, best first.
  *
- * `unsearched` counts the sessions that the index has not read to their end yet; it is 0 when nothing is missing.
+ * `unsearched` counts the sessions that the index has not read completely. If it is 0, the result is complete.
  */
 export interface SearchResult {
   hits: Hit[];
@@ -363,40 +364,40 @@ export interface SearchResult {
   unsearched: number;
 }
 
-/** An entry that has what was asked for. */
+/** An entry that matches a search. */
 export interface Hit {
   sessionId: string;
   path: string;
   title: string | null;
   cwd: string;
-  /** Null: the title in the header. 1 to 64 characters. */
+  /** Null if the title in the header matches. 1 to 64 characters. */
   entryId: string | null;
   seq: number;
   type: string;
-  /** Of a message. */
+  /** Only for a message. */
   role: string | null;
   timestamp: string | null;
   /** One line of about 160 characters. */
   snippet: string;
-  /** What was found in it: [start, end) in Unicode code points. */
+  /** Matches in `snippet`: [start, end) in Unicode code points. */
   ranges: unknown[][];
-  /** Lies on the path to the session's leaf. */
+  /** Whether it lies on the path to the session's leaf. */
   onPath: boolean;
-  /** Of a label: the entry that it is on. */
+  /** Only for a label: the labeled entry. */
   targetId?: string | null;
 }
 
-/** What is known of a session, with the problems of its file. Does not open or subscribe. */
+/** Return the summary of a session and the problems of its file. Does not open or subscribe. */
 export interface InfoParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
+/** Return statistics of the path to `leafId` (default: the session's leaf), and of the whole tree. */
 export interface StatsParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
@@ -404,7 +405,7 @@ export interface StatsParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The path, the whole tree, and the context at the end of the path. */
+/** Statistics of the path and of the whole tree, and the context at the end of the path. */
 export interface StatsResult {
   path: Stats;
   tree: Stats;
@@ -412,28 +413,29 @@ export interface StatsResult {
   leafId: string | null;
 }
 
-/** What some entries are made of. */
+/** Statistics of a set of entries. */
 export interface Stats {
   entries: number;
-  /** Role -> how many. */
+  /** Role -> number of messages. */
   messages: Record<string, number>;
   toolCalls: number;
-  /** Results that say so. */
+  /** Tool results that are marked as errors. */
   toolErrors: number;
-  /** Tool -> calls. */
+  /** Tool -> number of calls. */
   tools: Record<string, number>;
   compactions: number;
   branchSummaries: number;
   tokens: TokenTotals;
   cost: CostTotals;
-  /** The costliest first. */
+  /** Ordered by cost, highest first. */
   models: ModelStats[];
   /** Timestamp of the first entry. */
   firstAt: string | null;
+  /** Timestamp of the last entry. */
   lastAt: string | null;
 }
 
-/** Tokens as the providers counted them. */
+/** Tokens as counted by the providers. */
 export interface TokenTotals {
   input: number;
   output: number;
@@ -442,7 +444,7 @@ export interface TokenTotals {
   total: number;
 }
 
-/** Cost in the currency of the agent that wrote it down, for pi and oh-my-pi US dollars. */
+/** Cost in the currency of the agent that recorded it. pi and oh-my-pi record US dollars. */
 export interface CostTotals {
   input: number;
   output: number;
@@ -451,31 +453,33 @@ export interface CostTotals {
   total: number;
 }
 
-/** The share of one model, of its answers and of what it was used for beside them. */
+/** The share of one model: its answers, and its other uses. */
 export interface ModelStats {
-  /** "provider/model"; null for what tools and summaries spent without saying with which. */
+  /** "provider/model"; null for tools and summaries that name no model. */
   model: string | null;
-  /** Its answers. */
+  /** Answers of this model. */
   messages: number;
   tokens: TokenTotals;
   cost: CostTotals;
 }
 
-/** How full the context is. */
+/** The size of the context. */
 export interface ContextUse {
+  /** Tokens of the context. */
   tokens: number;
-  /** No usage could be trusted, as right after a compaction. */
+  /** True if no provider count is valid, as right after a compaction. */
   estimated: boolean;
+  /** Tokens. */
   contextWindow: number;
 }
 
 /**
- * Where the paths to two entries part, and what each has from there on: entries, files, tokens, cost.
+ * Compare the paths to two entries from their common ancestor on: entries, files, tokens, cost.
  *
- * `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
+ * `rightId` defaults to the session's leaf. If one entry lies on the path of the other, its side is empty.
  */
 export interface CompareParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The entry that ends the first path. 1 to 64 characters. */
   leftId: string;
@@ -485,7 +489,7 @@ export interface CompareParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Both branches, and the entry at which they part (null: they begin apart). */
+/** Both sides, and their common ancestor. `ancestorId` is null if the paths have different roots. */
 export interface CompareResult {
   ancestorId: string | null;
   left: Branch;
@@ -495,9 +499,9 @@ export interface CompareResult {
 /** One side of a comparison, from below the common ancestor on. */
 export interface Branch {
   leafId: string | null;
-  /** In order. */
+  /** In path order. */
   entryIds: string[];
-  /** What it adds to a context, estimated. */
+  /** Estimated tokens that it adds to a context. */
   tokens: number;
   readFiles: string[];
   modifiedFiles: string[];
@@ -505,23 +509,22 @@ export interface Branch {
 }
 
 /**
- * Add entries to a session: all of them, or none.
+ * Add entries to a session: either all of them or none.
  *
- * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
- * entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
- * another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
- * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
- * being doubled.
+ * If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
+ * one before it. An entry's own `parentId` takes precedence. With `expectedLeaf`, the append fails with
+ * `leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
+ * `expectedLeaf` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
+ * client may then resend it at any time without storing it twice.
  *
- * With a provider's `format`, an item of `entries` may be a message as that provider has it, or its whole
- * answer, alone or as the `message` of an entry. It is stored in the agents' own format; one that holds tool
- * results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
- * on.
+ * With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
+ * or as the `message` of an entry. It is stored in the agents' own format. An item with tool results may become
+ * several entries: the first has the id of the item, the others that id with `-1`, `-2` and so on.
  */
 export interface AppendParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** In the order of the log. 1 to 10000 items. */
+  /** In log order. 1 to 10000 items. */
   entries: Draft[];
   /** The format of the messages in `entries`. Default `"agent"`. */
   format?: "agent" | "anthropic" | "google" | "openai";
@@ -548,7 +551,7 @@ export interface AppendResult {
   branched: boolean;
 }
 
-/** One entry of an append: `created` now, or a `duplicate` of what an earlier try had stored. */
+/** One entry of an append: `created` now, or a `duplicate` of an entry that is stored already. */
 export interface Appended {
   id: string;
   seq: number;
@@ -558,29 +561,29 @@ export interface Appended {
 /**
  * Read entries in log order: after a position, around an entry, or exactly the given ids.
  *
- * A position in another log than the session's is refused with `cursorExpired`. Entries travel as they are stored.
- * With `resolveBlobs`, images and cut texts that lie in blobs are put back.
+ * A position in another log than the session's fails with `cursorExpired`. Entries are sent as they are stored. With
+ * `resolveBlobs`, images and cut texts that are stored as blobs are restored.
  */
 export interface EntriesParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** The position behind which the page begins. */
+  /** The position after which the page begins. */
   after?: After | null;
   /** The entry in the middle of the page. 1 to 64 characters. */
   around?: string | null;
   /** Exactly these entries. */
   ids?: string[] | null;
-  /** From an earlier result; without it, the first page. */
+  /** From an earlier result; default: the first page. */
   cursor?: string | null;
-  /** Entries a page. 1 to 10000. Default `200`. */
+  /** Maximum number of entries per page. 1 to 10000. Default `200`. */
   limit?: number;
-  /** Put images and cut texts back that lie in blobs. Default `false`. */
+  /** Restore images and cut texts from their blobs. Default `false`. */
   resolveBlobs?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** A position in a log: everything up to and including line `seq` of the log `logId` is known. */
+/** A position in a log. The client knows every line up to and including `seq` of the log `logId`. */
 export interface After {
   /** 1 to 128 characters. */
   logId: string;
@@ -591,9 +594,9 @@ export interface After {
 }
 
 /**
- * Entries as stored, with the seq of each; `nextCursor` is null when nothing is left.
+ * Entries as stored, with the seq of each. `nextCursor` is null on the last page.
  *
- * `missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay.
+ * `missingBlobs` lists the hashes of blobs that could not be restored. Their references stay in the entries.
  */
 export interface EntriesResult {
   logId: string;
@@ -606,52 +609,52 @@ export interface EntriesResult {
 
 /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
 export interface PathParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
-  /** From an earlier result; without it, the first page. */
+  /** From an earlier result; default: the first page. */
   cursor?: string | null;
-  /** Entries a page. 1 to 10000. Default `10000`. */
+  /** Maximum number of entries per page. 1 to 10000. Default `10000`. */
   limit?: number;
-  /** Put images and cut texts back that lie in blobs. Default `false`. */
+  /** Restore images and cut texts from their blobs. Default `false`. */
   resolveBlobs?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /**
- * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
+ * Read the tree as flat rows in preorder, with children in log order.
  *
- * `filter` chooses the types of rows. `query` keeps rows whose text contains every word. Hidden rows hand
- * their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
- * nearest visible ancestor, in the middle, and `cursor` is of no effect.
+ * Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
+ * rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
+ * `around`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
  */
 export interface TreeParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** Which rows are visible. Default `"default"`. */
   filter?: "all" | "default" | "labeled-only" | "no-tools" | "user-only";
   /** Only rows with all of these words. */
   query?: string | null;
-  /** Only this entry and those below it. 1 to 64 characters. */
+  /** Only this entry and its descendants. 1 to 64 characters. */
   rootId?: string | null;
   /** The entry in the middle of the page. 1 to 64 characters. */
   around?: string | null;
-  /** From an earlier result; without it, the first page. */
+  /** From an earlier result; default: the first page. */
   cursor?: string | null;
-  /** Rows a page. 1 to 10000. Default `1000`. */
+  /** Maximum number of rows per page. 1 to 10000. Default `1000`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /**
- * A page of rows; `leafId` is where the next entry would attach.
+ * A page of rows. `leafId` is the entry below which the next entry is placed.
  *
- * `bars` is for drawing a page that does not begin the view: of each fork above its first row, the uppermost first
- * (roots that are several count as one), whether more branches of it follow. `above`, where `around` was asked for,
- * are the rows above the first one that are forks or begin a branch: where the page hangs.
+ * `bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
+ * true if further branches of that fork follow. Several roots count as one fork. With `around`, `above` lists the
+ * rows above the first row that are forks or begin a branch.
  */
 export interface TreeResult {
   nodes: TreeNode[];
@@ -662,7 +665,7 @@ export interface TreeResult {
   nextCursor: string | null;
   /** Rows of the whole view. Default `0`. */
   shown?: number;
-  /** Rows of it that come before this page. Default `0`. */
+  /** Rows of the view before this page. Default `0`. */
   before?: number;
   /** Default `[]`. */
   bars?: boolean[];
@@ -677,14 +680,14 @@ export interface TreeNode {
   parentId: string | null;
   /** Number of visible ancestors. */
   depth: number;
-  /** Number of visible forks above: what a drawing indents by, so that chains stay flat. */
+  /** Number of visible forks above: the indentation for display, so that chains stay flat. */
   indent: number;
   seq: number;
   type: string;
   timestamp: string | null;
   /** Visible children. */
   childCount: number;
-  /** Lies on the path to the session's leaf. */
+  /** Whether it lies on the path to the session's leaf. */
   onPath: boolean;
   role: string | null;
   /** One line of at most 120 characters. */
@@ -694,12 +697,12 @@ export interface TreeNode {
 }
 
 /**
- * Read one entry as a Markdown document, to be shown by an editor.
+ * Read one entry as a Markdown document for display in an editor.
  *
- * All that was said stands in fences that it cannot end. Texts that were cut are whole again.
+ * All message text is in fences that it cannot close. Cut texts are complete.
  */
 export interface EntryDocumentParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The id of the entry. 1 to 64 characters. */
   entryId: string;
@@ -716,38 +719,38 @@ export interface EntryDocumentResult {
 }
 
 /**
- * Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
+ * Read the rows of a session's page after a position, as `page/document` and `sessiond view` show them.
  *
- * A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to the `logId` and `through` of the
- * result until `through` is `seq`; and when something was appended, again. So every row comes once, and every mark
- * that changed one that came before. If the session has another log now, the error is `cursorExpired`: read it from
- * the beginning.
+ * A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to the `logId` and
+ * `through` of the result until `through` equals `seq`, and again after an append. It then receives every row once,
+ * and a mark for each earlier row that changed. If the session has another log now, the request fails with
+ * `cursorExpired`; the client then reads from the beginning.
  */
 export interface PageParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** The position behind which the rows begin; default: the beginning. */
+  /** The position after which the rows begin; default: the beginning. */
   after?: After | null;
-  /** Rows of the part. 1 to 10000. Default `500`. */
+  /** Maximum number of rows in the part. 1 to 10000. Default `500`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Rows in the order of the log, and rows of former parts that have another label now. */
+/** Rows in log order, and the earlier rows whose label has changed. */
 export interface PageResult {
   session: PageSession;
   rows: PageRow[];
   marks: PageMark[];
-  /** Of the log that the seqs are of. 1 to 128 characters. */
+  /** The log of the seqs. 1 to 128 characters. */
   logId: string;
-  /** The seq up to which this tells: that of the next `after`. */
+  /** The seq up to which this part reaches, for the next `after`. */
   through: number;
-  /** Of the newest line. */
+  /** The seq of the last line. */
   seq: number;
 }
 
-/** What the head of a page says of its session. */
+/** The session data in the head of a page. */
 export interface PageSession {
   sessionId: string;
   cwd: string;
@@ -760,9 +763,9 @@ export interface PageSession {
   leafId?: string | null;
 }
 
-/** What the whole tree is made of; `cost` is in the currency of who wrote it down. */
+/** Totals of the whole tree. `cost` is in the currency of the program that recorded it. */
 export interface PageFigures {
-  /** Of user and assistant, as in lists. */
+  /** User and assistant messages, as in lists. */
   messages: number;
   toolCalls: number;
   tokens: number;
@@ -771,9 +774,10 @@ export interface PageFigures {
 }
 
 /**
- * One entry on a page. `body` is HTML that is safe to insert: it holds no script and fetches nothing.
+ * One entry on a page. `body` is HTML that is safe to insert: it contains no script and loads no resource.
  *
- * All else is text. `shown` has one bit for each filter of `session/tree`, the lowest for `default`.
+ * All other fields are plain text. `shown` has one bit for each filter of `session/tree`; the lowest bit is
+ * `default`.
  */
 export interface PageRow {
   id: string;
@@ -785,12 +789,12 @@ export interface PageRow {
   role?: string | null;
   timestamp?: string | null;
   label?: string | null;
-  /** Model, tokens, cost, how it ended. Default `[]`. */
+  /** Model, tokens, cost, stop reason. Default `[]`. */
   facts?: string[];
   body?: string | null;
 }
 
-/** A row that came before and is marked otherwise now: its label, null for none, and what filters show of it. */
+/** A change of an earlier row: its label now, null for none, and the filters that show it. */
 export interface PageMark {
   id: string;
   label: string | null;
@@ -798,10 +802,11 @@ export interface PageMark {
 }
 
 /**
- * Get the document in which an editor's webview shows the rows of `session/page`.
+ * Return the document in which an editor's webview shows the rows of `session/page`.
  *
- * It fits the rows of the same daemon, whatever the version of the editor's extension: ask again after attaching to
- * another. Its policy lets nothing run but what bears `nonce`, and nothing be fetched.
+ * The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
+ * it again after it connects to another daemon. Its content security policy runs only scripts that carry `nonce`, and
+ * loads no resource.
  */
 export interface PageDocumentParams {
   /** Of the webview's policy. */
@@ -810,44 +815,44 @@ export interface PageDocumentParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The document; how it and its host speak is said under [`page/document`](#pagedocument). */
+/** The document. [`page/document`](#pagedocument) describes the messages between it and its host. */
 export interface PageDocumentResult {
   html: string;
 }
 
 /**
- * What a model would see at `leafId` (default: the session's leaf).
+ * Return the messages that a model receives at `leafId` (default: the session's leaf).
  *
- * `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
- * it replaced, branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are
- * messages that the provider's API takes as they are: what it would refuse (a tool call without its result,
- * an aborted turn, two turns of one role) is left out, closed or joined. `explain` tells of every entry of the
- * path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
+ * `agent` is the agents' own message format: messages are unchanged, a compaction replaces the history before it, and
+ * branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are messages that the
+ * provider's API accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
+ * role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
+ * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false.
  */
 export interface ContextParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
   /** The format of the messages. Default `"agent"`. */
   format?: "agent" | "anthropic" | "google" | "openai";
-  /** Say of every entry of the path why it is in the context or not. Default `false`. */
+  /** Explain for every entry of the path why it is in the context or not. Default `false`. */
   explain?: boolean;
-  /** Put images and cut texts back that lie in blobs. Default `true`. */
+  /** Restore images and cut texts from their blobs. Default `true`. */
   resolveBlobs?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /**
- * Messages in order, with the entry that each came from, and the settings in force at the leaf.
+ * Messages in order, with the entry of each, and the settings in force at the leaf.
  *
- * `missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay,
- * or in a provider's format what they stood for is left out.
+ * `missingBlobs` lists the hashes of blobs that could not be restored. In the agents' format their references stay;
+ * in a provider's format the referenced content is left out.
  */
 export interface ContextResult {
   messages: Record<string, unknown>[];
-  /** Of each message; of the first entry where several were joined. */
+  /** Of each message; of the first entry if several were joined. */
   entryIds: string[];
   /** Role -> "provider/model". */
   models: Record<string, string>;
@@ -863,9 +868,9 @@ export interface ContextResult {
   format: "agent" | "anthropic" | "google" | "openai";
   /** What the provider takes beside the messages (`system`, `systemInstruction`), or null. */
   system: unknown;
-  /** As the last answer's usage counted them, and an estimate of what came after. */
+  /** The provider's count for the last answer, plus an estimate of what came after. */
   tokens: number;
-  /** No usage could be trusted: all of `tokens` is an estimate. */
+  /** True if no provider count is valid: all of `tokens` is an estimate. */
   tokensEstimated: boolean;
   explanation: Explained[] | null;
   /** Default `[]`. */
@@ -873,9 +878,9 @@ export interface ContextResult {
 }
 
 /**
- * What became of one entry of the path, and why.
+ * The fate of one entry of the path, and the reason.
  *
- * `message` is the place of its words in `messages`, or null: it is out, or in `system`.
+ * `message` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
  */
 export interface Explained {
   entryId: string;
@@ -884,33 +889,33 @@ export interface Explained {
   fate: "changed" | "in" | "out";
   /** A stable word, such as `compactedAway`: see "Why an entry is in or out". */
   reason: string;
-  /** The same as a sentence. */
+  /** The reason as a sentence. */
   because: string;
-  /** An estimate, of what is in the context; 0 when it is out. */
+  /** Estimated tokens in the context; 0 if the entry is out. */
   tokens: number;
   message: number | null;
 }
 
 /**
- * Find where a session could be cut, and what would have to be summarized. Nothing is changed.
+ * Find a safe cut of a session and the entries to summarize. Nothing is changed.
  *
- * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
- * become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
+ * The result is also the preview of a compaction: `entriesToSummarize` would leave the context, and `tokensBefore`
+ * would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
  */
 export interface PrepareCompactionParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
   /** Settings for this request, instead of those in force. */
   settings?: CompactionChoice | null;
-  /** What the summary should pay attention to. */
+  /** Instructions for the summary. */
   instructions?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Some of the settings; what is left out is as the session, or else the configuration, has it. */
+/** Some of the settings. Omitted settings are those of the session, or else of the configuration. */
 export interface CompactionChoice {
   enabled?: boolean | null;
   /** 0 to 1000000000. */
@@ -923,68 +928,68 @@ export interface CompactionChoice {
   [extension: `x-${string}`]: unknown;
 }
 
-/** A safe cut: no tool call is parted from its result. Tokens as `session/context` counts them. */
+/** A safe cut: it separates no tool call from its result. Tokens are counted as in `session/context`. */
 export interface PrepareCompactionResult {
   leafId: string | null;
   /** `tokensBefore` is above `contextWindow` less `reserveTokens`. */
   needed: boolean;
   reason: "alreadyCompacted" | "callsUnanswered" | "nothingToSummarize" | null;
   firstKeptEntryId: string | null;
-  /** In order; the beginning of a turn that is cut is at their end. */
+  /** In order; the beginning of a turn that is cut comes last. */
   entriesToSummarize: string[];
-  /** Those of them that begin the turn whose rest is kept. */
+  /** Those of them that begin the turn whose rest stays. */
   turnPrefix: string[];
   splitTurn: boolean;
-  /** Of the compaction that this one would follow. */
+  /** The summary of the previous compaction. */
   previousSummary: string | null;
   fileOperations: FileOperations;
   tokensBefore: number;
-  /** Of what is kept; the summary comes on top. */
+  /** Of the entries that stay, without the summary. */
   tokensAfter: number;
-  /** All that a summarizer needs, as text. */
+  /** The complete input of a summarizer, as text. */
   prompt: string | null;
   settings: CompactionSettings;
 }
 
-/** Files that the tool calls of some entries touched, each once, sorted; a file written is not in `read`. */
+/** Files that the tool calls of a set of entries used, each once, sorted. A written file is not in `read`. */
 export interface FileOperations {
   read: string[];
   modified: string[];
 }
 
-/** When a session counts as full, and how much of it stays. All in tokens. */
+/** When a session counts as full, and how much of it stays. All numbers are tokens. */
 export interface CompactionSettings {
-  /** Whether the daemon looks after it by itself. */
+  /** Whether the server compacts the session automatically. */
   enabled: boolean;
-  /** Of the model. */
+  /** The context window of the model. */
   contextWindow: number;
-  /** Kept free of the window, for the answer. */
+  /** Reserved in the window for the answer. */
   reserveTokens: number;
-  /** About how much stays as it is. */
+  /** About how much of the newest entries stays. */
   keepRecentTokens: number;
 }
 
 /**
- * Let a summary stand for the older part of a session.
+ * Replace the older part of a session's context by a summary.
  *
- * Without `summary` the daemon has one written: by this client, or another with the session open, if it
- * declared `summarize`; else by the configured command. Requests that come while one is being written are
- * answered with its outcome. Without `firstKeptEntryId`, which goes with `summary`, the cut is that of
- * `session/prepareCompaction`.
- * To undo it, move the leaf to `previousLeafId` with `session/branch`.
+ * Without `summary`, the server has one written: by this client, or another that has the session open, if it declared
+ * `summarize`; else by the configured command. Requests that arrive while a summary is being written get the same
+ * outcome. Without `firstKeptEntryId`, which requires `summary`, the cut is that of `session/prepareCompaction`.
+ *
+ * To undo a compaction, move the leaf to `previousLeafId` with `session/branch`.
  */
 export interface CompactParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** The summary; without it one is written now. */
+  /** The summary; without it, the server has one written. */
   summary?: string | null;
   /** The first entry that stays; only with `summary`. 1 to 64 characters. */
   firstKeptEntryId?: string | null;
-  /** A summary in a line or two, for people. */
+  /** A summary of one or two lines, for people. */
   shortSummary?: string | null;
   /** Any JSON value to store beside the summary. */
   details?: unknown;
-  /** Any JSON value that later compactions get to see. */
+  /** Any JSON value that later compactions receive. */
   preserveData?: unknown;
   /** Whether an extension wrote the summary. */
   fromExtension?: boolean | null;
@@ -992,13 +997,13 @@ export interface CompactParams {
   tokensBefore?: number | null;
   /** Settings for this request, instead of those in force. */
   settings?: CompactionChoice | null;
-  /** What the summary should pay attention to. */
+  /** Instructions for the summary. */
   instructions?: string | null;
-  /** Another leaf is a `leafConflict`. 1 to 64 characters. */
+  /** Fail with `leafConflict` if the leaf is another. 1 to 64 characters. */
   expectedLeaf?: string | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1015,109 +1020,109 @@ export interface CompactResult {
   summary: string;
   summarizedBy: "client" | "command" | "given";
   tokensBefore: number;
-  /** An estimate, with the summary. */
+  /** An estimate, including the summary. */
   tokensAfter: number;
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
 /**
- * Choose, for one session, when it is compacted by itself; null goes back to the configuration.
+ * Set, for one session, when it is compacted automatically. Null restores the configuration.
  *
- * The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
+ * The choice is a line of the log. If `autoCompact` is absent, nothing is changed and the result has the settings.
  */
 export interface ConfigureParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** Null takes the choice back. */
+  /** Null removes the choice. */
   autoCompact?: CompactionChoice | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** The settings in force; `entryId` is the line that recorded a change. */
+/** The settings in force. `entryId` is the line that recorded a change. */
 export interface ConfigureResult {
   autoCompact: CompactionSettings;
   entryId: string | null;
   logId: string;
-  /** Of that line; of the newest one when nothing was changed. */
+  /** The seq of that line; of the last line if nothing was changed. */
   seq: number;
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
 /**
- * What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+ * Return what moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
  *
- * Nothing is changed. A null `targetId` is the place before the first entry.
+ * Nothing is changed. A null `targetId` means before the first entry.
  */
 export interface PrepareBranchParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** The entry that the leaf would be moved to; null is before the first entry. 1 to 64 characters. */
+  /** The new leaf; null means before the first entry. 1 to 64 characters. */
   targetId: string | null;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
-  /** Of the entries in `prompt`, the newest first; all of them without it. 0 to 1000000000. */
+  /** Limit for the entries in `prompt`, newest first; default: no limit. 0 to 1000000000. */
   maxTokens?: number | null;
-  /** What the summary should pay attention to. */
+  /** Instructions for the summary. */
   instructions?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** The entries between the old leaf and the common ancestor, and where a person would go on. */
+/** The entries between the old leaf and the common ancestor, and the place where a person would resume. */
 export interface PrepareBranchResult {
   targetId: string | null;
   oldLeafId: string | null;
   commonAncestorId: string | null;
   entriesToSummarize: string[];
   fileOperations: FileOperations;
-  /** An estimate, of the entries that are in `prompt`. */
+  /** Estimated tokens of the entries in `prompt`. */
   tokens: number;
-  /** All that a summarizer needs, as text; null when nothing is left behind. */
+  /** The complete input of a summarizer; null if nothing is left behind. */
   prompt: string | null;
-  /** `targetId`, but the parent of a user's message, which is there to be edited. */
+  /** `targetId`; for a user message, its parent, so that the message can be edited. */
   resumeAt: string | null;
-  /** That message. */
+  /** The text of that user message. */
   editorText: string | null;
 }
 
 /**
- * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
+ * Move the leaf to an entry, or with null before the first. `summary` describes the branch that the leaf leaves.
  *
- * The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
- * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
- * somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
+ * The move is a line of the log, so it survives a restart. Nothing is removed. With `summarize`, the server has the
+ * summary written, as for `session/compact`; if no entry is left behind, there is no summary. If the summary fails,
+ * or the leaf moves meanwhile (`leafConflict`), the leaf is unchanged.
  */
 export interface BranchParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** The new leaf; null is before the first entry. 1 to 64 characters. */
+  /** The new leaf; null means before the first entry. 1 to 64 characters. */
   targetId: string | null;
-  /** A summary of what is left behind. */
+  /** A summary of the branch that the leaf leaves. */
   summary?: string | null;
   /** Any JSON value to store beside the summary. */
   details?: unknown;
   /** Whether an extension wrote the summary. */
   fromExtension?: boolean | null;
-  /** Another leaf is a `leafConflict`. 1 to 64 characters. */
+  /** Fail with `leafConflict` if the leaf is another. 1 to 64 characters. */
   expectedLeaf?: string | null;
-  /** Have a summary of what is left behind written. Default `false`. */
+  /** Have a summary of the branch written. Default `false`. */
   summarize?: boolean;
-  /** What the summary should pay attention to. */
+  /** Instructions for the summary. */
   instructions?: string | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** The leaf after the move; `entryId` is the branch summary when one was written. */
+/** The leaf after the move. `entryId` is the branch summary, if one was written. */
 export interface BranchResult {
   leafId: string | null;
   logId: string;
@@ -1126,54 +1131,54 @@ export interface BranchResult {
   previousLeafId: string | null;
   summary: string | null;
   summarizedBy: "client" | "command" | "given" | null;
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
 /**
- * Cut the path to an entry into a new session, labels rebuilt, and open that.
+ * Copy the path to an entry into a new session, and open the new session.
  *
- * `position` `before` leaves the entry itself out. With `whole`, which goes with neither, the new session has every
- * entry and every label of all branches, with the same ids, and the same leaf. The source is not changed;
- * `parentSession` names it.
+ * Labels on the path are copied. If `position` is `before`, the entry itself is not copied. If `whole` is true, which
+ * excludes `leafId` and `position`, the new session has every entry and label of all branches, with the same ids and
+ * the same leaf. The source is unchanged. `parentSession` of the new session names it.
  */
 export interface ForkParams {
-  /** The whole id of the source; this or `path`. 1 to 128 characters. */
+  /** The full id of the source; this or `path`. 1 to 128 characters. */
   sessionId?: string | null;
   /** The absolute path of the source's file. */
   path?: string | null;
   /** The end of the path; default: the source's leaf. 1 to 64 characters. */
   leafId?: string | null;
-  /** `before` leaves that entry itself out. Default `"at"`. */
+  /** `before` excludes that entry itself. Default `"at"`. */
   position?: "at" | "before";
   /** Copy all branches instead of one path. Default `false`. */
   whole?: boolean;
-  /** The folder of the new session; default: that of the source. */
+  /** The folder of the new session; default: the folder of the source. */
   cwd?: string | null;
   /** The title of the new session. */
   title?: string | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /**
- * Read session files of other programs: a file, a folder with all below it, or several of both.
+ * Import session files of other programs: files, or folders with everything below them.
  *
- * The source is only read. A second import of a file adds what it has grown by, and nothing if it has not. Every
- * line that was not understood is kept in the session as it is. One file that cannot be read stops no other.
- * Cancelling ends the work between two files: what was imported stays, and the next import goes on from there.
- * With `workDoneToken` the client hears of progress.
+ * The source is only read. A repeated import of a file adds the lines that are new since, or nothing. Every line that
+ * was not understood is stored in the session as it is. A file that cannot be read does not stop the others. A
+ * cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
+ * `workDoneToken`, the client receives progress.
  */
 export interface ImportParams {
   /** An absolute path of a file or a folder; this or `paths`. 1 to 4096 characters. */
   path?: string | null;
   /** Absolute paths of files and folders. */
   paths?: string[] | null;
-  /** Detected for each file. */
+  /** The format; default: detected for each file. */
   format?: "claude-code" | "codex" | "go" | "nova" | "operator" | "pi" | "pi4" | null;
-  /** The folder that the sessions belong to, instead of the one that they name. 1 to 4096 characters. */
+  /** The folder that the sessions belong to; default: the folder that they name. 1 to 4096 characters. */
   cwd?: string | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
@@ -1181,7 +1186,7 @@ export interface ImportParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** What became of all files. Of the skipped ones the first thousand are listed. */
+/** The outcome for all files. At most 1,000 skipped files are listed. */
 export interface ImportResult {
   sessions: ImportedSession[];
   skipped: SkippedFile[];
@@ -1189,9 +1194,10 @@ export interface ImportResult {
 }
 
 /**
- * What became of one file.
+ * The outcome for one file.
  *
- * `understood` counts its lines by what they became, `kept` those that are kept as they are, by kind.
+ * `understood` counts its lines by the entries they became. `kept` counts, by kind, the lines that are stored as they
+ * are.
  */
 export interface ImportedSession {
   path: string;
@@ -1199,55 +1205,55 @@ export interface ImportedSession {
   sessionId: string;
   status: "created" | "grown" | "unchanged";
   title: string | null;
-  /** Nobody has answered in it: it is hidden from lists. */
+  /** True if it has no answer: it is not listed by default. */
   draft: boolean;
-  /** Entries. */
+  /** Number of entries. */
   added: number;
   understood: Record<string, number>;
   kept: Record<string, number>;
-  /** Lines at the end of a file that is being written, for the next time. */
+  /** Lines at the end of a growing file, left for the next import. */
   heldBack: number;
-  /** At most twenty. */
+  /** At most 20. */
   problems: ImportProblem[];
   problemCount: number;
 }
 
-/** A line of a source that could not be taken as it is; 0 is the whole file. */
+/** A line of a source that could not be imported as it is. Line 0 is the whole file. */
 export interface ImportProblem {
   line: number;
   reason: string;
 }
 
-/** A file that was not imported, and why. */
+/** A file that was not imported, and the reason. */
 export interface SkippedFile {
   path: string;
   reason: string;
 }
 
 /**
- * Write a session in another program's format, as a transcript, or as a page (`html`) with its whole tree.
+ * Write a session in the format of another program, as a transcript, or as an HTML page with its whole tree.
  *
- * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
- * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
- * there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
- * transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
+ * With `leafId`, only the path to that entry is exported, with new parents and its labels. `markdown` always exports
+ * one path, `nova` the working state at that point. Blobs are restored. Without `path`, the result has the text. An
+ * existing file is replaced only with `overwrite`. The result lists what the format cannot represent. Pictures of a
+ * `markdown` transcript are written to the folder `<name>.pictures` beside it, and the transcript links to them.
  *
- * Keys, tokens, passwords and cookies are taken out of what is written, unless `redact` is false. The
- * result says which kinds, and where. The session itself is unchanged. No set of rules finds every secret: look at
- * what you give away.
+ * Keys, tokens, passwords and cookies are removed from the output, unless `redact` is false. The result lists their
+ * kinds and places. The session itself is unchanged. No set of rules finds every secret: review the output before you
+ * share it.
  */
 export interface ExportParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The format to write. */
   format: "go" | "html" | "jsonl" | "markdown" | "nova" | "operator";
   /** Only the path to it; default: the whole tree. 1 to 64 characters. */
   leafId?: string | null;
-  /** The absolute path of the file to write; without it the result has the text. 1 to 4096 characters. */
+  /** The absolute path of the file to write; default: return the text. 1 to 4096 characters. */
   path?: string | null;
   /** Replace a file that exists. Default `false`. */
   overwrite?: boolean;
-  /** Take secrets out. Default `true`. */
+  /** Remove secrets. Default `true`. */
   redact?: boolean;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
@@ -1255,10 +1261,10 @@ export interface ExportParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** What was written. `carried` counts entries that went along where their program does not look for them. */
+/** The output. `carried` counts entries that are included in a form that their program does not read. */
 export interface ExportResult {
   format: string;
-  /** Without `path`. */
+  /** Only without `path`. */
   text: string | null;
   path: string | null;
   sizeBytes: number;
@@ -1266,15 +1272,15 @@ export interface ExportResult {
   lost: Loss[];
   carried: Loss[];
   redacted: Redaction[];
-  /** Hashes of blobs that are not to be had: what names them went out as it is. */
+  /** Hashes of missing blobs; their references are exported unchanged. */
   missingBlobs: string[];
-  /** Files beside a transcript, which it links to. Default `[]`. */
+  /** Files to which the transcript links. Default `[]`. */
   pictures?: string[];
   /** Default `false`. */
   redactionIncomplete?: boolean;
 }
 
-/** Something that did not go along, and how often: a field, a block, an entry. */
+/** A field, block or entry that the format cannot represent, and how often it occurs. */
 export interface Loss {
   what: string;
   count: number;
@@ -1287,15 +1293,15 @@ export interface Redaction {
   count: number;
 }
 
-/** Bookmark an entry; an absent or empty `label` removes the bookmark. */
+/** Label an entry. An absent or empty `label` removes the label. */
 export interface LabelParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The id of the entry. 1 to 64 characters. */
   targetId: string;
   /** The label; empty or null removes it. At most 1000 characters. */
   label?: string | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1307,29 +1313,29 @@ export interface ChangeResult {
   logId: string;
   seq: number;
   session: SessionInfo;
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
 /**
- * Give the session a title; an empty one takes it away. The title is a line of the log.
+ * Set the title of a session. An empty title removes it. The title is a line of the log.
  *
- * The server also writes it to the title slot or the header, where oh-my-pi reads it.
+ * The server also writes the title to the title slot or the header, where oh-my-pi reads it.
  */
 export interface RenameParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The title; an empty one removes it. At most 1000 characters. */
   title: string;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Add and remove words to filter sessions by, or with `tags` replace them all. */
+/** Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by. */
 export interface TagParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** Tags to add. */
   add?: string[] | null;
@@ -1337,15 +1343,15 @@ export interface TagParams {
   remove?: string[] | null;
   /** The tags that replace all others. */
   tags?: string[] | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
+/** Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
 export interface StateParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
@@ -1360,7 +1366,7 @@ export interface StateResult {
   shouldPrune: boolean;
 }
 
-/** The essentials of a session at one point of its tree: pointers, not content. */
+/** The essentials of a session at one point of its tree: references, not content. */
 export interface WorkingState {
   sessionId: string;
   plan: string | null;
@@ -1370,10 +1376,10 @@ export interface WorkingState {
   latestArtifacts: Record<string, string>;
   tokensUsed: number;
   turnCount: number;
-  /** As the path says; `session/list` goes by the last word of all branches. */
+  /** The tags on the path; `session/list` uses the last tags of all branches. */
   tags: string[];
   metrics: StateMetrics;
-  /** The last that an update named, else the path's default model. */
+  /** The last model of an update, else the path's default model. */
   model: string | null;
   agentName: string | null;
   forkParentId: string | null;
@@ -1385,7 +1391,7 @@ export interface WorkingState {
   lastUpdated: string;
 }
 
-/** One decision and why it was made. */
+/** One decision and its rationale. */
 export interface Decision {
   decision: string;
   rationale: string;
@@ -1393,25 +1399,25 @@ export interface Decision {
   timestamp: string;
 }
 
-/** Counters that go with the working state. */
+/** Counters of the working state. */
 export interface StateMetrics {
   /** Since the last pruning. */
   decisionCount: number;
   totalTokens: number;
-  /** How often turns were counted. */
+  /** Number of counted turns. */
   taskCount: number;
 }
 
 /**
- * Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
+ * Record changes of the working state as one line of the log. Numbers are added; other values replace.
  *
- * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
- * `id`, which becomes that of the line, the request may be sent again for ever and counts once.
+ * `tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an `id`, which
+ * becomes the id of the line, a client may resend the request at any time; it takes effect once.
  */
 export interface UpdateStateParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** The id of the new entry; the request counts once. 1 to 64 characters. */
+  /** The id of the new entry; the request takes effect once. 1 to 64 characters. */
   id?: string | null;
   /** A decision to record. */
   decision?: NewDecision | null;
@@ -1421,7 +1427,7 @@ export interface UpdateStateParams {
   tokens?: number | null;
   /** Turns to add to the count. 0 to 1000000. */
   turns?: number | null;
-  /** An empty one takes it away. At most 10000 characters. */
+  /** The plan; an empty one removes it. At most 10000 characters. */
   plan?: string | null;
   /** The new tags of the session. */
   tags?: string[] | null;
@@ -1429,17 +1435,17 @@ export interface UpdateStateParams {
   model?: string | null;
   /** The name of the agent. 1 to 200 characters. */
   agentName?: string | null;
-  /** Prune now, whatever the limits say. Default `false`. */
+  /** Prune now, regardless of the limits. Default `false`. */
   compress?: boolean;
   /** Limits above which the state is pruned. */
   limits?: PruneLimits | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** A decision to be recorded; without `timestamp` it is made now. */
+/** A decision to record. Without `timestamp`, the present time is used. */
 export interface NewDecision {
   /** At least 1 characters. */
   decision: string;
@@ -1451,7 +1457,7 @@ export interface NewDecision {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Where something lies that was made; never its content. */
+/** The path of an artifact. The content is not stored. */
 export interface Artifact {
   /** 1 to 1000 characters. */
   name: string;
@@ -1461,7 +1467,7 @@ export interface Artifact {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Above which the state is pruned; what is left out is as the configuration has it. */
+/** Limits above which the state is pruned. Omitted limits are those of the configuration. */
 export interface PruneLimits {
   /** 1 to 10. */
   maxDecisions?: number | null;
@@ -1471,38 +1477,38 @@ export interface PruneLimits {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The state after exactly this change, and the line that recorded it. */
+/** The state directly after this change, and the line that recorded it. */
 export interface UpdateStateResult {
   state: WorkingState;
   entryId: string;
   logId: string;
   seq: number;
   shouldPrune: boolean;
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
 /**
- * Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
+ * Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
  *
- * All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
+ * All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
  */
 export interface BeginTaskParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** The id of the new entry; the request counts once. 1 to 64 characters. */
+  /** The id of the new entry; the request takes effect once. 1 to 64 characters. */
   id?: string | null;
   /** A decision to record. */
   decision?: NewDecision | null;
   /** Limits above which the state is pruned. */
   limits?: PruneLimits | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** What an agent begins with; `context` is a few lines for its system prompt. */
+/** The data with which an agent begins a task. `context` is a few lines for its system prompt. */
 export interface BeginTaskResult {
   sessionId: string;
   resumeFromSession: string;
@@ -1514,21 +1520,21 @@ export interface BeginTaskResult {
   seq: number;
   /** By this task. */
   pruned: boolean;
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
 /**
- * Hear of every change of a session from now on, and with `after` of what was missed since.
+ * Subscribe to the changes of a session, and with `after` also receive the lines after that position.
  *
- * Exactly what came after the position `after` is replayed as `session/appended`, before anything live. When that
- * would be too much, or when the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says
- * why: read the tree again.
+ * The server sends exactly the lines after `after` as `session/appended`, before any live notification. If these are
+ * too many, or the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says why. The client
+ * then reads the tree again.
  */
 export interface SubscribeParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** The position behind which the client wants what it missed. */
+  /** The last position that the client knows; default: no replay. */
   after?: After | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1544,9 +1550,9 @@ export interface SubscribeResult {
   reason: string | null;
 }
 
-/** Hear no more of a session; it stays open for this client. */
+/** Cancel the subscription to a session. The session stays open for this client. */
 export interface UnsubscribeParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1557,115 +1563,116 @@ export interface UnsubscribeResult {
   wasSubscribed: boolean;
 }
 
-/** Wait until every line of a session (of all, without `sessionId`) would survive a power cut. */
+/** Wait until every line of a session (default: of all sessions) is synced to the disk. */
 export interface FlushParams {
-  /** The whole id of the session; default: all sessions. 1 to 128 characters. */
+  /** The full id of the session; default: all sessions. 1 to 128 characters. */
   sessionId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** How many sessions had something to sync. */
+/** The number of sessions that had lines to sync. */
 export interface FlushResult {
   flushed: number;
 }
 
 /**
- * Let a session belong to another folder, as when a project was renamed.
+ * Assign a session to another folder, for example after a project was renamed.
  *
- * Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was
- * is kept beside it. Whoever has the session open goes on.
+ * The file moves to the sessions of `cwd`, an absolute path, and the header is rewritten with the new `cwd`. The
+ * original file stays beside it. Clients that have the session open keep it open.
  */
 export interface MoveParams {
-  /** The whole id of the session. 1 to 128 characters. */
+  /** The full id of the session. 1 to 128 characters. */
   sessionId: string;
   /** The new folder, an absolute path. */
   cwd: string;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /**
- * Move a session to the trash, whoever has it open; `session/restore` is the way back.
+ * Move a session to the trash, even if clients have it open. `session/restore` moves it back.
  *
- * It is closed for every client, and everybody is told. A session in a folder of another program goes only when
- * it is named by `path`, the absolute path of its file.
+ * The session is closed for every client, and every client is notified. A session in a folder of another program is
+ * deleted only if it is named by `path`, the absolute path of its file.
  */
 export interface DeleteParams {
-  /** The whole id of the session; this or `path`. 1 to 128 characters. */
+  /** The full id of the session; this or `path`. 1 to 128 characters. */
   sessionId?: string | null;
   /** The absolute path of the session's file. */
   path?: string | null;
-  /** Why, for the notification and the trash. Default `""`. */
+  /** The reason, for the notification and the trash. Default `""`. */
   reason?: string;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Which session went, from where, and where in the trash it is. */
+/** The deleted session, its former path, and its place in the trash. */
 export interface DeleteResult {
   sessionId: string;
-  /** Null for a session that lived in memory only. */
+  /** Null for an ephemeral session. */
   path: string | null;
   trashed: string;
-  /** Default `false`. */
+  /** It was in the trash, or an earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
 /**
- * Put a session of the trash back to where it was, byte for byte.
+ * Move a session from the trash back to its former path, byte for byte.
  *
- * `sessionId` means the one that was deleted last under this whole id; `trashed` says exactly which.
- * Nothing is overwritten. The session is not opened.
+ * `sessionId` selects the session that was deleted last under this full id. `trashed` selects exactly one. The server
+ * overwrites nothing. It does not open the session.
  */
 export interface RestoreParams {
-  /** The whole id of the session; this or `trashed`. 1 to 128 characters. */
+  /** The full id of the session; this or `trashed`. 1 to 128 characters. */
   sessionId?: string | null;
   /** The folder of the session in the trash. */
   trashed?: string | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /**
- * Move to the trash the sessions to which nothing was written for long, or of which there are too many.
+ * Move to the trash the sessions that are too old, or more than a maximum number.
  *
- * `maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
- * only sessions with one of them are looked at. Sessions that are open, labeled or read-only are spared; drafts and
- * the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
+ * `maxAgeSeconds` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest
+ * stay. With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
+ * spared. Draft sessions and the folders of other programs are not considered. Unless `dryRun` is false, nothing is
+ * moved.
  */
 export interface CleanupParams {
   /** Seconds since the last change of the file. At least 0. */
   maxAgeSeconds?: number | null;
-  /** How many sessions stay, the newest. At least 0. */
+  /** Number of sessions that stay, the newest. At least 0. */
   maxSessions?: number | null;
   /** Only sessions with one of these tags. */
   tags?: string[] | null;
   /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** What was, or with `dryRun` would be, moved to the trash, what was spared, and how many sessions stay. */
+/** The sessions that were moved to the trash or with `dryRun` would be, the spared ones, and how many stay. */
 export interface CleanupResult {
   removed: CleanedSession[];
   spared: SparedSession[];
   kept: number;
   dryRun: boolean;
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
-/** A session that went to the trash, or would: for its age, or because there were `maxSessions` newer ones. */
+/** A session that was moved to the trash, or would be: for its age, or because `maxSessions` are newer. */
 export interface CleanedSession {
   session: ListedSession;
   ground: "age" | "count";
@@ -1673,7 +1680,7 @@ export interface CleanedSession {
   trashed: string | null;
 }
 
-/** A session that should go, and why it does not. */
+/** A session that is too old or too many, and the reason why it stays. */
 export interface SparedSession {
   session: ListedSession;
   ground: "age" | "count";
@@ -1681,44 +1688,45 @@ export interface SparedSession {
 }
 
 /**
- * Take sessions out of the trash for good: the only act that has no inverse.
+ * Remove sessions from the trash permanently. This is the only operation that cannot be undone.
  *
- * One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
- * all that are there. Unless `dryRun` is false, nothing is done but said. With a session go the files that it left
- * beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
+ * `sessionId` and `trashed` select one session, as for `session/restore`. `olderThanSeconds` selects all sessions
+ * that have been in the trash for at least that long; 0 selects all. Unless `dryRun` is false, nothing is removed.
+ * The files that a session left beside its former path (`remains`) are removed with it. `blob/collect` removes blobs
+ * that are no longer referenced.
  */
 export interface PurgeParams {
-  /** The whole id of the session; this, `trashed` or `olderThanSeconds`. 1 to 128 characters. */
+  /** The full id of the session; this, `trashed` or `olderThanSeconds`. 1 to 128 characters. */
   sessionId?: string | null;
   /** The folder of the session in the trash. */
   trashed?: string | null;
-  /** Seconds since they were deleted. At least 0. */
+  /** Seconds since their deletion. At least 0. */
   olderThanSeconds?: number | null;
   /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** What is gone for good, or with `dryRun` would be. */
+/** The sessions that were removed permanently, or with `dryRun` would be. */
 export interface PurgeResult {
   purged: TrashedSession[];
   purgedBytes: number;
   /** Sessions that stay in the trash. */
   kept: number;
   dryRun: boolean;
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
-/** A session in the trash: what it was, why it went, when, and through whom. */
+/** A session in the trash, with the reason, time and originator of its deletion. */
 export interface TrashedSession {
   sessionId: string;
-  /** Where it is now. */
+  /** Its place in the trash. */
   trashed: string;
-  /** Where it was; null for one that lived in memory, or whose note is lost. */
+  /** Its former path; null for an ephemeral session, or if the note was lost. */
   path: string | null;
   /** ISO 8601, UTC. */
   trashedAt: string;
@@ -1728,23 +1736,23 @@ export interface TrashedSession {
   draft: boolean;
   sizeBytes: number;
   cwd: string | null;
-  /** Or what its first prompt began with. */
+  /** The title, or the beginning of the first prompt. */
   title: string | null;
-  /** Files beside the place where it was: torn tails, originals before a rewrite. */
+  /** Files beside its former path: torn tails, originals before a rewrite. */
   remains: string[];
 }
 
-/** List the sessions in the trash, those that went there last first. */
+/** List the sessions in the trash, the most recently deleted first. */
 export interface TrashListParams {
-  /** From an earlier result; without it, the first page. */
+  /** From an earlier result; default: the first page. */
   cursor?: string | null;
-  /** Sessions a page. 1 to 10000. Default `50`. */
+  /** Maximum number of sessions per page. 1 to 10000. Default `50`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** One page of the trash; `total` counts all pages. */
+/** One page of the trash. `total` counts the sessions of all pages. */
 export interface TrashListResult {
   sessions: TrashedSession[];
   total: number;
@@ -1752,16 +1760,19 @@ export interface TrashListResult {
 }
 
 /**
- * Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
+ * Add a prompt that was sent to no session to the history.
  *
- * A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
+ * User messages of `session/append` are added automatically.
+ *
+ * An empty prompt, or one equal to the previous prompt, is not added. If `[history] enabled` is false, no prompt is
+ * added.
  */
 export interface HistoryAddParams {
   /** The text. */
   prompt: string;
   /** The folder in which it was typed. */
   cwd?: string | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1770,50 +1781,54 @@ export interface HistoryAddParams {
 /** Whether the prompt was added. */
 export interface HistoryAddResult {
   added: boolean;
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
-/** The last prompts, newest first; with `cwd` those that were typed in one folder. */
+/** Return the most recent prompts, newest first. With `cwd`, only those typed in that folder. */
 export interface HistoryRecentParams {
   /** Only prompts of this folder. */
   cwd?: string | null;
-  /** From an earlier result; without it, the first page. */
+  /** From an earlier result; default: the first page. */
   cursor?: string | null;
-  /** Prompts a page. 1 to 1000. Default `50`. */
+  /** Maximum number of prompts per page. 1 to 1000. Default `50`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** A page of prompts; `nextCursor` is null on the last. */
+/** A page of prompts. `nextCursor` is null on the last page. */
 export interface HistoryResult {
   prompts: Prompt[];
   nextCursor: string | null;
 }
 
-/** Something that a person typed. */
+/** A prompt that a person typed. */
 export interface Prompt {
   prompt: string;
   createdAt: string;
   cwd: string | null;
 }
 
-/** Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it. */
+/**
+ * Find prompts, newest first.
+ *
+ * Each word of `query` matches the beginning of a word of the prompt, or any part of it.
+ */
 export interface HistorySearchParams {
   /** The words to find. At most 1000 characters. */
   query: string;
   /** Only prompts of this folder. */
   cwd?: string | null;
-  /** From an earlier result; without it, the first page. */
+  /** From an earlier result; default: the first page. */
   cursor?: string | null;
-  /** Prompts a page. 1 to 1000. Default `50`. */
+  /** Maximum number of prompts per page. 1 to 1000. Default `50`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Keep some bytes, durable when this is answered. The same bytes are kept once. */
+/** Store bytes as a blob. The blob is durable when the response is sent. Equal bytes are stored once. */
 export interface BlobPutParams {
   /** Base64. */
   data: string;
@@ -1821,7 +1836,7 @@ export interface BlobPutParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Under which name they are kept; `ref` is how an entry names them. */
+/** The name of the blob. `ref` is the form in which entries reference it. */
 export interface BlobPutResult {
   /** Sha256, hexadecimal. */
   hash: string;
@@ -1831,47 +1846,47 @@ export interface BlobPutResult {
   created: boolean;
 }
 
-/** Read some bytes of a blob; `hash` may be a `ref`. */
+/** Read bytes of a blob. `hash` may be a `ref`. */
 export interface BlobGetParams {
   /** The hash or the `ref` of the blob. */
   hash: string;
   /** The first byte of the page. At least 0. Default `0`. */
   offset?: number;
-  /** Bytes of the page. 1 to 33554432. Default `33554432`. */
+  /** Maximum number of bytes. 1 to 33554432. Default `33554432`. */
   limit?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** The bytes; `nextOffset` is null when nothing is left. */
+/** The bytes. `nextOffset` is null on the last page. */
 export interface BlobGetResult {
   /** Base64. */
   data: string;
-  /** Of the whole blob. */
+  /** Bytes of the whole blob. */
   size: number;
   nextOffset: number | null;
 }
 
 /**
- * Find blobs that no session names, and unless `dryRun` put them into the trash.
+ * Find blobs that no session references, and move them to the trash unless `dryRun` is true.
  *
- * A blob younger than `graceSeconds` (default: the configuration's) stays, since the line that names it may be
- * on its way. Sessions in drafts and in the trash count, too.
+ * A blob younger than `graceSeconds` (default: the configured grace period) stays, because a line that references it
+ * may not be written yet. References from draft sessions and from sessions in the trash count.
  */
 export interface BlobCollectParams {
   /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** Seconds; default: the configuration's. At least 0. */
+  /** Seconds; default: the configured grace period. At least 0. */
   graceSeconds?: number | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** Requests with the same one take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** What was, or with `dryRun` would be, put into the trash, and what stays. */
+/** The blobs that were moved to the trash or with `dryRun` would be, and those that stay. */
 export interface BlobCollectResult {
   removed: BlobInfo[];
   removedBytes: number;
@@ -1881,7 +1896,7 @@ export interface BlobCollectResult {
   /** The folder in the trash. */
   trashed: string | null;
   dryRun: boolean;
-  /** An earlier request with this `commandId` has done it. Default `false`. */
+  /** An earlier request with this `commandId` took effect. Default `false`. */
   duplicate?: boolean;
 }
 
@@ -1892,23 +1907,23 @@ export interface BlobInfo {
   modifiedAt: string;
 }
 
-/** A blob that a session names and that is not there. */
+/** A blob that a session references and that does not exist. */
 export interface MissingBlob {
   hash: string;
   sessionPath: string;
 }
 
-/** How the daemon is: version, process, sockets, sessions, memory. */
+/** Return the state of the daemon: version, process, sockets, sessions, memory. */
 export interface StatusParams {
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** Sizes in bytes, times in seconds or ISO 8601. */
+/** The state of the daemon. Sizes are in bytes, times in seconds or ISO 8601. */
 export interface StatusResult {
   version: string;
   pid: number;
-  /** One per start of the daemon. */
+  /** Changes at each start of the daemon. */
   epoch: string;
   home: string;
   socket: string | null;
@@ -1921,38 +1936,38 @@ export interface StatusResult {
   draining: boolean;
   /** Default `[]`. */
   blockedSessions?: BlockedSession[];
-  /** That may still be written where sessions lie; null: unknown. */
+  /** Writable bytes where sessions are stored; null if unknown. */
   freeBytes?: number | null;
-  /** Host and port of the TCP listener, where it is open. */
+  /** Host and port of the TCP listener, if it is open. */
   tcp?: string | null;
-  /** So little that writes will soon be refused. Default `false`. */
+  /** True if disk space is so low that writes will soon fail. Default `false`. */
   lowSpace?: boolean;
   /** Open files and sockets of the process. */
   descriptors?: number | null;
-  /** What runs or waits inside it. */
+  /** Running and waiting tasks in the process. */
   tasks?: number | null;
-  /** Of all clients. */
+  /** Requests in flight of all clients. */
   requestsInWork?: number | null;
-  /** Of these requests, and of large messages that are still coming in. */
+  /** Size of these requests and of large incoming messages. */
   heldBytes?: number | null;
   /** Sent to clients, and not read by them yet. */
   queuedBytes?: number | null;
 }
 
-/** An open session that takes no writes. */
+/** An open session that accepts no writes. */
 export interface BlockedSession {
   sessionId: string;
   path: string | null;
   writeBlock: WriteBlock;
 }
 
-/** Who is attached. */
+/** List the attached clients. */
 export interface ClientsParams {
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
-/** All attached clients, the asking one included. */
+/** All attached clients, including the one that asks. */
 export interface ClientsResult {
   clients: ClientInfo[];
 }
@@ -1973,13 +1988,14 @@ export interface ClientInfo {
 }
 
 /**
- * Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
+ * Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
  *
- * With `paths`, only at these session files or folders of them. `fix` fixes what can be fixed without a doubt;
- * whatever it takes away it keeps, and says where. What is sound, and what cannot be fixed, stays as it is.
+ * With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
+ * safely. It does not delete what a repair removes; `kept` names its new place. Files that are sound or cannot be
+ * repaired are unchanged.
  */
 export interface DoctorParams {
-  /** Repair what can be repaired without doubt. Default `false`. */
+  /** Repair what can be repaired safely. Default `false`. */
   fix?: boolean;
   /** Absolute. At most 10000 items. Default `[]`. */
   paths?: string[];
@@ -1989,44 +2005,44 @@ export interface DoctorParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** What was found. `sound` when there is nothing but notes and what was fixed. */
+/** All findings. `sound` is true if all findings are notes or were repaired. */
 export interface DoctorResult {
   findings: Finding[];
   examined: Examined;
   sound: boolean;
 }
 
-/** One thing that was found. An `error` is damage or stops work, a `note` is only worth knowing. */
+/** One finding. An `error` is damage or prevents work; a `note` is information only. */
 export interface Finding {
   /** See the table of findings. */
   kind: string;
   severity: "error" | "note" | "warning";
   what: string;
   where: Place;
-  /** What to do next. */
+  /** The next action. */
   advice: string;
-  /** `fix` can do it. */
+  /** Whether `fix` can repair it. */
   fixable: boolean;
-  /** With `fix`: whether it did. */
+  /** With `fix`: whether it was repaired. */
   fixed?: boolean | null;
-  /** Where what was taken away lies now. */
+  /** The new place of what the repair removed. */
   kept?: string | null;
-  /** Why `fix` could not do it this time. */
+  /** The reason why the repair failed this time. */
   fixError?: string | null;
 }
 
-/** Where something was found, as far as it has a place. */
+/** The place of a finding, as far as it has one. */
 export interface Place {
   path?: string | null;
   sessionId?: string | null;
-  /** 1-based physical line. */
+  /** Physical line, 1-based. */
   line?: number | null;
   byteOffset?: number | null;
-  /** Its hash. */
+  /** The hash of the blob. */
   blob?: string | null;
 }
 
-/** How much was looked at. */
+/** The amount of data that was examined. */
 export interface Examined {
   sessions: number;
   sessionBytes: number;
@@ -2034,7 +2050,7 @@ export interface Examined {
   blobBytes: number;
 }
 
-/** Stop the daemon once all is on disk. Other clients are cut off, and may start it again. */
+/** Stop the daemon after all data is on disk. The connections of other clients end; clients may start it again. */
 export interface StopParams {
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2046,13 +2062,13 @@ export interface StopResult {
 }
 
 /**
- * Make room for another daemon, as of a newer version: take no more writes, finish what was begun, and end.
+ * Stop the daemon in favor of another, such as a newer version: refuse writes, finish requests in flight, and end.
  *
- * `within` is how many seconds requests that are being answered may still take; whoever is attached connects again,
- * to the daemon that comes next. `reason` is for the log.
+ * `within` limits how many seconds requests in flight may still take. Attached clients reconnect to the next daemon.
+ * `reason` goes to the log.
  */
 export interface DrainParams {
-  /** Why, for the log. At most 200 characters. */
+  /** The reason, for the log. At most 200 characters. */
   reason?: string | null;
   /** Seconds that requests in flight may still take. 0 to 600. Default `10.0`. */
   within?: number;
@@ -2060,13 +2076,13 @@ export interface DrainParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The process that ends, and which daemon that was. */
+/** The process that ends, and its epoch. */
 export interface DrainResult {
   pid: number;
   epoch: string;
 }
 
-/** Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing. */
+/** Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect. */
 export interface AuthenticateParams {
   /** The token of the daemon's TCP listener. */
   token: string;
@@ -2074,20 +2090,20 @@ export interface AuthenticateParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The client is in. */
+/** The client is authenticated. */
 export type AuthenticateResult = Record<string, never>;
 
 /**
- * The daemon asks a client, which declared `summarize`, to write a summary.
+ * The server requests a summary from a client that declared `summarize`.
  *
- * `prompt` is all that a model needs. The client may send `$/progress` with `workDoneToken`; it is passed on
- * to whoever waits. `$/cancelRequest` says that nobody waits any more.
+ * `prompt` is the complete input for a model. The client may send `$/progress` with `workDoneToken`; the server
+ * forwards it to the waiting clients. The server sends `$/cancelRequest` if no client waits any more.
  */
 export interface SummarizeParams {
   sessionId: string;
   purpose: "branch" | "compaction";
   prompt: string;
-  /** What is to be summarized. */
+  /** The entries to summarize. */
   entryIds: string[];
   /** Role -> "provider/model" in force there. */
   models: Record<string, string>;
@@ -2104,19 +2120,19 @@ export interface SummarizeResult {
   preserveData?: unknown;
 }
 
-/** A session was created, or a draft became one. Sent to every client. */
+/** A session was created, or a draft became a session. Sent to every client. */
 export interface CreatedNote {
   session: SessionInfo;
   origin: Origin;
 }
 
-/** Who caused a change: a client, a foreign program that wrote to the file, or the daemon by itself. */
+/** The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon. */
 export interface Origin {
   kind: "client" | "daemon" | "foreign";
   clientId?: string | null;
 }
 
-/** Lines were added. `replay` marks those sent to close a gap. */
+/** Lines were added. `replay` is true for lines that close a gap. */
 export interface AppendedNote {
   sessionId: string;
   logId: string;
@@ -2130,7 +2146,7 @@ export interface AppendedNote {
   replay?: boolean;
 }
 
-/** The leaf went elsewhere than to a new entry, or to a summary of the branch that it left. */
+/** The leaf moved to another place than a new entry or a summary of the branch that it left. */
 export interface LeafMovedNote {
   sessionId: string;
   leafId: string | null;
@@ -2140,14 +2156,14 @@ export interface LeafMovedNote {
   origin: Origin;
 }
 
-/** Title, tags, labels, path or folder of a session changed, or whether it takes writes (`writeBlock`). */
+/** The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed. */
 export interface ChangedNote {
   session: SessionInfo;
   changed: ("cwd" | "labels" | "path" | "readOnly" | "tags" | "title" | "writeBlock")[];
   origin: Origin;
 }
 
-/** A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more. */
+/** A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client. */
 export interface DeletedNote {
   sessionId: string;
   trashed: string | null;
@@ -2155,13 +2171,13 @@ export interface DeletedNote {
   reason?: string | null;
 }
 
-/** A session is back from the trash. Sent to every client. */
+/** A session was restored from the trash. Sent to every client. */
 export interface RestoredNote {
   session: SessionInfo;
   origin: Origin;
 }
 
-/** The client read too slowly and was unsubscribed: subscribe again after `lastSeq` of `logId`. */
+/** The client read too slowly, and its subscription was canceled. It subscribes again after `lastSeq` of `logId`. */
 export interface LaggedNote {
   sessionId: string;
   logId: string;
@@ -2169,10 +2185,10 @@ export interface LaggedNote {
 }
 
 /**
- * A session has outgrown what its settings leave of the context window.
+ * A session is larger than its settings allow in the context window.
  *
- * Sent to whoever watches it, once until it is compacted or the leaf moves elsewhere. With a `summarizer`, the
- * daemon compacts by itself; without one, somebody else has to.
+ * Sent to subscribers, once until the session is compacted or the leaf moves elsewhere. If there is a `summarizer`,
+ * the server compacts the session automatically. If it is null, a client has to do so.
  */
 export interface CompactionNeededNote {
   sessionId: string;
@@ -2183,7 +2199,7 @@ export interface CompactionNeededNote {
   summarizer: "client" | "command" | null;
 }
 
-/** `$/progress`: how far the work is that was asked for with `workDoneToken`. */
+/** `$/progress`: the progress of the request that was sent with this `workDoneToken`. */
 export interface ProgressNote {
   /** 1 to 128 characters. */
   token: string | number;
@@ -2200,43 +2216,43 @@ export interface Progress {
   cancellable?: boolean | null;
 }
 
-/** `initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants. */
+/** `initializationOptions.sessiond` of the LSP `initialize`: the identity and the options of the client. */
 export interface InitializeOptions {
   protocolVersions?: number[];
   /** 1 to 128 characters. */
   clientId?: string | null;
   terminal?: Terminal | null;
-  /** Notifications this client does not want. Default `[]`. */
+  /** Notifications that the client does not want. Default `[]`. */
   optOut?: string[];
   /** Default `{}`. */
   capabilities?: ClientCapabilities;
-  /** Lets a client in over TCP. */
+  /** The token for the TCP listener. */
   token?: string | null;
-  /** For an editor. Default `{}`. */
+  /** Only for an editor. Default `{}`. */
   lsp?: LspOptions;
 }
 
-/** What the daemon may ask of a client. */
+/** The requests that the server may send to the client. */
 export interface ClientCapabilities {
   summarize?: SummarizeCapability | null;
 }
 
-/** The client answers `client/summarize`. Nothing is to be said about how, so far. */
+/** The client answers `client/summarize`. It has no options at present. */
 export type SummarizeCapability = Record<string, never>;
 
-/** What an editor wants shown in session files beside what it asks for. */
+/** The annotations that an editor shows in session files. */
 export interface LspOptions {
   /** "branch here", "fork here" above each user message. Default `false`. */
   codeLens?: boolean;
   /** Role, time, tokens and marks before each line. Default `true`. */
   inlayHints?: boolean;
-  /** What is wrong with the file. Default `true`. */
+  /** Problems of the file. Default `true`. */
   diagnostics?: boolean;
 }
 
-/** `capabilities.experimental.sessiond` of the reply to `initialize`. */
+/** `capabilities.experimental.sessiond` of the response to `initialize`. */
 export interface Handshake {
-  /** The newest that both sides speak. */
+  /** The newest version that both sides support. */
   protocolVersion: number;
   epoch: string;
   clientId: string;
@@ -2244,24 +2260,24 @@ export interface Handshake {
   limits: Limits;
 }
 
-/** Bounds a client should know instead of finding out. */
+/** The limits of the server. */
 export interface Limits {
   maxFrameBytes: number;
   maxPage: number;
   maxBatch: number;
-  /** Requests without an answer; who sends more is not read meanwhile. */
+  /** Requests without a response; at this limit the server stops reading. */
   maxInFlight: number;
-  /** Of their bodies. */
+  /** Total size of their bodies, in bytes. */
   maxBytesInFlight?: number | null;
-  /** Attached at a time; whoever else comes is told `overloaded`. */
+  /** Attached clients; a further one is refused with `overloaded`. */
   maxClients?: number | null;
 }
 
 /**
  * The `data` of every error.
  *
- * `kind` is the stable name to match; `retryable` says whether the same request may succeed later.
- * The other fields are present where they help: which id, what is there instead, what to read next.
+ * `kind` is the stable name to match. `retryable` says whether the same request may succeed later. The other fields
+ * are present where they apply to the error.
  */
 export interface ErrorData {
   kind: ErrorKind;
@@ -2562,362 +2578,372 @@ export type ErrorKind = "parse" | "invalidRequest" | "methodNotFound" | "invalid
 /** Every request: what it takes, answers and may fail with. */
 export interface Requests {
   /**
-   * Start a session and open it.
+   * Create a session and open it.
    *
-   * Until its first assistant message or update of the working state it is a draft: as durable as any other,
-   * hidden from lists.
-   * `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or digit; without it the daemon
-   * makes a UUID4. `ephemeral` keeps it in memory only.
-   * A `title` is stored in the header and in a first entry, a `session_info`, which pi reads.
+   * The session is a draft session until its first assistant message or its first update of the working state. A draft
+   * session is as durable as any other and is not listed by default. `id` may be 8 to 128 characters of
+   * `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An `ephemeral` session is
+   * kept in memory only. A `title` is stored in the header and in a first entry of type `session_info`, which pi reads.
    */
   "session/create": { params: CreateParams; result: SessionResult; errors: "alreadyExists" | "idReused" | "storageFull" | "storageFailed" | "draining" };
   /**
    * Open a session by id or by path, and subscribe to it.
    *
-   * A damaged file opens read-only and is reported, never replaced. With `bind`
-   * false the session is only looked at: the terminal gets no breadcrumb and holds nothing.
+   * A damaged file opens read-only. Its problems are reported, and the file is never replaced. If `bind` is false, the
+   * server writes no breadcrumb and records no hold for the terminal.
    */
   "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" };
-  /** Stop using a session. Closing a draft as its last client moves the draft to the trash. */
+  /** Stop using a session. When its last client closes a draft session, the draft moves to the trash. */
   "session/close": { params: CloseParams; result: CloseResult; errors: "sessionNotFound" | "sessionTrashed" };
   /**
-   * Find the session that this terminal should go on with, and open it.
+   * Choose the session that this terminal continues, and open it.
    *
-   * First the terminal's own breadcrumb for `cwd`, then the most recently updated session of `cwd` that no other living
-   * terminal holds, then a new one. With `create` false no session is made: a held one is better than none. `because`
-   * says why. With a new one, `former` names folders that are gone and may be what `cwd` was called before.
-   * `bind` says whether the terminal remembers and holds the session; the default is the value of `create`. A session
-   * that another terminal holds is never bound. Without a terminal sessions without a message count, too.
+   * The server chooses the breadcrumb of the terminal for `cwd`, or else the most recently updated session of `cwd`
+   * that no other living terminal holds, or else a new session. `because` gives the rule. If `create` is false, no
+   * session is created, and the server may choose a session that another terminal holds. With a new session, `former`
+   * lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the terminal gets a
+   * breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds is never bound.
+   * Without a terminal, the server also considers sessions without a message.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "idReused" | "draining" };
   /**
-   * List sessions, the most recently updated first, a page at a time.
+   * List sessions, the most recently updated first, in pages.
    *
-   * `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt, cwd.
-   * Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place when sessions
-   * are added.
+   * `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt and cwd.
+   * Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the previous page, and stays
+   * valid when sessions are added.
    */
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
   /**
-   * Find the sessions that a person may mean by an id or by the first characters of one.
+   * Find the sessions whose id is, or begins with, a text that a person typed.
    *
-   * Other methods take whole ids only. A client that lets people type ids asks here first, and sends the id that it
-   * gets. `query` of fewer than 4 characters matches whole ids only.
+   * Other methods take full ids only. A client that lets people type ids calls this method first, and sends an id of
+   * the result. A `query` of fewer than 4 characters matches full ids only.
    */
   "session/resolve": { params: ResolveParams; result: ResolveResult; errors: never };
   /**
-   * Find entries by their words, in all sessions, on all branches, compacted away or not.
+   * Find entries by their words, in all sessions and on all branches, including compacted entries.
    *
-   * All of `query` must be found in one entry: words, `"phrases in quotes"` and beginnings`*` of words, without
-   * regard to case and accents. Chinese, Japanese, Korean and Thai are found by the character, so that any part of a
-   * text can be asked for. Searched are messages, tool calls and results (the first 16,000 characters), summaries,
-   * titles and labels; not reasoning, not ephemeral sessions. The filters come before the limit: `cwd` and `tag` are
-   * the session's, `label` is on the entry, `role` is the message's, `since` and `until` are ISO 8601 times. The best
-   * hits come first: those that say it often and briefly, new entries before old ones, what was said before what tools
-   * answered.
+   * Every term of `query` must occur in the same entry. A term is a word, a `"quoted phrase"` or the beginning of a
+   * word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
+   * part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
+   * summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
+   * `cwd` and `tag` filter by session, `label` by the label on the entry, `role` by the role of the message, `since`
+   * and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
+   * short, newer entries before older ones, messages before tool results.
    */
   "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "sessionTrashed" | "cursorExpired" | "storageFailed" };
-  /** What is known of a session, with the problems of its file. Does not open or subscribe. */
+  /** Return the summary of a session and the problems of its file. Does not open or subscribe. */
   "session/info": { params: InfoParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
-  /** What the path to `leafId` (default: the session's leaf), and the whole tree, are made of. */
+  /** Return statistics of the path to `leafId` (default: the session's leaf), and of the whole tree. */
   "session/stats": { params: StatsParams; result: StatsResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
-   * Where the paths to two entries part, and what each has from there on: entries, files, tokens, cost.
+   * Compare the paths to two entries from their common ancestor on: entries, files, tokens, cost.
    *
-   * `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
+   * `rightId` defaults to the session's leaf. If one entry lies on the path of the other, its side is empty.
    */
   "session/compare": { params: CompareParams; result: CompareResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
-   * Add entries to a session: all of them, or none.
+   * Add entries to a session: either all of them or none.
    *
-   * Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
-   * entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
-   * another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
-   * session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
-   * being doubled.
+   * If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
+   * one before it. An entry's own `parentId` takes precedence. With `expectedLeaf`, the append fails with
+   * `leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
+   * `expectedLeaf` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
+   * client may then resend it at any time without storing it twice.
    *
-   * With a provider's `format`, an item of `entries` may be a message as that provider has it, or its whole
-   * answer, alone or as the `message` of an entry. It is stored in the agents' own format; one that holds tool
-   * results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
-   * on.
+   * With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
+   * or as the `message` of an entry. It is stored in the agents' own format. An item with tool results may become
+   * several entries: the first has the id of the item, the others that id with `-1`, `-2` and so on.
    */
   "session/append": { params: AppendParams; result: AppendResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "entryNotFound" | "leafConflict" | "idReused" | "invalidEntry" | "wouldBreakTree" | "tooLarge" };
   /**
    * Read entries in log order: after a position, around an entry, or exactly the given ids.
    *
-   * A position in another log than the session's is refused with `cursorExpired`. Entries travel as they are stored.
-   * With `resolveBlobs`, images and cut texts that lie in blobs are put back.
+   * A position in another log than the session's fails with `cursorExpired`. Entries are sent as they are stored. With
+   * `resolveBlobs`, images and cut texts that are stored as blobs are restored.
    */
   "session/entries": { params: EntriesParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /** Read the entries from the root to `leafId` (default: the session's leaf), root first. */
   "session/path": { params: PathParams; result: EntriesResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
-   * Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
+   * Read the tree as flat rows in preorder, with children in log order.
    *
-   * `filter` chooses the types of rows. `query` keeps rows whose text contains every word. Hidden rows hand
-   * their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
-   * nearest visible ancestor, in the middle, and `cursor` is of no effect.
+   * Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
+   * rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
+   * `around`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
    */
   "session/tree": { params: TreeParams; result: TreeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "cursorExpired" };
   /**
-   * Read one entry as a Markdown document, to be shown by an editor.
+   * Read one entry as a Markdown document for display in an editor.
    *
-   * All that was said stands in fences that it cannot end. Texts that were cut are whole again.
+   * All message text is in fences that it cannot close. Cut texts are complete.
    */
   "session/entryDocument": { params: EntryDocumentParams; result: EntryDocumentResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
-   * Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
+   * Read the rows of a session's page after a position, as `page/document` and `sessiond view` show them.
    *
-   * A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to the `logId` and `through` of the
-   * result until `through` is `seq`; and when something was appended, again. So every row comes once, and every mark
-   * that changed one that came before. If the session has another log now, the error is `cursorExpired`: read it from
-   * the beginning.
+   * A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to the `logId` and
+   * `through` of the result until `through` equals `seq`, and again after an append. It then receives every row once,
+   * and a mark for each earlier row that changed. If the session has another log now, the request fails with
+   * `cursorExpired`; the client then reads from the beginning.
    */
   "session/page": { params: PageParams; result: PageResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "cursorExpired" };
   /**
-   * Get the document in which an editor's webview shows the rows of `session/page`.
+   * Return the document in which an editor's webview shows the rows of `session/page`.
    *
-   * It fits the rows of the same daemon, whatever the version of the editor's extension: ask again after attaching to
-   * another. Its policy lets nothing run but what bears `nonce`, and nothing be fetched.
+   * The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
+   * it again after it connects to another daemon. Its content security policy runs only scripts that carry `nonce`, and
+   * loads no resource.
    */
   "page/document": { params: PageDocumentParams; result: PageDocumentResult; errors: never };
   /**
-   * What a model would see at `leafId` (default: the session's leaf).
+   * Return the messages that a model receives at `leafId` (default: the session's leaf).
    *
-   * `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
-   * it replaced, branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are
-   * messages that the provider's API takes as they are: what it would refuse (a tool call without its result,
-   * an aborted turn, two turns of one role) is left out, closed or joined. `explain` tells of every entry of the
-   * path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
+   * `agent` is the agents' own message format: messages are unchanged, a compaction replaces the history before it, and
+   * branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are messages that the
+   * provider's API accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
+   * role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
+   * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false.
    */
   "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
-   * Find where a session could be cut, and what would have to be summarized. Nothing is changed.
+   * Find a safe cut of a session and the entries to summarize. Nothing is changed.
    *
-   * This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
-   * become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
+   * The result is also the preview of a compaction: `entriesToSummarize` would leave the context, and `tokensBefore`
+   * would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
    */
   "session/prepareCompaction": { params: PrepareCompactionParams; result: PrepareCompactionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
-   * Let a summary stand for the older part of a session.
+   * Replace the older part of a session's context by a summary.
    *
-   * Without `summary` the daemon has one written: by this client, or another with the session open, if it
-   * declared `summarize`; else by the configured command. Requests that come while one is being written are
-   * answered with its outcome. Without `firstKeptEntryId`, which goes with `summary`, the cut is that of
-   * `session/prepareCompaction`.
-   * To undo it, move the leaf to `previousLeafId` with `session/branch`.
+   * Without `summary`, the server has one written: by this client, or another that has the session open, if it declared
+   * `summarize`; else by the configured command. Requests that arrive while a summary is being written get the same
+   * outcome. Without `firstKeptEntryId`, which requires `summary`, the cut is that of `session/prepareCompaction`.
+   *
+   * To undo a compaction, move the leaf to `previousLeafId` with `session/branch`.
    */
   "session/compact": { params: CompactParams; result: CompactResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" | "leafConflict" | "wouldBreakTree" | "nothingToCompact" | "noSummarizer" | "summarizerFailed" };
   /**
-   * Choose, for one session, when it is compacted by itself; null goes back to the configuration.
+   * Set, for one session, when it is compacted automatically. Null restores the configuration.
    *
-   * The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
+   * The choice is a line of the log. If `autoCompact` is absent, nothing is changed and the result has the settings.
    */
   "session/configure": { params: ConfigureParams; result: ConfigureResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
   /**
-   * What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+   * Return what moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
    *
-   * Nothing is changed. A null `targetId` is the place before the first entry.
+   * Nothing is changed. A null `targetId` means before the first entry.
    */
   "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
-   * Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
+   * Move the leaf to an entry, or with null before the first. `summary` describes the branch that the leaf leaves.
    *
-   * The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
-   * the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
-   * somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
+   * The move is a line of the log, so it survives a restart. Nothing is removed. With `summarize`, the server has the
+   * summary written, as for `session/compact`; if no entry is left behind, there is no summary. If the summary fails,
+   * or the leaf moves meanwhile (`leafConflict`), the leaf is unchanged.
    */
   "session/branch": { params: BranchParams; result: BranchResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" | "leafConflict" | "noSummarizer" | "summarizerFailed" };
   /**
-   * Cut the path to an entry into a new session, labels rebuilt, and open that.
+   * Copy the path to an entry into a new session, and open the new session.
    *
-   * `position` `before` leaves the entry itself out. With `whole`, which goes with neither, the new session has every
-   * entry and every label of all branches, with the same ids, and the same leaf. The source is not changed;
-   * `parentSession` names it.
+   * Labels on the path are copied. If `position` is `before`, the entry itself is not copied. If `whole` is true, which
+   * excludes `leafId` and `position`, the new session has every entry and label of all branches, with the same ids and
+   * the same leaf. The source is unchanged. `parentSession` of the new session names it.
    */
   "session/fork": { params: ForkParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
   /**
-   * Read session files of other programs: a file, a folder with all below it, or several of both.
+   * Import session files of other programs: files, or folders with everything below them.
    *
-   * The source is only read. A second import of a file adds what it has grown by, and nothing if it has not. Every
-   * line that was not understood is kept in the session as it is. One file that cannot be read stops no other.
-   * Cancelling ends the work between two files: what was imported stays, and the next import goes on from there.
-   * With `workDoneToken` the client hears of progress.
+   * The source is only read. A repeated import of a file adds the lines that are new since, or nothing. Every line that
+   * was not understood is stored in the session as it is. A file that cannot be read does not stop the others. A
+   * cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
+   * `workDoneToken`, the client receives progress.
    */
   "session/import": { params: ImportParams; result: ImportResult; errors: "storageFull" | "storageFailed" | "draining" };
   /**
-   * Write a session in another program's format, as a transcript, or as a page (`html`) with its whole tree.
+   * Write a session in the format of another program, as a transcript, or as an HTML page with its whole tree.
    *
-   * With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
-   * path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
-   * there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
-   * transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
+   * With `leafId`, only the path to that entry is exported, with new parents and its labels. `markdown` always exports
+   * one path, `nova` the working state at that point. Blobs are restored. Without `path`, the result has the text. An
+   * existing file is replaced only with `overwrite`. The result lists what the format cannot represent. Pictures of a
+   * `markdown` transcript are written to the folder `<name>.pictures` beside it, and the transcript links to them.
    *
-   * Keys, tokens, passwords and cookies are taken out of what is written, unless `redact` is false. The
-   * result says which kinds, and where. The session itself is unchanged. No set of rules finds every secret: look at
-   * what you give away.
+   * Keys, tokens, passwords and cookies are removed from the output, unless `redact` is false. The result lists their
+   * kinds and places. The session itself is unchanged. No set of rules finds every secret: review the output before you
+   * share it.
    */
   "session/export": { params: ExportParams; result: ExportResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" | "tooLarge" | "storageFull" };
-  /** Bookmark an entry; an absent or empty `label` removes the bookmark. */
+  /** Label an entry. An absent or empty `label` removes the label. */
   "session/label": { params: LabelParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "entryNotFound" };
   /**
-   * Give the session a title; an empty one takes it away. The title is a line of the log.
+   * Set the title of a session. An empty title removes it. The title is a line of the log.
    *
-   * The server also writes it to the title slot or the header, where oh-my-pi reads it.
+   * The server also writes the title to the title slot or the header, where oh-my-pi reads it.
    */
   "session/rename": { params: RenameParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
-  /** Add and remove words to filter sessions by, or with `tags` replace them all. */
+  /** Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by. */
   "session/tag": { params: TagParams; result: ChangeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" };
-  /** The working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
+  /** Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
   "session/state": { params: StateParams; result: StateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
-   * Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
+   * Record changes of the working state as one line of the log. Numbers are added; other values replace.
    *
-   * `tags` replace those of the session, as with `session/tag`; they are a line of their own before it. With an
-   * `id`, which becomes that of the line, the request may be sent again for ever and counts once.
+   * `tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an `id`, which
+   * becomes the id of the line, a client may resend the request at any time; it takes effect once.
    */
   "session/updateState": { params: UpdateStateParams; result: UpdateStateResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
-   * Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
+   * Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
    *
-   * All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
+   * All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
    */
   "session/beginTask": { params: BeginTaskParams; result: BeginTaskResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "invalidEntry" };
   /**
-   * Hear of every change of a session from now on, and with `after` of what was missed since.
+   * Subscribe to the changes of a session, and with `after` also receive the lines after that position.
    *
-   * Exactly what came after the position `after` is replayed as `session/appended`, before anything live. When that
-   * would be too much, or when the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says
-   * why: read the tree again.
+   * The server sends exactly the lines after `after` as `session/appended`, before any live notification. If these are
+   * too many, or the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says why. The client
+   * then reads the tree again.
    */
   "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
-  /** Hear no more of a session; it stays open for this client. */
+  /** Cancel the subscription to a session. The session stays open for this client. */
   "session/unsubscribe": { params: UnsubscribeParams; result: UnsubscribeResult; errors: never };
-  /** Wait until every line of a session (of all, without `sessionId`) would survive a power cut. */
+  /** Wait until every line of a session (default: of all sessions) is synced to the disk. */
   "session/flush": { params: FlushParams; result: FlushResult; errors: "sessionNotFound" | "sessionTrashed" | "storageFull" | "storageFailed" };
   /**
-   * Let a session belong to another folder, as when a project was renamed.
+   * Assign a session to another folder, for example after a project was renamed.
    *
-   * Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the file as it was
-   * is kept beside it. Whoever has the session open goes on.
+   * The file moves to the sessions of `cwd`, an absolute path, and the header is rewritten with the new `cwd`. The
+   * original file stays beside it. Clients that have the session open keep it open.
    */
   "session/move": { params: MoveParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "idReused" | "alreadyExists" };
   /**
-   * Move a session to the trash, whoever has it open; `session/restore` is the way back.
+   * Move a session to the trash, even if clients have it open. `session/restore` moves it back.
    *
-   * It is closed for every client, and everybody is told. A session in a folder of another program goes only when
-   * it is named by `path`, the absolute path of its file.
+   * The session is closed for every client, and every client is notified. A session in a folder of another program is
+   * deleted only if it is named by `path`, the absolute path of its file.
    */
   "session/delete": { params: DeleteParams; result: DeleteResult; errors: "sessionNotFound" | "sessionTrashed" | "damaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" | "idReused" | "storageFull" | "draining" };
   /**
-   * Put a session of the trash back to where it was, byte for byte.
+   * Move a session from the trash back to its former path, byte for byte.
    *
-   * `sessionId` means the one that was deleted last under this whole id; `trashed` says exactly which.
-   * Nothing is overwritten. The session is not opened.
+   * `sessionId` selects the session that was deleted last under this full id. `trashed` selects exactly one. The server
+   * overwrites nothing. It does not open the session.
    */
   "session/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "idReused" | "damaged" | "storageFull" | "storageFailed" | "draining" };
   /**
-   * Move to the trash the sessions to which nothing was written for long, or of which there are too many.
+   * Move to the trash the sessions that are too old, or more than a maximum number.
    *
-   * `maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
-   * only sessions with one of them are looked at. Sessions that are open, labeled or read-only are spared; drafts and
-   * the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
+   * `maxAgeSeconds` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest
+   * stay. With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
+   * spared. Draft sessions and the folders of other programs are not considered. Unless `dryRun` is false, nothing is
+   * moved.
    */
   "session/cleanup": { params: CleanupParams; result: CleanupResult; errors: "idReused" | "storageFull" | "storageFailed" | "draining" };
   /**
-   * Take sessions out of the trash for good: the only act that has no inverse.
+   * Remove sessions from the trash permanently. This is the only operation that cannot be undone.
    *
-   * One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
-   * all that are there. Unless `dryRun` is false, nothing is done but said. With a session go the files that it left
-   * beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
+   * `sessionId` and `trashed` select one session, as for `session/restore`. `olderThanSeconds` selects all sessions
+   * that have been in the trash for at least that long; 0 selects all. Unless `dryRun` is false, nothing is removed.
+   * The files that a session left beside its former path (`remains`) are removed with it. `blob/collect` removes blobs
+   * that are no longer referenced.
    */
   "session/purge": { params: PurgeParams; result: PurgeResult; errors: "sessionNotFound" | "idReused" | "storageFailed" | "draining" };
-  /** List the sessions in the trash, those that went there last first. */
+  /** List the sessions in the trash, the most recently deleted first. */
   "trash/list": { params: TrashListParams; result: TrashListResult; errors: "cursorExpired" | "storageFailed" };
   /**
-   * Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
+   * Add a prompt that was sent to no session to the history.
    *
-   * A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled = false` none is.
+   * User messages of `session/append` are added automatically.
+   *
+   * An empty prompt, or one equal to the previous prompt, is not added. If `[history] enabled` is false, no prompt is
+   * added.
    */
   "history/add": { params: HistoryAddParams; result: HistoryAddResult; errors: "idReused" | "storageFailed" | "draining" };
-  /** The last prompts, newest first; with `cwd` those that were typed in one folder. */
+  /** Return the most recent prompts, newest first. With `cwd`, only those typed in that folder. */
   "history/recent": { params: HistoryRecentParams; result: HistoryResult; errors: "cursorExpired" | "storageFailed" | "draining" };
-  /** Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it. */
+  /**
+   * Find prompts, newest first.
+   *
+   * Each word of `query` matches the beginning of a word of the prompt, or any part of it.
+   */
   "history/search": { params: HistorySearchParams; result: HistoryResult; errors: "cursorExpired" | "storageFailed" | "draining" };
-  /** Keep some bytes, durable when this is answered. The same bytes are kept once. */
+  /** Store bytes as a blob. The blob is durable when the response is sent. Equal bytes are stored once. */
   "blob/put": { params: BlobPutParams; result: BlobPutResult; errors: "storageFull" | "storageFailed" | "draining" };
-  /** Read some bytes of a blob; `hash` may be a `ref`. */
+  /** Read bytes of a blob. `hash` may be a `ref`. */
   "blob/get": { params: BlobGetParams; result: BlobGetResult; errors: "blobNotFound" | "damaged" | "storageFailed" };
   /**
-   * Find blobs that no session names, and unless `dryRun` put them into the trash.
+   * Find blobs that no session references, and move them to the trash unless `dryRun` is true.
    *
-   * A blob younger than `graceSeconds` (default: the configuration's) stays, since the line that names it may be
-   * on its way. Sessions in drafts and in the trash count, too.
+   * A blob younger than `graceSeconds` (default: the configured grace period) stays, because a line that references it
+   * may not be written yet. References from draft sessions and from sessions in the trash count.
    */
   "blob/collect": { params: BlobCollectParams; result: BlobCollectResult; errors: "idReused" | "storageFailed" | "draining" };
-  /** How the daemon is: version, process, sockets, sessions, memory. */
+  /** Return the state of the daemon: version, process, sockets, sessions, memory. */
   "server/status": { params: StatusParams; result: StatusResult; errors: never };
-  /** Who is attached. */
+  /** List the attached clients. */
   "server/clients": { params: ClientsParams; result: ClientsResult; errors: never };
   /**
-   * Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
+   * Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
    *
-   * With `paths`, only at these session files or folders of them. `fix` fixes what can be fixed without a doubt;
-   * whatever it takes away it keeps, and says where. What is sound, and what cannot be fixed, stays as it is.
+   * With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
+   * safely. It does not delete what a repair removes; `kept` names its new place. Files that are sound or cannot be
+   * repaired are unchanged.
    */
   "server/doctor": { params: DoctorParams; result: DoctorResult; errors: "draining" };
-  /** Stop the daemon once all is on disk. Other clients are cut off, and may start it again. */
+  /** Stop the daemon after all data is on disk. The connections of other clients end; clients may start it again. */
   "server/stop": { params: StopParams; result: StopResult; errors: never };
   /**
-   * Make room for another daemon, as of a newer version: take no more writes, finish what was begun, and end.
+   * Stop the daemon in favor of another, such as a newer version: refuse writes, finish requests in flight, and end.
    *
-   * `within` is how many seconds requests that are being answered may still take; whoever is attached connects again,
-   * to the daemon that comes next. `reason` is for the log.
+   * `within` limits how many seconds requests in flight may still take. Attached clients reconnect to the next daemon.
+   * `reason` goes to the log.
    */
   "server/drain": { params: DrainParams; result: DrainResult; errors: never };
-  /** Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing. */
+  /** Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect. */
   "server/authenticate": { params: AuthenticateParams; result: AuthenticateResult; errors: "unauthenticated" };
 }
 
 /** What the daemon asks of a client that declared it. */
 export interface ClientRequests {
   /**
-   * The daemon asks a client, which declared `summarize`, to write a summary.
+   * The server requests a summary from a client that declared `summarize`.
    *
-   * `prompt` is all that a model needs. The client may send `$/progress` with `workDoneToken`; it is passed on
-   * to whoever waits. `$/cancelRequest` says that nobody waits any more.
+   * `prompt` is the complete input for a model. The client may send `$/progress` with `workDoneToken`; the server
+   * forwards it to the waiting clients. The server sends `$/cancelRequest` if no client waits any more.
    */
   "client/summarize": { params: SummarizeParams; result: SummarizeResult };
 }
 
 /** What the daemon tells without being asked. */
 export interface Notifications {
-  /** A session was created, or a draft became one. Sent to every client. */
+  /** A session was created, or a draft became a session. Sent to every client. */
   "session/created": { params: CreatedNote };
-  /** Lines were added. `replay` marks those sent to close a gap. */
+  /** Lines were added. `replay` is true for lines that close a gap. */
   "session/appended": { params: AppendedNote };
-  /** The leaf went elsewhere than to a new entry, or to a summary of the branch that it left. */
+  /** The leaf moved to another place than a new entry or a summary of the branch that it left. */
   "session/leafMoved": { params: LeafMovedNote };
-  /** Title, tags, labels, path or folder of a session changed, or whether it takes writes (`writeBlock`). */
+  /** The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed. */
   "session/changed": { params: ChangedNote };
-  /** A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more. */
+  /** A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client. */
   "session/deleted": { params: DeletedNote };
-  /** A session is back from the trash. Sent to every client. */
+  /** A session was restored from the trash. Sent to every client. */
   "session/restored": { params: RestoredNote };
-  /** The client read too slowly and was unsubscribed: subscribe again after `lastSeq` of `logId`. */
+  /** The client read too slowly, and its subscription was canceled. It subscribes again after `lastSeq` of `logId`. */
   "session/lagged": { params: LaggedNote };
   /**
-   * A session has outgrown what its settings leave of the context window.
+   * A session is larger than its settings allow in the context window.
    *
-   * Sent to whoever watches it, once until it is compacted or the leaf moves elsewhere. With a `summarizer`, the
-   * daemon compacts by itself; without one, somebody else has to.
+   * Sent to subscribers, once until the session is compacted or the leaf moves elsewhere. If there is a `summarizer`,
+   * the server compacts the session automatically. If it is null, a client has to do so.
    */
   "session/compactionNeeded": { params: CompactionNeededNote };
 }
 
 /** Notifications that either end sends. */
 export interface BothWays {
-  /** `$/progress`: how far the work is that was asked for with `workDoneToken`. */
+  /** `$/progress`: the progress of the request that was sent with this `workDoneToken`. */
   "$/progress": { params: ProgressNote };
 }
 

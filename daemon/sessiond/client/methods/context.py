@@ -26,28 +26,28 @@ class ContextMethods(Methods):
         explain: bool = False,
         resolve_blobs: bool = True,
     ) -> SessionContext:
-        """What a model would see at `leaf_id` (default: the session's leaf).
+        """Return the messages that a model receives at `leaf_id` (default: the session's leaf).
 
-        `agent` is the agents' own message format: entries pass through as they are, a compaction stands for
-        what it replaced, branch summaries and custom messages become messages. `openai`, `anthropic` and
-        `google` are messages that the provider's API takes as they are: what it would refuse (a tool call
-        without its result, an aborted turn, two turns of one role) is left out, closed or joined. `explain`
-        tells of every entry of the path why it is in or out. Images and cut texts that lie in blobs are put
-        back unless `resolve_blobs` is false.
+        `agent` is the agents' own message format: messages are unchanged, a compaction replaces the history
+        before it, and branch summaries and custom messages become messages. `openai`, `anthropic` and
+        `google` are messages that the provider's API accepts: what it would refuse (a tool call without its
+        result, an aborted turn, two turns of one role) is left out, completed or joined. `explain` gives, for
+        every entry of the path, the reason why it is in or out. Images and cut texts that are stored as blobs
+        are restored unless `resolve_blobs` is false.
 
         Method `session/context`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
             format: The format of the messages.
-            explain: Say of every entry of the path why it is in the context or not.
-            resolve_blobs: Put images and cut texts back that lie in blobs.
+            explain: Explain for every entry of the path why it is in the context or not.
+            resolve_blobs: Restore images and cut texts from their blobs.
 
         Returns:
-            Messages in order, with the entry that each came from, and the settings in force at the leaf.
-            `missing_blobs` are the hashes of blobs that were to be put back and are not there: their
-            references stay, or in a provider's format what they stood for is left out.
+            Messages in order, with the entry of each, and the settings in force at the leaf. `missing_blobs`
+            lists the hashes of blobs that could not be restored. In the agents' format their references stay;
+            in a provider's format the referenced content is left out.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -72,22 +72,22 @@ class ContextMethods(Methods):
         settings: t.CompactionChoice | None = None,
         instructions: str | None = None,
     ) -> t.PrepareCompactionResult:
-        """Find where a session could be cut, and what would have to be summarized. Nothing is changed.
+        """Find a safe cut of a session and the entries to summarize. Nothing is changed.
 
-        This is also the preview of a compaction: `entries_to_summarize` would leave the context,
-        `tokens_before` would become `tokens_after`. `reason` says why there is nothing to do, or not yet:
-        then there is no cut.
+        The result is also the preview of a compaction: `entries_to_summarize` would leave the context, and
+        `tokens_before` would become `tokens_after`. If `reason` is not None, there is no cut: nothing can be
+        compacted, or not yet.
 
         Method `session/prepareCompaction`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
             settings: Settings for this request, instead of those in force.
-            instructions: What the summary should pay attention to.
+            instructions: Instructions for the summary.
 
         Returns:
-            A safe cut: no tool call is parted from its result. Tokens as `session/context` counts them.
+            A safe cut: it separates no tool call from its result. Tokens are counted as in `session/context`.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -120,30 +120,31 @@ class ContextMethods(Methods):
         progress: OnProgress | None = None,
         command_id: str | None = None,
     ) -> t.CompactResult:
-        """Let a summary stand for the older part of a session.
+        """Replace the older part of a session's context by a summary.
 
-        Without `summary` the daemon has one written: by this client, or another with the session open, if it
-        declared `summarize`; else by the configured command. Requests that come while one is being written
-        are answered with its outcome. Without `first_kept_entry_id`, which goes with `summary`, the cut is
-        that of `session/prepareCompaction`. To undo it, move the leaf to `previous_leaf_id` with
-        `session/branch`.
+        Without `summary`, the server has one written: by this client, or another that has the session open,
+        if it declared `summarize`; else by the configured command. Requests that arrive while a summary is
+        being written get the same outcome. Without `first_kept_entry_id`, which requires `summary`, the cut
+        is that of `session/prepareCompaction`.
+
+        To undo a compaction, move the leaf to `previous_leaf_id` with `session/branch`.
 
         Method `session/compact`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
-            summary: The summary; without it one is written now.
+            session_id: The full id of the session. 1 to 128 characters.
+            summary: The summary; without it, the server has one written.
             first_kept_entry_id: The first entry that stays; only with `summary`. 1 to 64 characters.
-            short_summary: A summary in a line or two, for people.
+            short_summary: A summary of one or two lines, for people.
             details: Any JSON value to store beside the summary.
-            preserve_data: Any JSON value that later compactions get to see.
+            preserve_data: Any JSON value that later compactions receive.
             from_extension: Whether an extension wrote the summary.
             tokens_before: Tokens of the context; default: an estimate. 0 to 1000000000.
             settings: Settings for this request, instead of those in force.
-            instructions: What the summary should pay attention to.
-            expected_leaf: Another leaf is a `leafConflict`. 1 to 64 characters.
+            instructions: Instructions for the summary.
+            expected_leaf: Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
             progress: Called with each step of the work.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
             The compaction that was written, and the leaf before it.
@@ -180,20 +181,20 @@ class ContextMethods(Methods):
         auto_compact: t.CompactionChoice | UnsetType | None = UNSET,
         command_id: str | None = None,
     ) -> t.ConfigureResult:
-        """Choose, for one session, when it is compacted by itself; None goes back to the configuration.
+        """Set, for one session, when it is compacted automatically. Null restores the configuration.
 
-        The choice is a line of the log. Without `auto_compact` nothing is changed and the settings are
-        answered.
+        The choice is a line of the log. If `auto_compact` is absent, nothing is changed and the result has
+        the settings.
 
         Method `session/configure`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
-            auto_compact: None takes the choice back.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
+            auto_compact: None removes the choice.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            The settings in force; `entry_id` is the line that recorded a change.
+            The settings in force. `entry_id` is the line that recorded a change.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -217,22 +218,22 @@ class ContextMethods(Methods):
         max_tokens: int | None = None,
         instructions: str | None = None,
     ) -> t.PrepareBranchResult:
-        """What moving the leaf from `leaf_id` (default: the session's leaf) to `target_id` would leave behind.
+        """Return what moving the leaf from `leaf_id` (default: the session's leaf) to `target_id` would leave behind.
 
-        Nothing is changed. A None `target_id` is the place before the first entry.
+        Nothing is changed. A None `target_id` means before the first entry.
 
         Method `session/prepareBranch`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
-            target_id: The entry that the leaf would be moved to; None is before the first entry. 1 to 64
-                characters.
+            session_id: The full id of the session. 1 to 128 characters.
+            target_id: The new leaf; None means before the first entry. 1 to 64 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
-            max_tokens: Of the entries in `prompt`, the newest first; all of them without it. 0 to 1000000000.
-            instructions: What the summary should pay attention to.
+            max_tokens: Limit for the entries in `prompt`, newest first; default: no limit. 0 to 1000000000.
+            instructions: Instructions for the summary.
 
         Returns:
-            The entries between the old leaf and the common ancestor, and where a person would go on.
+            The entries between the old leaf and the common ancestor, and the place where a person would
+            resume.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -263,28 +264,30 @@ class ContextMethods(Methods):
         progress: OnProgress | None = None,
         command_id: str | None = None,
     ) -> t.BranchResult:
-        """Move the leaf to an entry, or with None to before the first; `summary` says there what was left behind.
+        """Move the leaf to an entry, or with None before the first.
 
-        The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the
-        daemon has the summary written, as for `session/compact`; when nothing is left behind, none is. If
-        that fails, or somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
+        `summary` describes the branch that the leaf leaves.
+
+        The move is a line of the log, so it survives a restart. Nothing is removed. With `summarize`, the
+        server has the summary written, as for `session/compact`; if no entry is left behind, there is no
+        summary. If the summary fails, or the leaf moves meanwhile (`leafConflict`), the leaf is unchanged.
 
         Method `session/branch`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
-            target_id: The new leaf; None is before the first entry. 1 to 64 characters.
-            summary: A summary of what is left behind.
+            session_id: The full id of the session. 1 to 128 characters.
+            target_id: The new leaf; None means before the first entry. 1 to 64 characters.
+            summary: A summary of the branch that the leaf leaves.
             details: Any JSON value to store beside the summary.
             from_extension: Whether an extension wrote the summary.
-            expected_leaf: Another leaf is a `leafConflict`. 1 to 64 characters.
-            summarize: Have a summary of what is left behind written.
-            instructions: What the summary should pay attention to.
+            expected_leaf: Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
+            summarize: Have a summary of the branch written.
+            instructions: Instructions for the summary.
             progress: Called with each step of the work.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            The leaf after the move; `entry_id` is the branch summary when one was written.
+            The leaf after the move. `entry_id` is the branch summary, if one was written.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

@@ -28,24 +28,23 @@ class EntryMethods(AppendMethods):
     ) -> Entries:
         """Read entries in log order: after a position, around an entry, or exactly the given ids.
 
-        A position in another log than the session's is refused with `cursorExpired`. Entries travel as they
-        are stored. With `resolve_blobs`, images and cut texts that lie in blobs are put back.
+        A position in another log than the session's fails with `cursorExpired`. Entries are sent as they are
+        stored. With `resolve_blobs`, images and cut texts that are stored as blobs are restored.
 
         Method `session/entries`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
-            after: The position behind which the page begins.
+            session_id: The full id of the session. 1 to 128 characters.
+            after: The position after which the page begins.
             around: The entry in the middle of the page. 1 to 64 characters.
             ids: Exactly these entries.
-            cursor: From an earlier result; without it, the first page.
-            limit: Entries a page. 1 to 10000.
-            resolve_blobs: Put images and cut texts back that lie in blobs.
+            cursor: From an earlier result; default: the first page.
+            limit: Maximum number of entries per page. 1 to 10000.
+            resolve_blobs: Restore images and cut texts from their blobs.
 
         Returns:
-            Entries as stored, with the seq of each; `next_cursor` is None when nothing is left.
-            `missing_blobs` are the hashes of blobs that were to be put back and are not there: their
-            references stay.
+            Entries as stored, with the seq of each. `next_cursor` is None on the last page. `missing_blobs`
+            lists the hashes of blobs that could not be restored. Their references stay in the entries.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -78,16 +77,15 @@ class EntryMethods(AppendMethods):
         Method `session/path`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
-            cursor: From an earlier result; without it, the first page.
-            limit: Entries a page. 1 to 10000.
-            resolve_blobs: Put images and cut texts back that lie in blobs.
+            cursor: From an earlier result; default: the first page.
+            limit: Maximum number of entries per page. 1 to 10000.
+            resolve_blobs: Restore images and cut texts from their blobs.
 
         Returns:
-            Entries as stored, with the seq of each; `next_cursor` is None when nothing is left.
-            `missing_blobs` are the hashes of blobs that were to be put back and are not there: their
-            references stay.
+            Entries as stored, with the seq of each. `next_cursor` is None on the last page. `missing_blobs`
+            lists the hashes of blobs that could not be restored. Their references stay in the entries.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -115,28 +113,29 @@ class EntryMethods(AppendMethods):
         cursor: str | None = None,
         limit: int = 1_000,
     ) -> t.TreeResult:
-        """Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
+        """Read the tree as flat rows in preorder, with children in log order.
 
-        `filter` chooses the types of rows. `query` keeps rows whose text contains every word. Hidden rows
-        hand their children to the nearest visible ancestor. With `around` the page is the one with that
-        entry, or with its nearest visible ancestor, in the middle, and `cursor` is of no effect.
+        Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows.
+        `query` selects rows whose text contains every word. The children of a hidden row attach to their
+        nearest visible ancestor. With `around`, the page has that entry, or its nearest visible ancestor, in
+        the middle, and `cursor` has no effect.
 
         Method `session/tree`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             filter: Which rows are visible.
             query: Only rows with all of these words.
-            root_id: Only this entry and those below it. 1 to 64 characters.
+            root_id: Only this entry and its descendants. 1 to 64 characters.
             around: The entry in the middle of the page. 1 to 64 characters.
-            cursor: From an earlier result; without it, the first page.
-            limit: Rows a page. 1 to 10000.
+            cursor: From an earlier result; default: the first page.
+            limit: Maximum number of rows per page. 1 to 10000.
 
         Returns:
-            A page of rows; `leaf_id` is where the next entry would attach. `bars` is for drawing a page that
-            does not begin the view: of each fork above its first row, the uppermost first (roots that are
-            several count as one), whether more branches of it follow. `above`, where `around` was asked for,
-            are the rows above the first one that are forks or begin a branch: where the page hangs.
+            A page of rows. `leaf_id` is the entry below which the next entry is placed. `bars` is for drawing
+            a page that is not the first: one item for each fork above the first row, uppermost first, true if
+            further branches of that fork follow. Several roots count as one fork. With `around`, `above`
+            lists the rows above the first row that are forks or begin a branch.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -160,14 +159,14 @@ class EntryMethods(AppendMethods):
         session_id: str,
         entry_id: str,
     ) -> t.EntryDocumentResult:
-        """Read one entry as a Markdown document, to be shown by an editor.
+        """Read one entry as a Markdown document for display in an editor.
 
-        All that was said stands in fences that it cannot end. Texts that were cut are whole again.
+        All message text is in fences that it cannot close. Cut texts are complete.
 
         Method `session/entryDocument`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             entry_id: The id of the entry. 1 to 64 characters.
 
         Returns:
@@ -193,22 +192,22 @@ class EntryMethods(AppendMethods):
         after: t.After | None = None,
         limit: int = 500,
     ) -> t.PageResult:
-        """Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
+        """Read the rows of a session's page after a position, as `page/document` and `sessiond view` show them.
 
-        A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to the `log_id` and
-        `through` of the result until `through` is `seq`; and when something was appended, again. So every row
-        comes once, and every mark that changed one that came before. If the session has another log now, the
-        error is `cursorExpired`: read it from the beginning.
+        A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to
+        the `log_id` and `through` of the result until `through` equals `seq`, and again after an append. It
+        then receives every row once, and a mark for each earlier row that changed. If the session has another
+        log now, the request fails with `cursorExpired`; the client then reads from the beginning.
 
         Method `session/page`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
-            after: The position behind which the rows begin; default: the beginning.
-            limit: Rows of the part. 1 to 10000.
+            session_id: The full id of the session. 1 to 128 characters.
+            after: The position after which the rows begin; default: the beginning.
+            limit: Maximum number of rows in the part. 1 to 10000.
 
         Returns:
-            Rows in the order of the log, and rows of former parts that have another label now.
+            Rows in log order, and the earlier rows whose label has changed.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -231,15 +230,15 @@ class EntryMethods(AppendMethods):
         *,
         command_id: str | None = None,
     ) -> t.ChangeResult:
-        """Bookmark an entry; an absent or empty `label` removes the bookmark.
+        """Label an entry. An absent or empty `label` removes the label.
 
         Method `session/label`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             target_id: The id of the entry. 1 to 64 characters.
             label: The label; empty or None removes it. At most 1000 characters.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
             The line that recorded the change, and the session after it.

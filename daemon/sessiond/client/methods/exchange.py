@@ -23,24 +23,24 @@ class ExchangeMethods(Methods):
         cwd: str | None = None,
         progress: OnProgress | None = None,
     ) -> t.ImportResult:
-        """Read session files of other programs: a file, a folder with all below it, or several of both.
+        """Import session files of other programs: files, or folders with everything below them.
 
-        The source is only read. A second import of a file adds what it has grown by, and nothing if it has
-        not. Every line that was not understood is kept in the session as it is. One file that cannot be read
-        stops no other. Cancelling ends the work between two files: what was imported stays, and the next
-        import goes on from there. With `progress` the client hears of progress.
+        The source is only read. A repeated import of a file adds the lines that are new since, or nothing.
+        Every line that was not understood is stored in the session as it is. A file that cannot be read does
+        not stop the others. A cancellation takes effect between two files: imported sessions stay, and the
+        next import continues there. With `progress`, the client receives progress.
 
         Method `session/import`.
 
         Args:
             paths: Absolute paths of files and folders.
-            format: Detected for each file.
-            cwd: The folder that the sessions belong to, instead of the one that they name. 1 to 4096
+            format: The format; default: detected for each file.
+            cwd: The folder that the sessions belong to; default: the folder that they name. 1 to 4096
                 characters.
             progress: Called with each step of the work.
 
         Returns:
-            What became of all files. Of the skipped ones the first thousand are listed.
+            The outcome for all files. At most 1,000 skipped files are listed.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `storageFull`, `storageFailed`, `draining`, or
@@ -67,33 +67,31 @@ class ExchangeMethods(Methods):
         redact: bool = True,
         progress: OnProgress | None = None,
     ) -> t.ExportResult:
-        """Write a session in another program's format, as a transcript, or as a page (`html`) with its whole tree.
+        """Write a session in the format of another program, as a transcript, or as an HTML page with its whole tree.
 
-        With `leaf_id` only the path to that entry goes out, re-chained and with its labels (`markdown` always
-        takes one path, `nova` the working state there). Blobs are put back. Without `path` the result holds
-        the text. A file that is there is replaced only with `overwrite`. The answer names what the format
-        cannot hold. Pictures of a `markdown` transcript go into the folder `<name>.pictures` beside it, and
-        the transcript links to them.
+        With `leaf_id`, only the path to that entry is exported, with new parents and its labels. `markdown`
+        always exports one path, `nova` the working state at that point. Blobs are restored. Without `path`,
+        the result has the text. An existing file is replaced only with `overwrite`. The result lists what the
+        format cannot represent. Pictures of a `markdown` transcript are written to the folder
+        `<name>.pictures` beside it, and the transcript links to them.
 
-        Keys, tokens, passwords and cookies are taken out of what is written, unless `redact` is false. The
-        result says which kinds, and where. The session itself is unchanged. No set of rules finds every
-        secret: look at what you give away.
+        Keys, tokens, passwords and cookies are removed from the output, unless `redact` is false. The result
+        lists their kinds and places. The session itself is unchanged. No set of rules finds every secret:
+        review the output before you share it.
 
         Method `session/export`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             format: The format to write.
             leaf_id: Only the path to it; default: the whole tree. 1 to 64 characters.
-            path: The absolute path of the file to write; without it the result has the text. 1 to 4096
-                characters.
+            path: The absolute path of the file to write; default: return the text. 1 to 4096 characters.
             overwrite: Replace a file that exists.
-            redact: Take secrets out.
+            redact: Remove secrets.
             progress: Called with each step of the work.
 
         Returns:
-            What was written. `carried` counts entries that went along where their program does not look for
-            them.
+            The output. `carried` counts entries that are included in a form that their program does not read.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

@@ -17,17 +17,19 @@ class HistoryMethods(Methods):
         cwd: str | None = None,
         command_id: str | None = None,
     ) -> t.HistoryAddResult:
-        """Remember a prompt that went to no session; user messages of `session/append` are remembered anyway.
+        """Add a prompt that was sent to no session to the history.
 
-        A prompt that is empty, or the same as the one before it, is not added. With `[history] enabled =
-        false` none is.
+        User messages of `session/append` are added automatically.
+
+        An empty prompt, or one equal to the previous prompt, is not added. If `[history] enabled` is false,
+        no prompt is added.
 
         Method `history/add`.
 
         Args:
             prompt: The text.
             cwd: The folder in which it was typed.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
             Whether the prompt was added.
@@ -51,17 +53,17 @@ class HistoryMethods(Methods):
         cursor: str | None = None,
         limit: int = 50,
     ) -> t.HistoryResult:
-        """The last prompts, newest first; with `cwd` those that were typed in one folder.
+        """Return the most recent prompts, newest first. With `cwd`, only those typed in that folder.
 
         Method `history/recent`.
 
         Args:
             cwd: Only prompts of this folder.
-            cursor: From an earlier result; without it, the first page.
-            limit: Prompts a page. 1 to 1000.
+            cursor: From an earlier result; default: the first page.
+            limit: Maximum number of prompts per page. 1 to 1000.
 
         Returns:
-            A page of prompts; `next_cursor` is None on the last.
+            A page of prompts. `next_cursor` is None on the last page.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFailed`, `draining`,
@@ -83,18 +85,20 @@ class HistoryMethods(Methods):
         cursor: str | None = None,
         limit: int = 50,
     ) -> t.HistoryResult:
-        """Find prompts, newest first: each word of `query` begins a word of the prompt, or stands somewhere in it.
+        """Find prompts, newest first.
+
+        Each word of `query` matches the beginning of a word of the prompt, or any part of it.
 
         Method `history/search`.
 
         Args:
             query: The words to find. At most 1000 characters.
             cwd: Only prompts of this folder.
-            cursor: From an earlier result; without it, the first page.
-            limit: Prompts a page. 1 to 1000.
+            cursor: From an earlier result; default: the first page.
+            limit: Maximum number of prompts per page. 1 to 1000.
 
         Returns:
-            A page of prompts; `next_cursor` is None on the last.
+            A page of prompts. `next_cursor` is None on the last page.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFailed`, `draining`,

@@ -21,21 +21,21 @@ class KeepingMethods(Methods):
         reason: str = "",
         command_id: str | None = None,
     ) -> t.DeleteResult:
-        """Move a session to the trash, whoever has it open; `session/restore` is the way back.
+        """Move a session to the trash, even if clients have it open. `session/restore` moves it back.
 
-        It is closed for every client, and everybody is told. A session in a folder of another program goes
-        only when it is named by `path`, the absolute path of its file.
+        The session is closed for every client, and every client is notified. A session in a folder of another
+        program is deleted only if it is named by `path`, the absolute path of its file.
 
         Method `session/delete`.
 
         Args:
-            session_id: The whole id of the session; this or `path`. 1 to 128 characters.
+            session_id: The full id of the session; this or `path`. 1 to 128 characters.
             path: The absolute path of the session's file.
-            reason: Why, for the notification and the trash.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            reason: The reason, for the notification and the trash.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            Which session went, from where, and where in the trash it is.
+            The deleted session, its former path, and its place in the trash.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -58,20 +58,20 @@ class KeepingMethods(Methods):
         trashed: str | None = None,
         command_id: str | None = None,
     ) -> t.SessionResult:
-        """Put a session of the trash back to where it was, byte for byte.
+        """Move a session from the trash back to its former path, byte for byte.
 
-        `session_id` means the one that was deleted last under this whole id; `trashed` says exactly which.
-        Nothing is overwritten. The session is not opened.
+        `session_id` selects the session that was deleted last under this full id. `trashed` selects exactly
+        one. The server overwrites nothing. It does not open the session.
 
         Method `session/restore`.
 
         Args:
-            session_id: The whole id of the session; this or `trashed`. 1 to 128 characters.
+            session_id: The full id of the session; this or `trashed`. 1 to 128 characters.
             trashed: The folder of the session in the trash.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            A session and what is wrong with its file, if anything.
+            A session, and the problems of its file.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `alreadyExists`,
@@ -95,25 +95,25 @@ class KeepingMethods(Methods):
         dry_run: bool = True,
         command_id: str | None = None,
     ) -> t.CleanupResult:
-        """Move to the trash the sessions to which nothing was written for long, or of which there are too many.
+        """Move to the trash the sessions that are too old, or more than a maximum number.
 
-        `max_age_seconds` counts from the last change of the file; of more than `max_sessions` the newest
-        stay. With `tags` only sessions with one of them are looked at. Sessions that are open, labeled or
-        read-only are spared; drafts and the folders of other programs are not looked at. Unless `dry_run` is
-        false, nothing is done but said.
+        `max_age_seconds` counts from the last change of the file. If there are more than `max_sessions`
+        sessions, the newest stay. With `tags`, only sessions with one of them are considered. Sessions that
+        are open, labeled or read-only are spared. Draft sessions and the folders of other programs are not
+        considered. Unless `dry_run` is false, nothing is moved.
 
         Method `session/cleanup`.
 
         Args:
             max_age_seconds: Seconds since the last change of the file. At least 0.
-            max_sessions: How many sessions stay, the newest. At least 0.
+            max_sessions: Number of sessions that stay, the newest. At least 0.
             tags: Only sessions with one of these tags.
             dry_run: Change nothing, and return what would be done.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            What was, or with `dry_run` would be, moved to the trash, what was spared, and how many sessions
-            stay.
+            The sessions that were moved to the trash or with `dry_run` would be, the spared ones, and how
+            many stay.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `idReused`, `storageFull`, `storageFailed`,
@@ -138,25 +138,25 @@ class KeepingMethods(Methods):
         dry_run: bool = True,
         command_id: str | None = None,
     ) -> t.PurgeResult:
-        """Take sessions out of the trash for good: the only act that has no inverse.
+        """Remove sessions from the trash permanently. This is the only operation that cannot be undone.
 
-        One is named as for `session/restore`; or with `older_than_seconds` all that have been there for so
-        long, 0 for all that are there. Unless `dry_run` is false, nothing is done but said. With a session go
-        the files that it left beside its place (`remains`); blobs that nobody names any more are left to
-        `blob/collect`.
+        `session_id` and `trashed` select one session, as for `session/restore`. `older_than_seconds` selects
+        all sessions that have been in the trash for at least that long; 0 selects all. Unless `dry_run` is
+        false, nothing is removed. The files that a session left beside its former path (`remains`) are
+        removed with it. `blob/collect` removes blobs that are no longer referenced.
 
         Method `session/purge`.
 
         Args:
-            session_id: The whole id of the session; this, `trashed` or `older_than_seconds`. 1 to 128
+            session_id: The full id of the session; this, `trashed` or `older_than_seconds`. 1 to 128
                 characters.
             trashed: The folder of the session in the trash.
-            older_than_seconds: Seconds since they were deleted. At least 0.
+            older_than_seconds: Seconds since their deletion. At least 0.
             dry_run: Change nothing, and return what would be done.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            What is gone for good, or with `dry_run` would be.
+            The sessions that were removed permanently, or with `dry_run` would be.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `idReused`,
@@ -178,16 +178,16 @@ class KeepingMethods(Methods):
         cursor: str | None = None,
         limit: int = 50,
     ) -> t.TrashListResult:
-        """List the sessions in the trash, those that went there last first.
+        """List the sessions in the trash, the most recently deleted first.
 
         Method `trash/list`.
 
         Args:
-            cursor: From an earlier result; without it, the first page.
-            limit: Sessions a page. 1 to 10000.
+            cursor: From an earlier result; default: the first page.
+            limit: Maximum number of sessions per page. 1 to 10000.
 
         Returns:
-            One page of the trash; `total` counts all pages.
+            One page of the trash. `total` counts the sessions of all pages.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, `storageFailed`, or one that
@@ -208,21 +208,22 @@ class KeepingMethods(Methods):
         progress: OnProgress | None = None,
         command_id: str | None = None,
     ) -> t.BlobCollectResult:
-        """Find blobs that no session names, and unless `dry_run` put them into the trash.
+        """Find blobs that no session references, and move them to the trash unless `dry_run` is true.
 
-        A blob younger than `grace_seconds` (default: the configuration's) stays, since the line that names it
-        may be on its way. Sessions in drafts and in the trash count, too.
+        A blob younger than `grace_seconds` (default: the configured grace period) stays, because a line that
+        references it may not be written yet. References from draft sessions and from sessions in the trash
+        count.
 
         Method `blob/collect`.
 
         Args:
             dry_run: Change nothing, and return what would be done.
-            grace_seconds: Seconds; default: the configuration's. At least 0.
+            grace_seconds: Seconds; default: the configured grace period. At least 0.
             progress: Called with each step of the work.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            What was, or with `dry_run` would be, put into the trash, and what stays.
+            The blobs that were moved to the trash or with `dry_run` would be, and those that stay.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `idReused`, `storageFailed`, `draining`, or

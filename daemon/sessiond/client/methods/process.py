@@ -12,12 +12,12 @@ class ProcessMethods(Methods):
     """Requests about the daemon as a process."""
 
     async def status(self) -> t.StatusResult:
-        """How the daemon is: version, process, sockets, sessions, memory.
+        """Return the state of the daemon: version, process, sockets, sessions, memory.
 
         Method `server/status`.
 
         Returns:
-            Sizes in bytes, times in seconds or ISO 8601.
+            The state of the daemon. Sizes are in bytes, times in seconds or ISO 8601.
 
         Raises:
             RpcError: The daemon refused the request.
@@ -27,12 +27,12 @@ class ProcessMethods(Methods):
         return await self.call(m.STATUS, params)
 
     async def clients(self) -> t.ClientsResult:
-        """Who is attached.
+        """List the attached clients.
 
         Method `server/clients`.
 
         Returns:
-            All attached clients, the asking one included.
+            All attached clients, including the one that asks.
 
         Raises:
             RpcError: The daemon refused the request.
@@ -47,21 +47,21 @@ class ProcessMethods(Methods):
         fix: bool = False,
         progress: OnProgress | None = None,
     ) -> t.DoctorResult:
-        """Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
+        """Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
 
-        With `paths`, only at these session files or folders of them. `fix` fixes what can be fixed without a
-        doubt; whatever it takes away it keeps, and says where. What is sound, and what cannot be fixed, stays
-        as it is.
+        With `paths`, only these session files or folders are examined. With `fix`, the server repairs what
+        can be repaired safely. It does not delete what a repair removes; `kept` names its new place. Files
+        that are sound or cannot be repaired are unchanged.
 
         Method `server/doctor`.
 
         Args:
             paths: Absolute. At most 10000 items.
-            fix: Repair what can be repaired without doubt.
+            fix: Repair what can be repaired safely.
             progress: Called with each step of the work.
 
         Returns:
-            What was found. `sound` when there is nothing but notes and what was fixed.
+            All findings. `sound` is true if all findings are notes or were repaired.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `draining`, or one that every request may
@@ -77,7 +77,7 @@ class ProcessMethods(Methods):
             return await self.call(m.DOCTOR, params)
 
     async def stop(self) -> t.StopResult:
-        """Stop the daemon once all is on disk. Other clients are cut off, and may start it again.
+        """Stop the daemon after all data is on disk. The connections of other clients end; clients may start it again.
 
         Method `server/stop`.
 
@@ -95,7 +95,7 @@ class ProcessMethods(Methods):
         self,
         token: str,
     ) -> t.AuthenticateResult:
-        """Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing.
+        """Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect.
 
         Method `server/authenticate`.
 
@@ -103,7 +103,7 @@ class ProcessMethods(Methods):
             token: The token of the daemon's TCP listener.
 
         Returns:
-            The client is in.
+            The client is authenticated.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `unauthenticated`, or one that every request
@@ -121,19 +121,19 @@ class ProcessMethods(Methods):
         reason: str | None = None,
         within: float = 10.0,
     ) -> t.DrainResult:
-        """Make room for another daemon, as of a newer version: take no more writes, finish what was begun, and end.
+        """Stop the daemon in favor of another, such as a newer version: refuse writes, finish requests in flight, and end..
 
-        `within` is how many seconds requests that are being answered may still take; whoever is attached
-        connects again, to the daemon that comes next. `reason` is for the log.
+        `within` limits how many seconds requests in flight may still take. Attached clients reconnect to the
+        next daemon. `reason` goes to the log.
 
         Method `server/drain`.
 
         Args:
-            reason: Why, for the log. At most 200 characters.
+            reason: The reason, for the log. At most 200 characters.
             within: Seconds that requests in flight may still take. 0 to 600.
 
         Returns:
-            The process that ends, and which daemon that was.
+            The process that ends, and its epoch.
 
         Raises:
             RpcError: The daemon refused the request.

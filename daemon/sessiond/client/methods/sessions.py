@@ -27,12 +27,13 @@ class SessionMethods(Methods):
         ephemeral: bool = False,
         command_id: str | None = None,
     ) -> t.SessionResult:
-        """Start a session and open it.
+        """Create a session and open it.
 
-        Until its first assistant message or update of the working state it is a draft: as durable as any
-        other, hidden from lists. `id` may be 8 to 128 characters of `[A-Za-z0-9_-]`, the first a letter or
-        digit; without it the daemon makes a UUID4. `ephemeral` keeps it in memory only. A `title` is stored
-        in the header and in a first entry, a `session_info`, which pi reads.
+        The session is a draft session until its first assistant message or its first update of the working
+        state. A draft session is as durable as any other and is not listed by default. `id` may be 8 to 128
+        characters of `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An
+        `ephemeral` session is kept in memory only. A `title` is stored in the header and in a first entry of
+        type `session_info`, which pi reads.
 
         Method `session/create`.
 
@@ -41,12 +42,12 @@ class SessionMethods(Methods):
             id: The id of the new session; default: a UUID4. 1 to 128 characters.
             title: The title.
             tags: Words to filter sessions by.
-            parent_session: What the session was made from: a session id or the path of a file.
+            parent_session: The source of the session: a session id or the path of a file.
             ephemeral: Keep the session in memory only.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            A session and what is wrong with its file, if anything.
+            A session, and the problems of its file.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `alreadyExists`, `idReused`, `storageFull`,
@@ -73,18 +74,18 @@ class SessionMethods(Methods):
     ) -> t.SessionResult:
         """Open a session by id or by path, and subscribe to it.
 
-        A damaged file opens read-only and is reported, never replaced. With `bind` false the session is only
-        looked at: the terminal gets no breadcrumb and holds nothing.
+        A damaged file opens read-only. Its problems are reported, and the file is never replaced. If `bind`
+        is false, the server writes no breadcrumb and records no hold for the terminal.
 
         Method `session/open`.
 
         Args:
-            session_id: The whole id of the session; this or `path`. 1 to 128 characters.
+            session_id: The full id of the session; this or `path`. 1 to 128 characters.
             path: The absolute path of a session file.
-            bind: Let the terminal remember and hold the session.
+            bind: Write a breadcrumb and a hold for the terminal.
 
         Returns:
-            A session and what is wrong with its file, if anything.
+            A session, and the problems of its file.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -103,15 +104,15 @@ class SessionMethods(Methods):
         self,
         session_id: str,
     ) -> t.CloseResult:
-        """Stop using a session. Closing a draft as its last client moves the draft to the trash.
+        """Stop using a session. When its last client closes a draft session, the draft moves to the trash.
 
         Method `session/close`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
 
         Returns:
-            Whether other clients still have it open, and where a draft went.
+            The number of other clients that have the session open, and the place of a trashed draft.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`, or one
@@ -131,22 +132,23 @@ class SessionMethods(Methods):
         bind: bool | None = None,
         command_id: str | None = None,
     ) -> t.ContinueResult:
-        """Find the session that this terminal should go on with, and open it.
+        """Choose the session that this terminal continues, and open it.
 
-        First the terminal's own breadcrumb for `cwd`, then the most recently updated session of `cwd` that no
-        other living terminal holds, then a new one. With `create` false no session is made: a held one is
-        better than none. `because` says why. With a new one, `former` names folders that are gone and may be
-        what `cwd` was called before. `bind` says whether the terminal remembers and holds the session; the
-        default is the value of `create`. A session that another terminal holds is never bound. Without a
-        terminal sessions without a message count, too.
+        The server chooses the breadcrumb of the terminal for `cwd`, or else the most recently updated session
+        of `cwd` that no other living terminal holds, or else a new session. `because` gives the rule. If
+        `create` is false, no session is created, and the server may choose a session that another terminal
+        holds. With a new session, `former` lists folders that no longer exist and may be earlier names of
+        `cwd`. `bind` determines whether the terminal gets a breadcrumb and a hold; the default is the value
+        of `create`. A session that another terminal holds is never bound. Without a terminal, the server also
+        considers sessions without a message.
 
         Method `session/continue`.
 
         Args:
             cwd: The folder, an absolute path. Default: the folder of this process.
-            create: Create a session when there is none to go on with.
-            bind: Let the terminal remember and hold the session; default: the value of `create`.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            create: Create a session if there is none to continue.
+            bind: Write a breadcrumb and a hold for the terminal; default: the value of `create`.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
             The chosen session and the reason.
@@ -177,28 +179,28 @@ class SessionMethods(Methods):
         limit: int = 50,
         drafts: bool = False,
     ) -> t.ListResult:
-        """List sessions, the most recently updated first, a page at a time.
+        """List sessions, the most recently updated first, in pages.
 
-        `cwd` limits the list to one folder, unless `all` is true. `query` looks at id, title, first prompt,
-        cwd. Drafts are left out unless `drafts` is true. A cursor leads forth or back, and holds its place
-        when sessions are added.
+        `cwd` limits the list to one folder, unless `all` is true. `query` matches the id, title, first prompt
+        and cwd. Draft sessions are omitted unless `drafts` is true. A cursor leads to the next or the
+        previous page, and stays valid when sessions are added.
 
         Method `session/list`.
 
         Args:
             cwd: Only sessions of this folder.
-            all: Sessions of all folders, whatever `cwd` is.
+            all: Sessions of all folders, regardless of `cwd`.
             tags: Only sessions with all of these tags.
-            query: Only sessions whose id, title, first prompt or cwd has this text.
+            query: Only sessions whose id, title, first prompt or cwd contains this text.
             sort: The order: by time or title.
-            cursor: From an earlier result; without it, the first page.
-            limit: Sessions a page. 1 to 10000.
-            drafts: List draft sessions, too.
+            cursor: From an earlier result; default: the first page.
+            limit: Maximum number of sessions per page. 1 to 10000.
+            drafts: Also list draft sessions.
 
         Returns:
-            One page of sessions. `next_cursor` is None on the last page, `previous_cursor` on the first;
-            `total` counts the sessions of all pages. `problems` names files that are missing from the list,
-            or in part from the search, at most 100 of them.
+            One page of sessions. `next_cursor` is None on the last page, `previous_cursor` on the first.
+            `total` counts the sessions of all pages. `problems` names at most 100 files that are missing from
+            the list, or that the search could read only in part.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, or one that every request may
@@ -223,20 +225,20 @@ class SessionMethods(Methods):
         *,
         limit: int = 20,
     ) -> t.ResolveResult:
-        """Find the sessions that a person may mean by an id or by the first characters of one.
+        """Find the sessions whose id is, or begins with, a text that a person typed.
 
-        Other methods take whole ids only. A client that lets people type ids asks here first, and sends the
-        id that it gets. `query` of fewer than 4 characters matches whole ids only.
+        Other methods take full ids only. A client that lets people type ids calls this method first, and
+        sends an id of the result. A `query` of fewer than 4 characters matches full ids only.
 
         Method `session/resolve`.
 
         Args:
             query: An id or its first characters. 1 to 128 characters.
-            limit: Sessions of the result. 1 to 100.
+            limit: Maximum number of sessions in the result. 1 to 100.
 
         Returns:
-            The sessions whose id begins with `query`, drafts included, in the order of their ids. With
-            `exact`, `query` is the whole id of the first one. `more` says that there are others than these.
+            The sessions whose id begins with `query`, draft sessions included, ordered by id. If `exact` is
+            true, `query` is the full id of the first session. `more` is true if further sessions match.
 
         Raises:
             RpcError: The daemon refused the request.
@@ -262,33 +264,34 @@ class SessionMethods(Methods):
         cursor: str | None = None,
         limit: int = 20,
     ) -> t.SearchResult:
-        """Find entries by their words, in all sessions, on all branches, compacted away or not.
+        """Find entries by their words, in all sessions and on all branches, including compacted entries.
 
-        All of `query` must be found in one entry: words, `"phrases in quotes"` and beginnings`*` of words,
-        without regard to case and accents. Chinese, Japanese, Korean and Thai are found by the character, so
-        that any part of a text can be asked for. Searched are messages, tool calls and results (the first
-        16,000 characters), summaries, titles and labels; not reasoning, not ephemeral sessions. The filters
-        come before the limit: `cwd` and `tag` are the session's, `label` is on the entry, `role` is the
-        message's, `since` and `until` are ISO 8601 times. The best hits come first: those that say it often
-        and briefly, new entries before old ones, what was said before what tools answered.
+        Every term of `query` must occur in the same entry. A term is a word, a `"quoted phrase"` or the
+        beginning of a word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are
+        indexed by character, so any part of a text matches. The search covers messages, tool calls and
+        results (the first 16,000 characters), summaries, titles and labels. It does not cover reasoning or
+        ephemeral sessions. Filters apply before the limit: `cwd` and `tag` filter by session, `label` by the
+        label on the entry, `role` by the role of the message, `since` and `until` by ISO 8601 time. The best
+        hits come first: entries in which the terms are frequent and the text is short, newer entries before
+        older ones, messages before tool results.
 
         Method `session/search`.
 
         Args:
             query: Words, phrases and `beginnings*`. 1 to 1000 characters.
             cwd: Only sessions of this folder.
-            role: Only messages of this role.
+            role: Only messages with this role.
             tag: Only sessions with this tag.
             label: Only entries with this label.
             since: Only entries of this time or later, ISO 8601.
             until: Only entries of this time or earlier, ISO 8601.
             session_id: Only entries of this session. 1 to 128 characters.
-            cursor: From an earlier result; without it, the first page.
-            limit: Hits a page. 1 to 1000.
+            cursor: From an earlier result; default: the first page.
+            limit: Maximum number of hits per page. 1 to 1000.
 
         Returns:
-            A page of hits, best first. `unsearched` counts the sessions that the index has not read to their
-            end yet; it is 0 when nothing is missing.
+            A page of hits, best first. `unsearched` counts the sessions that the index has not read
+            completely. If it is 0, the result is complete.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -313,15 +316,15 @@ class SessionMethods(Methods):
         self,
         session_id: str,
     ) -> t.SessionResult:
-        """What is known of a session, with the problems of its file. Does not open or subscribe.
+        """Return the summary of a session and the problems of its file. Does not open or subscribe.
 
         Method `session/info`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
 
         Returns:
-            A session and what is wrong with its file, if anything.
+            A session, and the problems of its file.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -339,16 +342,16 @@ class SessionMethods(Methods):
         session_id: str,
         leaf_id: str | UnsetType | None = UNSET,
     ) -> t.StatsResult:
-        """What the path to `leaf_id` (default: the session's leaf), and the whole tree, are made of.
+        """Return statistics of the path to `leaf_id` (default: the session's leaf), and of the whole tree.
 
         Method `session/stats`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
 
         Returns:
-            The path, the whole tree, and the context at the end of the path.
+            Statistics of the path and of the whole tree, and the context at the end of the path.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -368,20 +371,20 @@ class SessionMethods(Methods):
         left_id: str,
         right_id: str | UnsetType | None = UNSET,
     ) -> t.CompareResult:
-        """Where the paths to two entries part, and what each has from there on: entries, files, tokens, cost.
+        """Compare the paths to two entries from their common ancestor on: entries, files, tokens, cost.
 
-        `right_id` is the session's leaf when it is left out. An entry on the path of the other has nothing of
-        its own.
+        `right_id` defaults to the session's leaf. If one entry lies on the path of the other, its side is
+        empty.
 
         Method `session/compare`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             left_id: The entry that ends the first path. 1 to 64 characters.
             right_id: The end of the second path; default: the leaf. 1 to 64 characters.
 
         Returns:
-            Both branches, and the entry at which they part (None: they begin apart).
+            Both sides, and their common ancestor. `ancestor_id` is None if the paths have different roots.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -408,26 +411,27 @@ class SessionMethods(Methods):
         title: str | None = None,
         command_id: str | None = None,
     ) -> t.SessionResult:
-        """Cut the path to an entry into a new session, labels rebuilt, and open that.
+        """Copy the path to an entry into a new session, and open the new session.
 
-        `position` `before` leaves the entry itself out. With `whole`, which goes with neither, the new
-        session has every entry and every label of all branches, with the same ids, and the same leaf. The
-        source is not changed; `parent_session` names it.
+        Labels on the path are copied. If `position` is `before`, the entry itself is not copied. If `whole`
+        is true, which excludes `leaf_id` and `position`, the new session has every entry and label of all
+        branches, with the same ids and the same leaf. The source is unchanged. `parent_session` of the new
+        session names it.
 
         Method `session/fork`.
 
         Args:
-            session_id: The whole id of the source; this or `path`. 1 to 128 characters.
+            session_id: The full id of the source; this or `path`. 1 to 128 characters.
             path: The absolute path of the source's file.
             leaf_id: The end of the path; default: the source's leaf. 1 to 64 characters.
-            position: `before` leaves that entry itself out.
+            position: `before` excludes that entry itself.
             whole: Copy all branches instead of one path.
-            cwd: The folder of the new session; default: that of the source.
+            cwd: The folder of the new session; default: the folder of the source.
             title: The title of the new session.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            A session and what is wrong with its file, if anything.
+            A session, and the problems of its file.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -454,20 +458,20 @@ class SessionMethods(Methods):
         *,
         command_id: str | None = None,
     ) -> t.SessionResult:
-        """Let a session belong to another folder, as when a project was renamed.
+        """Assign a session to another folder, for example after a project was renamed.
 
-        Its file moves to the sessions of `cwd`, an absolute path, and the header says so from then on; the
-        file as it was is kept beside it. Whoever has the session open goes on.
+        The file moves to the sessions of `cwd`, an absolute path, and the header is rewritten with the new
+        `cwd`. The original file stays beside it. Clients that have the session open keep it open.
 
         Method `session/move`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             cwd: The new folder, an absolute path.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            A session and what is wrong with its file, if anything.
+            A session, and the problems of its file.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -489,16 +493,16 @@ class SessionMethods(Methods):
         *,
         command_id: str | None = None,
     ) -> t.ChangeResult:
-        """Give the session a title; an empty one takes it away. The title is a line of the log.
+        """Set the title of a session. An empty title removes it. The title is a line of the log.
 
-        The server also writes it to the title slot or the header, where oh-my-pi reads it.
+        The server also writes the title to the title slot or the header, where oh-my-pi reads it.
 
         Method `session/rename`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             title: The title; an empty one removes it. At most 1000 characters.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
             The line that recorded the change, and the session after it.
@@ -525,16 +529,16 @@ class SessionMethods(Methods):
         tags: Sequence[str] | None = None,
         command_id: str | None = None,
     ) -> t.ChangeResult:
-        """Add and remove words to filter sessions by, or with `tags` replace them all.
+        """Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by.
 
         Method `session/tag`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             add: Tags to add.
             remove: Tags to remove.
             tags: The tags that replace all others.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
             The line that recorded the change, and the session after it.
@@ -558,15 +562,15 @@ class SessionMethods(Methods):
         self,
         session_id: str | None = None,
     ) -> t.FlushResult:
-        """Wait until every line of a session (of all, without `session_id`) would survive a power cut.
+        """Wait until every line of a session (default: of all sessions) is synced to the disk.
 
         Method `session/flush`.
 
         Args:
-            session_id: The whole id of the session; default: all sessions. 1 to 128 characters.
+            session_id: The full id of the session; default: all sessions. 1 to 128 characters.
 
         Returns:
-            How many sessions had something to sync.
+            The number of sessions that had lines to sync.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

@@ -19,12 +19,12 @@ class StateMethods(Methods):
         session_id: str,
         leaf_id: str | UnsetType | None = UNSET,
     ) -> t.StateResult:
-        """The working state at `leaf_id` (default: the session's leaf): all updates along the path, folded.
+        """Return the working state at `leaf_id` (default: the session's leaf): all updates along the path, folded.
 
         Method `session/state`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
+            session_id: The full id of the session. 1 to 128 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
 
         Returns:
@@ -59,30 +59,31 @@ class StateMethods(Methods):
         limits: t.PruneLimits | None = None,
         command_id: str | None = None,
     ) -> t.UpdateStateResult:
-        """Record what has changed; all of it is one line of the log. Numbers are added, the rest replaces.
+        """Record changes of the working state as one line of the log. Numbers are added; other values replace.
 
-        `tags` replace those of the session, as with `session/tag`; they are a line of their own before it.
-        With an `id`, which becomes that of the line, the request may be sent again for ever and counts once.
+        `tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an
+        `id`, which becomes the id of the line, a client may resend the request at any time; it takes effect
+        once.
 
         Method `session/updateState`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
-            id: The id of the new entry; the request counts once. 1 to 64 characters.
+            session_id: The full id of the session. 1 to 128 characters.
+            id: The id of the new entry; the request takes effect once. 1 to 64 characters.
             decision: A decision to record.
             artifact: An artifact to record.
             tokens: Tokens to add to the count. 0 to 1000000000.
             turns: Turns to add to the count. 0 to 1000000.
-            plan: An empty one takes it away. At most 10000 characters.
+            plan: The plan; an empty one removes it. At most 10000 characters.
             tags: The new tags of the session.
             model: The model in use. 1 to 200 characters.
             agent_name: The name of the agent. 1 to 200 characters.
-            compress: Prune now, whatever the limits say.
+            compress: Prune now, regardless of the limits.
             limits: Limits above which the state is pruned.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            The state after exactly this change, and the line that recorded it.
+            The state directly after this change, and the line that recorded it.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
@@ -116,21 +117,22 @@ class StateMethods(Methods):
         limits: t.PruneLimits | None = None,
         command_id: str | None = None,
     ) -> t.BeginTaskResult:
-        """Begin a task: count a turn, record a decision if one is given, and prune when a limit is passed.
+        """Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
 
-        All of it is one line. With an `id`, which becomes that of the line, the request may be sent again.
+        All of this is one line. With an `id`, which becomes the id of the line, a client may resend the
+        request.
 
         Method `session/beginTask`.
 
         Args:
-            session_id: The whole id of the session. 1 to 128 characters.
-            id: The id of the new entry; the request counts once. 1 to 64 characters.
+            session_id: The full id of the session. 1 to 128 characters.
+            id: The id of the new entry; the request takes effect once. 1 to 64 characters.
             decision: A decision to record.
             limits: Limits above which the state is pruned.
-            command_id: Requests with the same one take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters.
 
         Returns:
-            What an agent begins with; `context` is a few lines for its system prompt.
+            The data with which an agent begins a task. `context` is a few lines for its system prompt.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

@@ -1,7 +1,8 @@
-"""Every params, result and notification of the wire. The docstring of a Params is its method's documentation.
+"""The params, results and notifications of the protocol.
 
-Field names are camelCase on the wire. A field left out of a result has its default. Entries travel exactly
-as they are stored (`Entry`), so fields that sessiond does not know reach the client untouched.
+The docstring of a Params class documents its method. Field names are camelCase on the wire. A field that a result
+omits has its default value. Entries are sent exactly as they are stored (`Entry`), so clients receive fields that
+sessiond does not know unchanged.
 """
 
 from sessiond.protocol.types.blobs import (

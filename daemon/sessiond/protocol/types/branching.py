@@ -1,4 +1,4 @@
-"""Branching: moving the leaf, with a summary of what is left behind or without."""
+"""Move the leaf, with or without a summary of the branch that it leaves."""
 
 from msgspec import UNSET, UnsetType
 
@@ -16,54 +16,54 @@ from sessiond.protocol.types.shared import (
 
 
 class PrepareBranchParams(Params, frozen=True):
-    """What moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
+    """Return what moving the leaf from `leafId` (default: the session's leaf) to `targetId` would leave behind.
 
-    Nothing is changed. A null `targetId` is the place before the first entry.
+    Nothing is changed. A null `targetId` means before the first entry.
     """
 
-    session_id: SessionId  # the whole id of the session
-    target_id: EntryId | None  # the entry that the leaf would be moved to; null is before the first entry
+    session_id: SessionId  # the full id of the session
+    target_id: EntryId | None  # the new leaf; null means before the first entry
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
-    max_tokens: Tokens | None = None  # of the entries in `prompt`, the newest first; all of them without it
-    instructions: str | None = None  # what the summary should pay attention to
+    max_tokens: Tokens | None = None  # limit for the entries in `prompt`, newest first; default: no limit
+    instructions: str | None = None  # instructions for the summary
 
 
 class PrepareBranchResult(Wire, frozen=True):
-    """The entries between the old leaf and the common ancestor, and where a person would go on."""
+    """The entries between the old leaf and the common ancestor, and the place where a person would resume."""
 
     target_id: str | None
     old_leaf_id: str | None
     common_ancestor_id: str | None
     entries_to_summarize: list[str]
     file_operations: FileOperations
-    tokens: int  # an estimate, of the entries that are in `prompt`
-    prompt: str | None  # all that a summarizer needs, as text; null when nothing is left behind
-    resume_at: str | None  # `targetId`, but the parent of a user's message, which is there to be edited
-    editor_text: str | None  # that message
+    tokens: int  # estimated tokens of the entries in `prompt`
+    prompt: str | None  # the complete input of a summarizer; null if nothing is left behind
+    resume_at: str | None  # `targetId`; for a user message, its parent, so that the message can be edited
+    editor_text: str | None  # the text of that user message
 
 
 class BranchParams(Params, frozen=True):
-    """Move the leaf to an entry, or with null to before the first; `summary` says there what was left behind.
+    """Move the leaf to an entry, or with null before the first. `summary` describes the branch that the leaf leaves.
 
-    The move is a line of the log, so it survives a restart; nothing is removed. With `summarize` the daemon has
-    the summary written, as for `session/compact`; when nothing is left behind, none is. If that fails, or
-    somebody else moves the leaf meanwhile (`leafConflict`), the leaf stays.
+    The move is a line of the log, so it survives a restart. Nothing is removed. With `summarize`, the server has the
+    summary written, as for `session/compact`; if no entry is left behind, there is no summary. If the summary fails,
+    or the leaf moves meanwhile (`leafConflict`), the leaf is unchanged.
     """
 
-    session_id: SessionId  # the whole id of the session
-    target_id: EntryId | None  # the new leaf; null is before the first entry
-    summary: str | None = None  # a summary of what is left behind
+    session_id: SessionId  # the full id of the session
+    target_id: EntryId | None  # the new leaf; null means before the first entry
+    summary: str | None = None  # a summary of the branch that the leaf leaves
     details: Json | UnsetType = UNSET  # any JSON value to store beside the summary
     from_extension: bool | None = None  # whether an extension wrote the summary
-    expected_leaf: EntryId | UnsetType | None = UNSET  # another leaf is a `leafConflict`
-    summarize: bool = False  # have a summary of what is left behind written
-    instructions: str | None = None  # what the summary should pay attention to
+    expected_leaf: EntryId | UnsetType | None = UNSET  # fail with `leafConflict` if the leaf is another
+    summarize: bool = False  # have a summary of the branch written
+    instructions: str | None = None  # instructions for the summary
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
-    command_id: CommandId | None = None  # requests with the same one take effect once
+    command_id: CommandId | None = None  # requests with the same id take effect once
 
 
 class BranchResult(Wire, frozen=True):
-    """The leaf after the move; `entryId` is the branch summary when one was written."""
+    """The leaf after the move. `entryId` is the branch summary, if one was written."""
 
     leaf_id: str | None
     log_id: str
@@ -72,4 +72,4 @@ class BranchResult(Wire, frozen=True):
     previous_leaf_id: str | None
     summary: str | None
     summarized_by: SummarizedBy | None
-    duplicate: bool = False  # an earlier request with this `commandId` has done it
+    duplicate: bool = False  # an earlier request with this `commandId` took effect

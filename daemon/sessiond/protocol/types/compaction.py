@@ -19,16 +19,16 @@ SummarizedBy = Literal["given", "client", "command"]
 
 
 class CompactionSettings(Wire, frozen=True):
-    """When a session counts as full, and how much of it stays. All in tokens."""
+    """When a session counts as full, and how much of it stays. All numbers are tokens."""
 
-    enabled: bool  # whether the daemon looks after it by itself
-    context_window: int  # of the model
-    reserve_tokens: int  # kept free of the window, for the answer
-    keep_recent_tokens: int  # about how much stays as it is
+    enabled: bool  # whether the server compacts the session automatically
+    context_window: int  # the context window of the model
+    reserve_tokens: int  # reserved in the window for the answer
+    keep_recent_tokens: int  # about how much of the newest entries stays
 
 
 class CompactionChoice(Params, frozen=True):
-    """Some of the settings; what is left out is as the session, or else the configuration, has it."""
+    """Some of the settings. Omitted settings are those of the session, or else of the configuration."""
 
     enabled: bool | None = None
     context_window: Tokens | None = None
@@ -37,87 +37,87 @@ class CompactionChoice(Params, frozen=True):
 
 
 class ConfigureParams(Params, frozen=True):
-    """Choose, for one session, when it is compacted by itself; null goes back to the configuration.
+    """Set, for one session, when it is compacted automatically. Null restores the configuration.
 
-    The choice is a line of the log. Without `autoCompact` nothing is changed and the settings are answered.
+    The choice is a line of the log. If `autoCompact` is absent, nothing is changed and the result has the settings.
     """
 
-    session_id: SessionId  # the whole id of the session
-    auto_compact: CompactionChoice | UnsetType | None = UNSET  # null takes the choice back
-    command_id: CommandId | None = None  # requests with the same one take effect once
+    session_id: SessionId  # the full id of the session
+    auto_compact: CompactionChoice | UnsetType | None = UNSET  # null removes the choice
+    command_id: CommandId | None = None  # requests with the same id take effect once
 
 
 class ConfigureResult(Wire, frozen=True):
-    """The settings in force; `entryId` is the line that recorded a change."""
+    """The settings in force. `entryId` is the line that recorded a change."""
 
     auto_compact: CompactionSettings
     entry_id: str | None
     log_id: str
-    seq: int  # of that line; of the newest one when nothing was changed
-    duplicate: bool = False  # an earlier request with this `commandId` has done it
+    seq: int  # the seq of that line; of the last line if nothing was changed
+    duplicate: bool = False  # an earlier request with this `commandId` took effect
 
 
 class FileOperations(Wire, frozen=True):
-    """Files that the tool calls of some entries touched, each once, sorted; a file written is not in `read`."""
+    """Files that the tool calls of a set of entries used, each once, sorted. A written file is not in `read`."""
 
     read: list[str]
     modified: list[str]
 
 
 class PrepareCompactionParams(Params, frozen=True):
-    """Find where a session could be cut, and what would have to be summarized. Nothing is changed.
+    """Find a safe cut of a session and the entries to summarize. Nothing is changed.
 
-    This is also the preview of a compaction: `entriesToSummarize` would leave the context, `tokensBefore` would
-    become `tokensAfter`. `reason` says why there is nothing to do, or not yet: then there is no cut.
+    The result is also the preview of a compaction: `entriesToSummarize` would leave the context, and `tokensBefore`
+    would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
     """
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
     settings: CompactionChoice | None = None  # settings for this request, instead of those in force
-    instructions: str | None = None  # what the summary should pay attention to
+    instructions: str | None = None  # instructions for the summary
 
 
 class PrepareCompactionResult(Wire, frozen=True):
-    """A safe cut: no tool call is parted from its result. Tokens as `session/context` counts them."""
+    """A safe cut: it separates no tool call from its result. Tokens are counted as in `session/context`."""
 
     leaf_id: str | None
     needed: bool  # `tokensBefore` is above `contextWindow` less `reserveTokens`
     reason: Literal["alreadyCompacted", "nothingToSummarize", "callsUnanswered"] | None
     first_kept_entry_id: str | None
-    entries_to_summarize: list[str]  # in order; the beginning of a turn that is cut is at their end
-    turn_prefix: list[str]  # those of them that begin the turn whose rest is kept
+    entries_to_summarize: list[str]  # in order; the beginning of a turn that is cut comes last
+    turn_prefix: list[str]  # those of them that begin the turn whose rest stays
     split_turn: bool
-    previous_summary: str | None  # of the compaction that this one would follow
+    previous_summary: str | None  # the summary of the previous compaction
     file_operations: FileOperations
     tokens_before: int
-    tokens_after: int  # of what is kept; the summary comes on top
-    prompt: str | None  # all that a summarizer needs, as text
+    tokens_after: int  # of the entries that stay, without the summary
+    prompt: str | None  # the complete input of a summarizer, as text
     settings: CompactionSettings
 
 
 class CompactParams(Params, frozen=True):
-    """Let a summary stand for the older part of a session.
+    """Replace the older part of a session's context by a summary.
 
-    Without `summary` the daemon has one written: by this client, or another with the session open, if it
-    declared `summarize`; else by the configured command. Requests that come while one is being written are
-    answered with its outcome. Without `firstKeptEntryId`, which goes with `summary`, the cut is that of
-    `session/prepareCompaction`.
-    To undo it, move the leaf to `previousLeafId` with `session/branch`.
+    Without `summary`, the server has one written: by this client, or another that has the session open, if it declared
+    `summarize`; else by the configured command. Requests that arrive while a summary is being written get the same
+    outcome. Without `firstKeptEntryId`, which requires `summary`, the cut is that of `session/prepareCompaction`.
+
+    To undo a compaction, move the leaf to `previousLeafId` with `session/branch`.
     """
 
-    session_id: SessionId  # the whole id of the session
-    summary: str | None = None  # the summary; without it one is written now
+    session_id: SessionId  # the full id of the session
+    summary: str | None = None  # the summary; without it, the server has one written
     first_kept_entry_id: EntryId | None = None  # the first entry that stays; only with `summary`
-    short_summary: str | None = None  # a summary in a line or two, for people
+    short_summary: str | None = None  # a summary of one or two lines, for people
     details: Json | UnsetType = UNSET  # any JSON value to store beside the summary
-    preserve_data: Json | UnsetType = UNSET  # any JSON value that later compactions get to see
+    preserve_data: Json | UnsetType = UNSET  # any JSON value that later compactions receive
     from_extension: bool | None = None  # whether an extension wrote the summary
     tokens_before: Tokens | None = None  # tokens of the context; default: an estimate
     settings: CompactionChoice | None = None  # settings for this request, instead of those in force
-    instructions: str | None = None  # what the summary should pay attention to
-    expected_leaf: EntryId | UnsetType | None = UNSET  # another leaf is a `leafConflict`
+    instructions: str | None = None  # instructions for the summary
+    expected_leaf: EntryId | UnsetType | None = UNSET  # fail with `leafConflict` if the leaf is another
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
-    command_id: CommandId | None = None  # requests with the same one take effect once
+    command_id: CommandId | None = None  # requests with the same id take effect once
 
 
 class CompactResult(Wire, frozen=True):
@@ -132,21 +132,21 @@ class CompactResult(Wire, frozen=True):
     summary: str
     summarized_by: SummarizedBy
     tokens_before: int
-    tokens_after: int  # an estimate, with the summary
-    duplicate: bool = False  # an earlier request with this `commandId` has done it
+    tokens_after: int  # an estimate, including the summary
+    duplicate: bool = False  # an earlier request with this `commandId` took effect
 
 
 class SummarizeParams(Wire, frozen=True):
-    """The daemon asks a client, which declared `summarize`, to write a summary.
+    """The server requests a summary from a client that declared `summarize`.
 
-    `prompt` is all that a model needs. The client may send `$/progress` with `workDoneToken`; it is passed on
-    to whoever waits. `$/cancelRequest` says that nobody waits any more.
+    `prompt` is the complete input for a model. The client may send `$/progress` with `workDoneToken`; the server
+    forwards it to the waiting clients. The server sends `$/cancelRequest` if no client waits any more.
     """
 
     session_id: str
     purpose: Literal["compaction", "branch"]
     prompt: str
-    entry_ids: list[str]  # what is to be summarized
+    entry_ids: list[str]  # the entries to summarize
     models: dict[str, str]  # role -> "provider/model" in force there
     instructions: str | None
     work_done_token: ProgressToken

@@ -1,4 +1,4 @@
-"""The context: what a model would see, in which format, and why."""
+"""The context: the messages for a model, in a format, with explanations."""
 
 from typing import Literal
 
@@ -9,26 +9,26 @@ from sessiond.protocol.types.shared import EntryId, Format, Json, Message, Param
 
 
 class ContextParams(Params, frozen=True):
-    """What a model would see at `leafId` (default: the session's leaf).
+    """Return the messages that a model receives at `leafId` (default: the session's leaf).
 
-    `agent` is the agents' own message format: entries pass through as they are, a compaction stands for what
-    it replaced, branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are
-    messages that the provider's API takes as they are: what it would refuse (a tool call without its result,
-    an aborted turn, two turns of one role) is left out, closed or joined. `explain` tells of every entry of the
-    path why it is in or out. Images and cut texts that lie in blobs are put back unless `resolveBlobs` is false.
+    `agent` is the agents' own message format: messages are unchanged, a compaction replaces the history before it, and
+    branch summaries and custom messages become messages. `openai`, `anthropic` and `google` are messages that the
+    provider's API accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
+    role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
+    out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false.
     """
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
     format: Format = "agent"  # the format of the messages
-    explain: bool = False  # say of every entry of the path why it is in the context or not
-    resolve_blobs: bool = True  # put images and cut texts back that lie in blobs
+    explain: bool = False  # explain for every entry of the path why it is in the context or not
+    resolve_blobs: bool = True  # restore images and cut texts from their blobs
 
 
 class Explained(Wire, frozen=True):
-    """What became of one entry of the path, and why.
+    """The fate of one entry of the path, and the reason.
 
-    `message` is the place of its words in `messages`, or null: it is out, or in `system`.
+    `message` is the index in `messages` of its text. It is null if the entry is out, or in `system`.
     """
 
     entry_id: str
@@ -36,20 +36,20 @@ class Explained(Wire, frozen=True):
     role: str | None
     fate: Literal["in", "changed", "out"]
     reason: str  # a stable word, such as `compactedAway`: see "Why an entry is in or out"
-    because: str  # the same as a sentence
-    tokens: int  # an estimate, of what is in the context; 0 when it is out
+    because: str  # the reason as a sentence
+    tokens: int  # estimated tokens in the context; 0 if the entry is out
     message: int | None
 
 
 class ContextResult(Wire, frozen=True):
-    """Messages in order, with the entry that each came from, and the settings in force at the leaf.
+    """Messages in order, with the entry of each, and the settings in force at the leaf.
 
-    `missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay,
-    or in a provider's format what they stood for is left out.
+    `missingBlobs` lists the hashes of blobs that could not be restored. In the agents' format their references stay;
+    in a provider's format the referenced content is left out.
     """
 
     messages: list[Message]
-    entry_ids: list[str]  # of each message; of the first entry where several were joined
+    entry_ids: list[str]  # of each message; of the first entry if several were joined
     models: dict[str, str]  # role -> "provider/model"
     thinking_level: str
     mode: str
@@ -60,7 +60,7 @@ class ContextResult(Wire, frozen=True):
     service_tier: Json  # null without one
     format: Format
     system: Json  # what the provider takes beside the messages (`system`, `systemInstruction`), or null
-    tokens: int  # as the last answer's usage counted them, and an estimate of what came after
-    tokens_estimated: bool  # no usage could be trusted: all of `tokens` is an estimate
+    tokens: int  # the provider's count for the last answer, plus an estimate of what came after
+    tokens_estimated: bool  # true if no provider count is valid: all of `tokens` is an estimate
     explanation: list[Explained] | None
     missing_blobs: list[str] = msgspec.field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The doctor: what is wrong with sessions and with what is around them, and what was fixed."""
+"""The doctor: problems of sessions, of the daemon and of the machine, and repairs."""
 
 from typing import Annotated, Literal
 
@@ -11,43 +11,44 @@ FindingSeverity = Literal["error", "warning", "note"]
 
 
 class DoctorParams(Params, frozen=True):
-    """Look through sessions, blobs, databases, folders and the machine, and say what is wrong and what helps.
+    """Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
 
-    With `paths`, only at these session files or folders of them. `fix` fixes what can be fixed without a doubt;
-    whatever it takes away it keeps, and says where. What is sound, and what cannot be fixed, stays as it is.
+    With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
+    safely. It does not delete what a repair removes; `kept` names its new place. Files that are sound or cannot be
+    repaired are unchanged.
     """
 
-    fix: bool = False  # repair what can be repaired without doubt
+    fix: bool = False  # repair what can be repaired safely
     paths: Annotated[list[str], Meta(max_length=10_000)] = msgspec.field(default_factory=list)  # absolute
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
 class Place(Wire, frozen=True):
-    """Where something was found, as far as it has a place."""
+    """The place of a finding, as far as it has one."""
 
     path: str | None = None
     session_id: str | None = None
-    line: int | None = None  # 1-based physical line
+    line: int | None = None  # physical line, 1-based
     byte_offset: int | None = None
-    blob: str | None = None  # its hash
+    blob: str | None = None  # the hash of the blob
 
 
 class Finding(Wire, frozen=True):
-    """One thing that was found. An `error` is damage or stops work, a `note` is only worth knowing."""
+    """One finding. An `error` is damage or prevents work; a `note` is information only."""
 
     kind: str  # see the table of findings
     severity: FindingSeverity
     what: str
     where: Place
-    advice: str  # what to do next
-    fixable: bool  # `fix` can do it
-    fixed: bool | None = None  # with `fix`: whether it did
-    kept: str | None = None  # where what was taken away lies now
-    fix_error: str | None = None  # why `fix` could not do it this time
+    advice: str  # the next action
+    fixable: bool  # whether `fix` can repair it
+    fixed: bool | None = None  # with `fix`: whether it was repaired
+    kept: str | None = None  # the new place of what the repair removed
+    fix_error: str | None = None  # the reason why the repair failed this time
 
 
 class Examined(Wire, frozen=True):
-    """How much was looked at."""
+    """The amount of data that was examined."""
 
     sessions: int
     session_bytes: int
@@ -56,7 +57,7 @@ class Examined(Wire, frozen=True):
 
 
 class DoctorResult(Wire, frozen=True):
-    """What was found. `sound` when there is nothing but notes and what was fixed."""
+    """All findings. `sound` is true if all findings are notes or were repaired."""
 
     findings: list[Finding]
     examined: Examined

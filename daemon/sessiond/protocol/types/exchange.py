@@ -1,4 +1,4 @@
-"""Sessions of other programs: import and export."""
+"""Import and export sessions of other programs."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 from sessiond.protocol.types.shared import EntryId, Params, ProgressToken, SessionId, Wire
 
 Dialect = Literal["pi", "pi4", "operator", "go", "nova", "claude-code", "codex"]
-"""Whose session files are read; `pi` is the home format, oh-my-pi's too."""
+"""The session formats that can be imported. `pi` is the home format, also of oh-my-pi."""
 
 ExportFormat = Literal["jsonl", "markdown", "html", "operator", "go", "nova"]
 
@@ -15,32 +15,33 @@ Path = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
 class ImportParams(Params, frozen=True):
-    """Read session files of other programs: a file, a folder with all below it, or several of both.
+    """Import session files of other programs: files, or folders with everything below them.
 
-    The source is only read. A second import of a file adds what it has grown by, and nothing if it has not. Every
-    line that was not understood is kept in the session as it is. One file that cannot be read stops no other.
-    Cancelling ends the work between two files: what was imported stays, and the next import goes on from there.
-    With `workDoneToken` the client hears of progress.
+    The source is only read. A repeated import of a file adds the lines that are new since, or nothing. Every line that
+    was not understood is stored in the session as it is. A file that cannot be read does not stop the others. A
+    cancellation takes effect between two files: imported sessions stay, and the next import continues there. With
+    `workDoneToken`, the client receives progress.
     """
 
     path: Path | None = None  # an absolute path of a file or a folder; this or `paths`
     paths: list[Path] | None = None  # absolute paths of files and folders
-    format: Dialect | None = None  # detected for each file
-    cwd: Path | None = None  # the folder that the sessions belong to, instead of the one that they name
+    format: Dialect | None = None  # the format; default: detected for each file
+    cwd: Path | None = None  # the folder that the sessions belong to; default: the folder that they name
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
 class ImportProblem(Wire, frozen=True):
-    """A line of a source that could not be taken as it is; 0 is the whole file."""
+    """A line of a source that could not be imported as it is. Line 0 is the whole file."""
 
     line: int
     reason: str
 
 
 class ImportedSession(Wire, frozen=True):
-    """What became of one file.
+    """The outcome for one file.
 
-    `understood` counts its lines by what they became, `kept` those that are kept as they are, by kind.
+    `understood` counts its lines by the entries they became. `kept` counts, by kind, the lines that are stored as they
+    are.
     """
 
     path: str
@@ -48,24 +49,24 @@ class ImportedSession(Wire, frozen=True):
     session_id: str
     status: Literal["created", "grown", "unchanged"]
     title: str | None
-    draft: bool  # nobody has answered in it: it is hidden from lists
-    added: int  # entries
+    draft: bool  # true if it has no answer: it is not listed by default
+    added: int  # number of entries
     understood: dict[str, int]
     kept: dict[str, int]
-    held_back: int  # lines at the end of a file that is being written, for the next time
-    problems: list[ImportProblem]  # at most twenty
+    held_back: int  # lines at the end of a growing file, left for the next import
+    problems: list[ImportProblem]  # at most 20
     problem_count: int
 
 
 class SkippedFile(Wire, frozen=True):
-    """A file that was not imported, and why."""
+    """A file that was not imported, and the reason."""
 
     path: str
     reason: str
 
 
 class ImportResult(Wire, frozen=True):
-    """What became of all files. Of the skipped ones the first thousand are listed."""
+    """The outcome for all files. At most 1,000 skipped files are listed."""
 
     sessions: list[ImportedSession]
     skipped: list[SkippedFile]
@@ -73,24 +74,24 @@ class ImportResult(Wire, frozen=True):
 
 
 class ExportParams(Params, frozen=True):
-    """Write a session in another program's format, as a transcript, or as a page (`html`) with its whole tree.
+    """Write a session in the format of another program, as a transcript, or as an HTML page with its whole tree.
 
-    With `leafId` only the path to that entry goes out, re-chained and with its labels (`markdown` always takes one
-    path, `nova` the working state there). Blobs are put back. Without `path` the result holds the text. A file that is
-    there is replaced only with `overwrite`. The answer names what the format cannot hold. Pictures of a `markdown`
-    transcript go into the folder `<name>.pictures` beside it, and the transcript links to them.
+    With `leafId`, only the path to that entry is exported, with new parents and its labels. `markdown` always exports
+    one path, `nova` the working state at that point. Blobs are restored. Without `path`, the result has the text. An
+    existing file is replaced only with `overwrite`. The result lists what the format cannot represent. Pictures of a
+    `markdown` transcript are written to the folder `<name>.pictures` beside it, and the transcript links to them.
 
-    Keys, tokens, passwords and cookies are taken out of what is written, unless `redact` is false. The
-    result says which kinds, and where. The session itself is unchanged. No set of rules finds every secret: look at
-    what you give away.
+    Keys, tokens, passwords and cookies are removed from the output, unless `redact` is false. The result lists their
+    kinds and places. The session itself is unchanged. No set of rules finds every secret: review the output before you
+    share it.
     """
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     format: ExportFormat  # the format to write
     leaf_id: EntryId | UnsetType | None = UNSET  # only the path to it; default: the whole tree
-    path: Path | None = None  # the absolute path of the file to write; without it the result has the text
+    path: Path | None = None  # the absolute path of the file to write; default: return the text
     overwrite: bool = False  # replace a file that exists
-    redact: bool = True  # take secrets out
+    redact: bool = True  # remove secrets
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
@@ -103,24 +104,24 @@ class Redaction(Wire, frozen=True):
 
 
 class Loss(Wire, frozen=True):
-    """Something that did not go along, and how often: a field, a block, an entry."""
+    """A field, block or entry that the format cannot represent, and how often it occurs."""
 
     what: str
     count: int
 
 
 class ExportResult(Wire, frozen=True):
-    """What was written. `carried` counts entries that went along where their program does not look for them."""
+    """The output. `carried` counts entries that are included in a form that their program does not read."""
 
     format: str
-    text: str | None  # without `path`
+    text: str | None  # only without `path`
     path: str | None
     size_bytes: int
     entries: int
     lost: list[Loss]
     carried: list[Loss]
     redacted: list[Redaction]
-    missing_blobs: list[str]  # hashes of blobs that are not to be had: what names them went out as it is
-    pictures: list[str] = field(default_factory=list)  # files beside a transcript, which it links to
-    # the rules for the keys of most providers are not installed beside the daemon: only common kinds were looked for
+    missing_blobs: list[str]  # hashes of missing blobs; their references are exported unchanged
+    pictures: list[str] = field(default_factory=list)  # files to which the transcript links
+    # true if the rules for the keys of most providers are not installed, so that only common kinds are found
     redaction_incomplete: bool = False

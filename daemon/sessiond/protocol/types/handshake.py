@@ -1,4 +1,4 @@
-"""`initialize`: who the client is, and what the daemon can do."""
+"""The types of `initialize`: identity and capabilities of the client and of the daemon."""
 
 from typing import Annotated
 
@@ -10,50 +10,50 @@ from sessiond.protocol.types.shared import Terminal, Wire
 
 
 class SummarizeCapability(Wire, frozen=True):
-    """The client answers `client/summarize`. Nothing is to be said about how, so far."""
+    """The client answers `client/summarize`. It has no options at present."""
 
 
 class ClientCapabilities(Wire, frozen=True):
-    """What the daemon may ask of a client."""
+    """The requests that the server may send to the client."""
 
     summarize: SummarizeCapability | None = None
 
 
 class LspOptions(Wire, frozen=True):
-    """What an editor wants shown in session files beside what it asks for."""
+    """The annotations that an editor shows in session files."""
 
     code_lens: bool = False  # "branch here", "fork here" above each user message
     inlay_hints: bool = True  # role, time, tokens and marks before each line
-    diagnostics: bool = True  # what is wrong with the file
+    diagnostics: bool = True  # problems of the file
 
 
 class InitializeOptions(Wire, frozen=True):
-    """`initializationOptions.sessiond` of the LSP `initialize`: who the client is, and what it wants."""
+    """`initializationOptions.sessiond` of the LSP `initialize`: the identity and the options of the client."""
 
     protocol_versions: list[int] = msgspec.field(default_factory=versions.spoken)
     client_id: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
     terminal: Terminal | None = None
-    opt_out: list[str] = msgspec.field(default_factory=list)  # notifications this client does not want
+    opt_out: list[str] = msgspec.field(default_factory=list)  # notifications that the client does not want
     capabilities: ClientCapabilities = ClientCapabilities()
-    token: str | None = None  # lets a client in over TCP
-    lsp: LspOptions = LspOptions()  # for an editor
+    token: str | None = None  # the token for the TCP listener
+    lsp: LspOptions = LspOptions()  # only for an editor
 
 
 class Limits(Wire, frozen=True):
-    """Bounds a client should know instead of finding out."""
+    """The limits of the server."""
 
     max_frame_bytes: int
     max_page: int
     max_batch: int
-    max_in_flight: int  # requests without an answer; who sends more is not read meanwhile
-    max_bytes_in_flight: int | None = None  # of their bodies
-    max_clients: int | None = None  # attached at a time; whoever else comes is told `overloaded`
+    max_in_flight: int  # requests without a response; at this limit the server stops reading
+    max_bytes_in_flight: int | None = None  # total size of their bodies, in bytes
+    max_clients: int | None = None  # attached clients; a further one is refused with `overloaded`
 
 
 class Handshake(Wire, frozen=True):
-    """`capabilities.experimental.sessiond` of the reply to `initialize`."""
+    """`capabilities.experimental.sessiond` of the response to `initialize`."""
 
-    protocol_version: int  # the newest that both sides speak
+    protocol_version: int  # the newest version that both sides support
     epoch: str
     client_id: str
     methods: list[str]

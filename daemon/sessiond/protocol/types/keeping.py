@@ -1,4 +1,4 @@
-"""The end of sessions: delete, cleanup, the trash, restore, purge."""
+"""Delete, clean up, restore and purge sessions, and list the trash."""
 
 from typing import Annotated, Literal
 
@@ -9,66 +9,64 @@ from sessiond.protocol.types.shared import CommandId, Limit, Params, SessionId, 
 
 
 class DeleteParams(Params, frozen=True):
-    """Move a session to the trash, whoever has it open; `session/restore` is the way back.
+    """Move a session to the trash, even if clients have it open. `session/restore` moves it back.
 
-    It is closed for every client, and everybody is told. A session in a folder of another program goes only when
-    it is named by `path`, the absolute path of its file.
+    The session is closed for every client, and every client is notified. A session in a folder of another program is
+    deleted only if it is named by `path`, the absolute path of its file.
     """
 
-    session_id: SessionId | None = None  # the whole id of the session; this or `path`
+    session_id: SessionId | None = None  # the full id of the session; this or `path`
     path: str | None = None  # the absolute path of the session's file
-    reason: str = ""  # why, for the notification and the trash
-    command_id: CommandId | None = None  # requests with the same one take effect once
+    reason: str = ""  # the reason, for the notification and the trash
+    command_id: CommandId | None = None  # requests with the same id take effect once
 
 
 class DeleteResult(Wire, frozen=True):
-    """Which session went, from where, and where in the trash it is."""
+    """The deleted session, its former path, and its place in the trash."""
 
     session_id: str
-    path: str | None  # null for a session that lived in memory only
+    path: str | None  # null for an ephemeral session
     trashed: str
-    duplicate: bool = (
-        False  # it was in the trash before, or an earlier request with this `commandId` has moved it
-    )
+    duplicate: bool = False  # it was in the trash, or an earlier request with this `commandId` took effect
 
 
 class RestoreParams(Params, frozen=True):
-    """Put a session of the trash back to where it was, byte for byte.
+    """Move a session from the trash back to its former path, byte for byte.
 
-    `sessionId` means the one that was deleted last under this whole id; `trashed` says exactly which.
-    Nothing is overwritten. The session is not opened.
+    `sessionId` selects the session that was deleted last under this full id. `trashed` selects exactly one. The server
+    overwrites nothing. It does not open the session.
     """
 
-    session_id: SessionId | None = None  # the whole id of the session; this or `trashed`
+    session_id: SessionId | None = None  # the full id of the session; this or `trashed`
     trashed: str | None = None  # the folder of the session in the trash
-    command_id: CommandId | None = None  # requests with the same one take effect once
+    command_id: CommandId | None = None  # requests with the same id take effect once
 
 
 class TrashListParams(Params, frozen=True):
-    """List the sessions in the trash, those that went there last first."""
+    """List the sessions in the trash, the most recently deleted first."""
 
-    cursor: str | None = None  # from an earlier result; without it, the first page
-    limit: Limit = 50  # sessions a page
+    cursor: str | None = None  # from an earlier result; default: the first page
+    limit: Limit = 50  # maximum number of sessions per page
 
 
 class TrashedSession(Wire, frozen=True):
-    """A session in the trash: what it was, why it went, when, and through whom."""
+    """A session in the trash, with the reason, time and originator of its deletion."""
 
     session_id: str
-    trashed: str  # where it is now
-    path: str | None  # where it was; null for one that lived in memory, or whose note is lost
+    trashed: str  # its place in the trash
+    path: str | None  # its former path; null for an ephemeral session, or if the note was lost
     trashed_at: str  # ISO 8601, UTC
     reason: str
     by: str  # the id of a client, or `daemon`
     draft: bool
     size_bytes: int
     cwd: str | None
-    title: str | None  # or what its first prompt began with
-    remains: list[str]  # files beside the place where it was: torn tails, originals before a rewrite
+    title: str | None  # the title, or the beginning of the first prompt
+    remains: list[str]  # files beside its former path: torn tails, originals before a rewrite
 
 
 class TrashListResult(Wire, frozen=True):
-    """One page of the trash; `total` counts all pages."""
+    """One page of the trash. `total` counts the sessions of all pages."""
 
     sessions: list[TrashedSession]
     total: int
@@ -76,47 +74,49 @@ class TrashListResult(Wire, frozen=True):
 
 
 class PurgeParams(Params, frozen=True):
-    """Take sessions out of the trash for good: the only act that has no inverse.
+    """Remove sessions from the trash permanently. This is the only operation that cannot be undone.
 
-    One is named as for `session/restore`; or with `olderThanSeconds` all that have been there for so long, 0 for
-    all that are there. Unless `dryRun` is false, nothing is done but said. With a session go the files that it left
-    beside its place (`remains`); blobs that nobody names any more are left to `blob/collect`.
+    `sessionId` and `trashed` select one session, as for `session/restore`. `olderThanSeconds` selects all sessions
+    that have been in the trash for at least that long; 0 selects all. Unless `dryRun` is false, nothing is removed.
+    The files that a session left beside its former path (`remains`) are removed with it. `blob/collect` removes blobs
+    that are no longer referenced.
     """
 
-    session_id: SessionId | None = None  # the whole id of the session; this, `trashed` or `olderThanSeconds`
+    session_id: SessionId | None = None  # the full id of the session; this, `trashed` or `olderThanSeconds`
     trashed: str | None = None  # the folder of the session in the trash
-    older_than_seconds: Annotated[int, Meta(ge=0)] | None = None  # seconds since they were deleted
+    older_than_seconds: Annotated[int, Meta(ge=0)] | None = None  # seconds since their deletion
     dry_run: bool = True  # change nothing, and return what would be done
-    command_id: CommandId | None = None  # requests with the same one take effect once
+    command_id: CommandId | None = None  # requests with the same id take effect once
 
 
 class PurgeResult(Wire, frozen=True):
-    """What is gone for good, or with `dryRun` would be."""
+    """The sessions that were removed permanently, or with `dryRun` would be."""
 
     purged: list[TrashedSession]
     purged_bytes: int
     kept: int  # sessions that stay in the trash
     dry_run: bool
-    duplicate: bool = False  # an earlier request with this `commandId` has done it
+    duplicate: bool = False  # an earlier request with this `commandId` took effect
 
 
 class CleanupParams(Params, frozen=True):
-    """Move to the trash the sessions to which nothing was written for long, or of which there are too many.
+    """Move to the trash the sessions that are too old, or more than a maximum number.
 
-    `maxAgeSeconds` counts from the last change of the file; of more than `maxSessions` the newest stay. With `tags`
-    only sessions with one of them are looked at. Sessions that are open, labeled or read-only are spared; drafts and
-    the folders of other programs are not looked at. Unless `dryRun` is false, nothing is done but said.
+    `maxAgeSeconds` counts from the last change of the file. If there are more than `maxSessions` sessions, the newest
+    stay. With `tags`, only sessions with one of them are considered. Sessions that are open, labeled or read-only are
+    spared. Draft sessions and the folders of other programs are not considered. Unless `dryRun` is false, nothing is
+    moved.
     """
 
     max_age_seconds: Annotated[int, Meta(ge=0)] | None = None  # seconds since the last change of the file
-    max_sessions: Annotated[int, Meta(ge=0)] | None = None  # how many sessions stay, the newest
+    max_sessions: Annotated[int, Meta(ge=0)] | None = None  # number of sessions that stay, the newest
     tags: list[str] | None = None  # only sessions with one of these tags
     dry_run: bool = True  # change nothing, and return what would be done
-    command_id: CommandId | None = None  # requests with the same one take effect once
+    command_id: CommandId | None = None  # requests with the same id take effect once
 
 
 class CleanedSession(Wire, frozen=True):
-    """A session that went to the trash, or would: for its age, or because there were `maxSessions` newer ones."""
+    """A session that was moved to the trash, or would be: for its age, or because `maxSessions` are newer."""
 
     session: ListedSession
     ground: Literal["age", "count"]
@@ -124,7 +124,7 @@ class CleanedSession(Wire, frozen=True):
 
 
 class SparedSession(Wire, frozen=True):
-    """A session that should go, and why it does not."""
+    """A session that is too old or too many, and the reason why it stays."""
 
     session: ListedSession
     ground: Literal["age", "count"]
@@ -132,10 +132,10 @@ class SparedSession(Wire, frozen=True):
 
 
 class CleanupResult(Wire, frozen=True):
-    """What was, or with `dryRun` would be, moved to the trash, what was spared, and how many sessions stay."""
+    """The sessions that were moved to the trash or with `dryRun` would be, the spared ones, and how many stay."""
 
     removed: list[CleanedSession]
     spared: list[SparedSession]
     kept: int
     dry_run: bool
-    duplicate: bool = False  # an earlier request with this `commandId` has done it
+    duplicate: bool = False  # an earlier request with this `commandId` took effect

@@ -1,4 +1,4 @@
-"""What the daemon tells without being asked."""
+"""The notifications that the daemon sends."""
 
 from typing import Literal
 
@@ -6,14 +6,14 @@ from sessiond.protocol.types.shared import Entry, Origin, SessionInfo, Wire
 
 
 class CreatedNote(Wire, frozen=True):
-    """A session was created, or a draft became one. Sent to every client."""
+    """A session was created, or a draft became a session. Sent to every client."""
 
     session: SessionInfo
     origin: Origin
 
 
 class AppendedNote(Wire, frozen=True):
-    """Lines were added. `replay` marks those sent to close a gap."""
+    """Lines were added. `replay` is true for lines that close a gap."""
 
     session_id: str
     log_id: str
@@ -26,7 +26,7 @@ class AppendedNote(Wire, frozen=True):
 
 
 class LeafMovedNote(Wire, frozen=True):
-    """The leaf went elsewhere than to a new entry, or to a summary of the branch that it left."""
+    """The leaf moved to another place than a new entry or a summary of the branch that it left."""
 
     session_id: str
     leaf_id: str | None
@@ -37,7 +37,7 @@ class LeafMovedNote(Wire, frozen=True):
 
 
 class ChangedNote(Wire, frozen=True):
-    """Title, tags, labels, path or folder of a session changed, or whether it takes writes (`writeBlock`)."""
+    """The title, tags, labels, path, folder or write block (`writeBlock`) of a session changed."""
 
     session: SessionInfo
     changed: list[Literal["title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]]
@@ -45,7 +45,7 @@ class ChangedNote(Wire, frozen=True):
 
 
 class DeletedNote(Wire, frozen=True):
-    """A session went to the trash: somebody deleted it, or its draft was closed. Nobody has it open any more."""
+    """A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client."""
 
     session_id: str
     trashed: str | None
@@ -54,17 +54,17 @@ class DeletedNote(Wire, frozen=True):
 
 
 class RestoredNote(Wire, frozen=True):
-    """A session is back from the trash. Sent to every client."""
+    """A session was restored from the trash. Sent to every client."""
 
     session: SessionInfo
     origin: Origin
 
 
 class CompactionNeededNote(Wire, frozen=True):
-    """A session has outgrown what its settings leave of the context window.
+    """A session is larger than its settings allow in the context window.
 
-    Sent to whoever watches it, once until it is compacted or the leaf moves elsewhere. With a `summarizer`, the
-    daemon compacts by itself; without one, somebody else has to.
+    Sent to subscribers, once until the session is compacted or the leaf moves elsewhere. If there is a `summarizer`,
+    the server compacts the session automatically. If it is null, a client has to do so.
     """
 
     session_id: str
@@ -76,7 +76,7 @@ class CompactionNeededNote(Wire, frozen=True):
 
 
 class LaggedNote(Wire, frozen=True):
-    """The client read too slowly and was unsubscribed: subscribe again after `lastSeq` of `logId`."""
+    """The client read too slowly, and its subscription was canceled. It subscribes again after `lastSeq` of `logId`."""
 
     session_id: str
     log_id: str

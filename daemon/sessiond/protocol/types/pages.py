@@ -1,4 +1,4 @@
-"""A session as a page that people read: its rows as safe HTML, in parts, and the document that shows them."""
+"""A session as a page for people: its rows as safe HTML, in parts, and the document that shows them."""
 
 from typing import Annotated
 
@@ -9,23 +9,23 @@ from sessiond.protocol.types.shared import After, LogId, Params, SessionId, Wire
 
 
 class PageParams(Params, frozen=True):
-    """Read the rows of a session's page behind a line: what `page/document` shows, and `sessiond view`.
+    """Read the rows of a session's page after a position, as `page/document` and `sessiond view` show them.
 
-    A part ends after `limit` rows or about 512 KiB. Ask again with `after` set to the `logId` and `through` of the
-    result until `through` is `seq`; and when something was appended, again. So every row comes once, and every mark
-    that changed one that came before. If the session has another log now, the error is `cursorExpired`: read it from
-    the beginning.
+    A part ends after `limit` rows or about 512 KiB. The client repeats the request with `after` set to the `logId` and
+    `through` of the result until `through` equals `seq`, and again after an append. It then receives every row once,
+    and a mark for each earlier row that changed. If the session has another log now, the request fails with
+    `cursorExpired`; the client then reads from the beginning.
     """
 
-    session_id: SessionId  # the whole id of the session
-    after: After | None = None  # the position behind which the rows begin; default: the beginning
-    limit: Annotated[int, Meta(ge=1, le=10_000)] = 500  # rows of the part
+    session_id: SessionId  # the full id of the session
+    after: After | None = None  # the position after which the rows begin; default: the beginning
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 500  # maximum number of rows in the part
 
 
 class PageFigures(Wire, frozen=True):
-    """What the whole tree is made of; `cost` is in the currency of who wrote it down."""
+    """Totals of the whole tree. `cost` is in the currency of the program that recorded it."""
 
-    messages: int  # of user and assistant, as in lists
+    messages: int  # user and assistant messages, as in lists
     tool_calls: int
     tokens: int
     cost: float
@@ -33,7 +33,7 @@ class PageFigures(Wire, frozen=True):
 
 
 class PageSession(Wire, frozen=True):
-    """What the head of a page says of its session."""
+    """The session data in the head of a page."""
 
     session_id: str
     cwd: str
@@ -46,9 +46,10 @@ class PageSession(Wire, frozen=True):
 
 
 class PageRow(Wire, frozen=True):
-    """One entry on a page. `body` is HTML that is safe to insert: it holds no script and fetches nothing.
+    """One entry on a page. `body` is HTML that is safe to insert: it contains no script and loads no resource.
 
-    All else is text. `shown` has one bit for each filter of `session/tree`, the lowest for `default`.
+    All other fields are plain text. `shown` has one bit for each filter of `session/tree`; the lowest bit is
+    `default`.
     """
 
     id: str
@@ -60,12 +61,12 @@ class PageRow(Wire, frozen=True):
     role: str | None = None
     timestamp: str | None = None
     label: str | None = None
-    facts: list[str] = msgspec.field(default_factory=list)  # model, tokens, cost, how it ended
+    facts: list[str] = msgspec.field(default_factory=list)  # model, tokens, cost, stop reason
     body: str | None = None
 
 
 class PageMark(Wire, frozen=True):
-    """A row that came before and is marked otherwise now: its label, null for none, and what filters show of it."""
+    """A change of an earlier row: its label now, null for none, and the filters that show it."""
 
     id: str
     label: str | None
@@ -73,27 +74,28 @@ class PageMark(Wire, frozen=True):
 
 
 class PageResult(Wire, frozen=True):
-    """Rows in the order of the log, and rows of former parts that have another label now."""
+    """Rows in log order, and the earlier rows whose label has changed."""
 
     session: PageSession
     rows: list[PageRow]
     marks: list[PageMark]
-    log_id: LogId  # of the log that the seqs are of
-    through: int  # the seq up to which this tells: that of the next `after`
-    seq: int  # of the newest line
+    log_id: LogId  # the log of the seqs
+    through: int  # the seq up to which this part reaches, for the next `after`
+    seq: int  # the seq of the last line
 
 
 class PageDocumentParams(Params, frozen=True):
-    """Get the document in which an editor's webview shows the rows of `session/page`.
+    """Return the document in which an editor's webview shows the rows of `session/page`.
 
-    It fits the rows of the same daemon, whatever the version of the editor's extension: ask again after attaching to
-    another. Its policy lets nothing run but what bears `nonce`, and nothing be fetched.
+    The document fits the rows of the same daemon, whatever the version of the editor's extension. The client requests
+    it again after it connects to another daemon. Its content security policy runs only scripts that carry `nonce`, and
+    loads no resource.
     """
 
     nonce: Annotated[str, Meta(pattern=r"^[A-Za-z0-9+/_-]{16,128}={0,2}$")]  # of the webview's policy
 
 
 class PageDocumentResult(Wire, frozen=True):
-    """The document; how it and its host speak is said under [`page/document`](#pagedocument)."""
+    """The document. [`page/document`](#pagedocument) describes the messages between it and its host."""
 
     html: str

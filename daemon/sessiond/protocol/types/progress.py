@@ -1,4 +1,4 @@
-"""Progress of long work, as LSP has it: `$/progress` with the token that the request brought."""
+"""Progress of long requests, as in LSP: `$/progress` with the token of the request."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ class Progress(Wire, frozen=True):
 
 
 class ProgressNote(Wire, frozen=True):
-    """`$/progress`: how far the work is that was asked for with `workDoneToken`."""
+    """`$/progress`: the progress of the request that was sent with this `workDoneToken`."""
 
     token: ProgressToken
     value: Progress

@@ -8,51 +8,51 @@ from sessiond.protocol.types.shared import EntryId, Params, SessionId, Wire
 
 
 class SearchParams(Params, frozen=True):
-    """Find entries by their words, in all sessions, on all branches, compacted away or not.
+    """Find entries by their words, in all sessions and on all branches, including compacted entries.
 
-    All of `query` must be found in one entry: words, `"phrases in quotes"` and beginnings`*` of words, without
-    regard to case and accents. Chinese, Japanese, Korean and Thai are found by the character, so that any part of a
-    text can be asked for. Searched are messages, tool calls and results (the first 16,000 characters), summaries,
-    titles and labels; not reasoning, not ephemeral sessions. The filters come before the limit: `cwd` and `tag` are
-    the session's, `label` is on the entry, `role` is the message's, `since` and `until` are ISO 8601 times. The best
-    hits come first: those that say it often and briefly, new entries before old ones, what was said before what tools
-    answered.
+    Every term of `query` must occur in the same entry. A term is a word, a `"quoted phrase"` or the beginning of a
+    word (`begin*`). Case and accents are ignored. Chinese, Japanese, Korean and Thai are indexed by character, so any
+    part of a text matches. The search covers messages, tool calls and results (the first 16,000 characters),
+    summaries, titles and labels. It does not cover reasoning or ephemeral sessions. Filters apply before the limit:
+    `cwd` and `tag` filter by session, `label` by the label on the entry, `role` by the role of the message, `since`
+    and `until` by ISO 8601 time. The best hits come first: entries in which the terms are frequent and the text is
+    short, newer entries before older ones, messages before tool results.
     """
 
     query: Annotated[str, Meta(min_length=1, max_length=1_000)]  # words, phrases and `beginnings*`
     cwd: str | None = None  # only sessions of this folder
-    role: str | None = None  # only messages of this role
+    role: str | None = None  # only messages with this role
     tag: str | None = None  # only sessions with this tag
     label: str | None = None  # only entries with this label
     since: str | None = None  # only entries of this time or later, ISO 8601
     until: str | None = None  # only entries of this time or earlier, ISO 8601
     session_id: SessionId | None = None  # only entries of this session
-    cursor: str | None = None  # from an earlier result; without it, the first page
-    limit: Annotated[int, Meta(ge=1, le=1_000)] = 20  # hits a page
+    cursor: str | None = None  # from an earlier result; default: the first page
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 20  # maximum number of hits per page
 
 
 class Hit(Wire, frozen=True):
-    """An entry that has what was asked for."""
+    """An entry that matches a search."""
 
     session_id: str
     path: str
     title: str | None
     cwd: str
-    entry_id: EntryId | None  # null: the title in the header
+    entry_id: EntryId | None  # null if the title in the header matches
     seq: int
     type: str
-    role: str | None  # of a message
+    role: str | None  # only for a message
     timestamp: str | None
     snippet: str  # one line of about 160 characters
-    ranges: list[tuple[int, int]]  # what was found in it: [start, end) in Unicode code points
-    on_path: bool  # lies on the path to the session's leaf
-    target_id: str | None = None  # of a label: the entry that it is on
+    ranges: list[tuple[int, int]]  # matches in `snippet`: [start, end) in Unicode code points
+    on_path: bool  # whether it lies on the path to the session's leaf
+    target_id: str | None = None  # only for a label: the labeled entry
 
 
 class SearchResult(Wire, frozen=True):
     """A page of hits, best first.
 
-    `unsearched` counts the sessions that the index has not read to their end yet; it is 0 when nothing is missing.
+    `unsearched` counts the sessions that the index has not read completely. If it is 0, the result is complete.
     """
 
     hits: list[Hit]

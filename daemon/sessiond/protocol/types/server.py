@@ -1,4 +1,4 @@
-"""The daemon itself: status, clients, stop, drain."""
+"""Requests about the daemon: status, clients, stop, drain, authenticate."""
 
 from typing import Annotated, Literal
 
@@ -9,11 +9,11 @@ from sessiond.protocol.types.shared import Params, Terminal, Wire, WriteBlock
 
 
 class StatusParams(Params, frozen=True):
-    """How the daemon is: version, process, sockets, sessions, memory."""
+    """Return the state of the daemon: version, process, sockets, sessions, memory."""
 
 
 class BlockedSession(Wire, frozen=True):
-    """An open session that takes no writes."""
+    """An open session that accepts no writes."""
 
     session_id: str
     path: str | None
@@ -21,11 +21,11 @@ class BlockedSession(Wire, frozen=True):
 
 
 class StatusResult(Wire, frozen=True):
-    """Sizes in bytes, times in seconds or ISO 8601."""
+    """The state of the daemon. Sizes are in bytes, times in seconds or ISO 8601."""
 
     version: str
     pid: int
-    epoch: str  # one per start of the daemon
+    epoch: str  # changes at each start of the daemon
     home: str
     socket: str | None
     started_at: str
@@ -36,18 +36,18 @@ class StatusResult(Wire, frozen=True):
     lsp_loaded: bool
     draining: bool
     blocked_sessions: list[BlockedSession] = msgspec.field(default_factory=list)
-    free_bytes: int | None = None  # that may still be written where sessions lie; null: unknown
-    tcp: str | None = None  # host and port of the TCP listener, where it is open
-    low_space: bool = False  # so little that writes will soon be refused
+    free_bytes: int | None = None  # writable bytes where sessions are stored; null if unknown
+    tcp: str | None = None  # host and port of the TCP listener, if it is open
+    low_space: bool = False  # true if disk space is so low that writes will soon fail
     descriptors: int | None = None  # open files and sockets of the process
-    tasks: int | None = None  # what runs or waits inside it
-    requests_in_work: int | None = None  # of all clients
-    held_bytes: int | None = None  # of these requests, and of large messages that are still coming in
+    tasks: int | None = None  # running and waiting tasks in the process
+    requests_in_work: int | None = None  # requests in flight of all clients
+    held_bytes: int | None = None  # size of these requests and of large incoming messages
     queued_bytes: int | None = None  # sent to clients, and not read by them yet
 
 
 class ClientsParams(Params, frozen=True):
-    """Who is attached."""
+    """List the attached clients."""
 
 
 class ClientInfo(Wire, frozen=True):
@@ -66,13 +66,13 @@ class ClientInfo(Wire, frozen=True):
 
 
 class ClientsResult(Wire, frozen=True):
-    """All attached clients, the asking one included."""
+    """All attached clients, including the one that asks."""
 
     clients: list[ClientInfo]
 
 
 class StopParams(Params, frozen=True):
-    """Stop the daemon once all is on disk. Other clients are cut off, and may start it again."""
+    """Stop the daemon after all data is on disk. The connections of other clients end; clients may start it again."""
 
 
 class StopResult(Wire, frozen=True):
@@ -82,28 +82,28 @@ class StopResult(Wire, frozen=True):
 
 
 class AuthenticateParams(Params, frozen=True):
-    """Show the token that lets a client in over TCP, in the first message. Over the unix socket it changes nothing."""
+    """Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect."""
 
     token: str  # the token of the daemon's TCP listener
 
 
 class AuthenticateResult(Wire, frozen=True):
-    """The client is in."""
+    """The client is authenticated."""
 
 
 class DrainParams(Params, frozen=True):
-    """Make room for another daemon, as of a newer version: take no more writes, finish what was begun, and end.
+    """Stop the daemon in favor of another, such as a newer version: refuse writes, finish requests in flight, and end.
 
-    `within` is how many seconds requests that are being answered may still take; whoever is attached connects again,
-    to the daemon that comes next. `reason` is for the log.
+    `within` limits how many seconds requests in flight may still take. Attached clients reconnect to the next daemon.
+    `reason` goes to the log.
     """
 
-    reason: Annotated[str, Meta(max_length=200)] | None = None  # why, for the log
+    reason: Annotated[str, Meta(max_length=200)] | None = None  # the reason, for the log
     within: Annotated[float, Meta(ge=0, le=600)] = 10.0  # seconds that requests in flight may still take
 
 
 class DrainResult(Wire, frozen=True):
-    """The process that ends, and which daemon that was."""
+    """The process that ends, and its epoch."""
 
     pid: int
     epoch: str

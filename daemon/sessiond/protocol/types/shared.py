@@ -1,4 +1,4 @@
-"""The shapes that several methods share, and the base of all that crosses the wire."""
+"""The types that several methods share, and the base classes of all messages."""
 
 from typing import Annotated, Literal
 
@@ -10,24 +10,27 @@ from sessiond.session.tree.problems import ProblemKind, Severity
 SessionId = Annotated[str, Meta(min_length=1, max_length=128)]
 EntryId = Annotated[str, Meta(min_length=1, max_length=64)]
 CommandId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00]+$")]
-"""What a client calls a request that writes, so that it can send the request again: see "Repeating a request"."""
+"""The id that a client chooses for a request that writes, so that it can repeat the request.
+
+See "Repeating a request".
+"""
 
 Limit = Annotated[int, Meta(ge=1, le=10_000)]
 Seq = Annotated[int, Meta(ge=0)]
 LogId = Annotated[str, Meta(min_length=1, max_length=128)]
-"""Which log a position is in; opaque."""
+"""Identifies the log that a position is in. Opaque to clients."""
 Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 ProgressToken = Annotated[str, Meta(min_length=1, max_length=128)] | int
-"""What a client calls a piece of work whose progress it wants to hear of, as `workDoneToken` of LSP."""
+"""The token that a client chooses to receive the progress of a request, as `workDoneToken` in LSP."""
 
 Entry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Entry"})]
-"""One entry as its line has it: any JSON object with `type`, `id`, `parentId`, `timestamp`."""
+"""An entry exactly as stored in its line: a JSON object with `type`, `id`, `parentId` and `timestamp`."""
 
 Draft = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Draft"})]
-"""An entry before it has an id, a parent and a timestamp; it may bring its own."""
+"""An entry before it has an id, a parent and a timestamp. A draft may also supply these itself."""
 
 Message = Annotated[Raw, Meta(extra_json_schema={"type": "object"})]
-"""A message in the shape that the context's format names."""
+"""A message in the format of the context."""
 
 Json = Annotated[Raw, Meta(extra_json_schema={})]
 
@@ -37,11 +40,11 @@ Filter = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base of all that crosses the wire. A client ignores fields that it does not know."""
+    """The base of all types on the wire. A client ignores fields that it does not know."""
 
 
 class Params(Wire, frozen=True, forbid_unknown_fields=True):
-    """The base of request params, and of the objects in them. The daemon refuses fields that it does not know."""
+    """The base of request params, and of the objects in them. The server rejects fields that it does not know."""
 
 
 WriteBlockReason = Literal[
@@ -57,13 +60,13 @@ WriteBlockReason = Literal[
 
 
 class WriteBlock(Wire, frozen=True):
-    """Why a session takes no writes at present.
+    """The reason why a session accepts no writes at present.
 
-    `damaged`: its header cannot be read. `newerVersion`: of a format newer than 3. `permissionDenied`: the file may
-    not be written. `readOnlyDisk`, `diskFull`, `failed`: what the disk said to the last write. `notSynced`: the disk
-    could not make the last writes durable, nor take a new file. `replaced`: another program cut the file short,
-    replaced or removed it. All but the first two end by themselves when the cause is gone; a write may be tried at
-    any time.
+    `damaged`: the header cannot be read. `newerVersion`: the format is newer than version 3. `permissionDenied`: the
+    file is not writable. `readOnlyDisk`, `diskFull`, `failed`: the error of the last write. `notSynced`: the disk
+    could not make the last writes durable, and could not store a new file. `replaced`: another program truncated,
+    replaced or removed the file. All reasons except `damaged` and `newerVersion` end without a restart when their
+    cause is gone. A client may try a write at any time.
     """
 
     reason: WriteBlockReason
@@ -72,63 +75,63 @@ class WriteBlock(Wire, frozen=True):
 
 
 class SessionInfo(Wire, frozen=True):
-    """What a picker shows of a session."""
+    """The summary of a session that a picker shows."""
 
     session_id: str
-    path: str | None  # null for a session that lives in memory only
+    path: str | None  # null for an ephemeral session
     cwd: str
     title: str | None
     tags: list[str]
     created_at: str  # ISO 8601, UTC
-    updated_at: str  # when an entry of any type was last written, or the session created, if that is later
-    message_count: int  # user and assistant messages, all branches
+    updated_at: str  # the time of the last write of an entry of any type, or `createdAt` if that is later
+    message_count: int  # user and assistant messages on all branches
     entry_count: int
-    first_prompt: str | None  # at most 200 characters, one line
+    first_prompt: str | None  # one line of at most 200 characters
     leaf_id: str | None
-    seq: int  # ordinal of the last line; the header is 0
+    seq: int  # the seq of the last line; the header is 0
     size_bytes: int
     parent_session: str | None
-    draft: bool  # no assistant message yet: hidden from lists
+    draft: bool  # true for a draft session: no assistant message yet, not listed by default
     read_only: bool
-    ephemeral: bool = False  # never touches the disk
-    problems: int = 0  # how many lines could not be taken as they are
-    write_block: WriteBlock | None = None  # only of a session that is open
-    log_id: str | None = None  # which log this is, see "Positions"; not in lists
+    ephemeral: bool = False  # true for a session that is kept in memory only
+    problems: int = 0  # the number of problems in the file
+    write_block: WriteBlock | None = None  # only for an open session
+    log_id: str | None = None  # the log of `seq`, see "Positions"; absent in lists
 
 
 class Problem(Wire, frozen=True):
-    """Something in a session file that could not be taken as it is. The bytes stay as they are."""
+    """A part of a session file that could not be read as it is. The bytes of the file are unchanged."""
 
-    kind: ProblemKind  # what to match: see "Damage"
-    line: int  # 1-based physical line
-    byte_offset: int  # of its first byte
+    kind: ProblemKind  # the stable name to match: see "Damage"
+    line: int  # physical line, 1-based
+    byte_offset: int  # offset of the line's first byte
     reason: str  # a sentence about this line
     severity: Severity = "error"
 
 
 class Terminal(Wire, frozen=True):
-    """The terminal that a client runs in: what breadcrumbs and holds belong to.
+    """The terminal in which a client runs. Breadcrumbs and holds belong to a terminal.
 
-    `id` is computed by the recipe under "The identity of a terminal". `pid` is the first process of the terminal, its
-    session leader, and `startTime` the start time of that process as field 22 of `/proc/PID/stat` has it.
+    `id` is computed by the recipe under "The identity of a terminal". `pid` is the first process of the terminal: its
+    session leader. `startTime` is the start time of that process, field 22 of `/proc/PID/stat`.
     """
 
     id: Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._%@+:-]+$")]
     kind: str = "tty"
     cwd: str | None = None
     pid: Annotated[int, Meta(ge=1)] | None = None  # while it runs, no other terminal is given the session
-    start_time: Annotated[int, Meta(ge=0)] | None = None  # clock ticks after boot; tells a reused `pid` apart
+    start_time: Annotated[int, Meta(ge=0)] | None = None  # clock ticks since boot; identifies a reused `pid`
 
 
 class Origin(Wire, frozen=True):
-    """Who caused a change: a client, a foreign program that wrote to the file, or the daemon by itself."""
+    """The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon."""
 
     kind: Literal["client", "foreign", "daemon"]
     client_id: str | None = None
 
 
 class After(Params, frozen=True):
-    """A position in a log: everything up to and including line `seq` of the log `logId` is known."""
+    """A position in a log. The client knows every line up to and including `seq` of the log `logId`."""
 
     log_id: LogId
     seq: Seq

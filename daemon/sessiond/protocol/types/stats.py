@@ -6,14 +6,14 @@ from sessiond.protocol.types.shared import EntryId, Params, SessionId, Wire
 
 
 class StatsParams(Params, frozen=True):
-    """What the path to `leafId` (default: the session's leaf), and the whole tree, are made of."""
+    """Return statistics of the path to `leafId` (default: the session's leaf), and of the whole tree."""
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
 
 
 class TokenTotals(Wire, frozen=True):
-    """Tokens as the providers counted them."""
+    """Tokens as counted by the providers."""
 
     input: int
     output: int
@@ -23,7 +23,7 @@ class TokenTotals(Wire, frozen=True):
 
 
 class CostTotals(Wire, frozen=True):
-    """Cost in the currency of the agent that wrote it down, for pi and oh-my-pi US dollars."""
+    """Cost in the currency of the agent that recorded it. pi and oh-my-pi record US dollars."""
 
     input: float
     output: float
@@ -33,41 +33,41 @@ class CostTotals(Wire, frozen=True):
 
 
 class ModelStats(Wire, frozen=True):
-    """The share of one model, of its answers and of what it was used for beside them."""
+    """The share of one model: its answers, and its other uses."""
 
-    model: str | None  # "provider/model"; null for what tools and summaries spent without saying with which
-    messages: int  # its answers
+    model: str | None  # "provider/model"; null for tools and summaries that name no model
+    messages: int  # answers of this model
     tokens: TokenTotals
     cost: CostTotals
 
 
 class Stats(Wire, frozen=True):
-    """What some entries are made of."""
+    """Statistics of a set of entries."""
 
     entries: int
-    messages: dict[str, int]  # role -> how many
+    messages: dict[str, int]  # role -> number of messages
     tool_calls: int
-    tool_errors: int  # results that say so
-    tools: dict[str, int]  # tool -> calls
+    tool_errors: int  # tool results that are marked as errors
+    tools: dict[str, int]  # tool -> number of calls
     compactions: int
     branch_summaries: int
     tokens: TokenTotals
     cost: CostTotals
-    models: list[ModelStats]  # the costliest first
+    models: list[ModelStats]  # ordered by cost, highest first
     first_at: str | None  # timestamp of the first entry
-    last_at: str | None
+    last_at: str | None  # timestamp of the last entry
 
 
 class ContextUse(Wire, frozen=True):
-    """How full the context is."""
+    """The size of the context."""
 
-    tokens: int
-    estimated: bool  # no usage could be trusted, as right after a compaction
-    context_window: int
+    tokens: int  # tokens of the context
+    estimated: bool  # true if no provider count is valid, as right after a compaction
+    context_window: int  # tokens
 
 
 class StatsResult(Wire, frozen=True):
-    """The path, the whole tree, and the context at the end of the path."""
+    """Statistics of the path and of the whole tree, and the context at the end of the path."""
 
     path: Stats
     tree: Stats
@@ -76,12 +76,12 @@ class StatsResult(Wire, frozen=True):
 
 
 class CompareParams(Params, frozen=True):
-    """Where the paths to two entries part, and what each has from there on: entries, files, tokens, cost.
+    """Compare the paths to two entries from their common ancestor on: entries, files, tokens, cost.
 
-    `rightId` is the session's leaf when it is left out. An entry on the path of the other has nothing of its own.
+    `rightId` defaults to the session's leaf. If one entry lies on the path of the other, its side is empty.
     """
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     left_id: EntryId  # the entry that ends the first path
     right_id: EntryId | UnsetType | None = UNSET  # the end of the second path; default: the leaf
 
@@ -90,15 +90,15 @@ class Branch(Wire, frozen=True):
     """One side of a comparison, from below the common ancestor on."""
 
     leaf_id: str | None
-    entry_ids: list[str]  # in order
-    tokens: int  # what it adds to a context, estimated
+    entry_ids: list[str]  # in path order
+    tokens: int  # estimated tokens that it adds to a context
     read_files: list[str]
     modified_files: list[str]
     stats: Stats
 
 
 class CompareResult(Wire, frozen=True):
-    """Both branches, and the entry at which they part (null: they begin apart)."""
+    """Both sides, and their common ancestor. `ancestorId` is null if the paths have different roots."""
 
     ancestor_id: str | None
     left: Branch

@@ -1,4 +1,4 @@
-"""The tree: append, entries, path, tree, label, rename, tag."""
+"""Append, read entries, paths and trees; label, rename, tag."""
 
 from typing import Annotated, Literal
 
@@ -23,22 +23,21 @@ from sessiond.protocol.types.shared import (
 
 
 class AppendParams(Params, frozen=True):
-    """Add entries to a session: all of them, or none.
+    """Add entries to a session: either all of them or none.
 
-    Without `parentId` the first attaches to the session's leaf; each next one to the one before it; an
-    entry's own `parentId` wins. With `expectedLeaf` the append is refused (`leafConflict`) when the leaf is
-    another, or with `onConflict` `branch` becomes a sibling below `expectedLeaf`. `advance` false leaves the
-    session's leaf where it is. An entry may bring its own id, and may then be sent again for ever without
-    being doubled.
+    If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
+    one before it. An entry's own `parentId` takes precedence. With `expectedLeaf`, the append fails with
+    `leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
+    `expectedLeaf` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
+    client may then resend it at any time without storing it twice.
 
-    With a provider's `format`, an item of `entries` may be a message as that provider has it, or its whole
-    answer, alone or as the `message` of an entry. It is stored in the agents' own format; one that holds tool
-    results becomes several entries, of which the first has its id and the others that id with `-1`, `-2` and so
-    on.
+    With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
+    or as the `message` of an entry. It is stored in the agents' own format. An item with tool results may become
+    several entries: the first has the id of the item, the others that id with `-1`, `-2` and so on.
     """
 
-    session_id: SessionId  # the whole id of the session
-    entries: Annotated[list[Draft], Meta(min_length=1, max_length=10_000)]  # in the order of the log
+    session_id: SessionId  # the full id of the session
+    entries: Annotated[list[Draft], Meta(min_length=1, max_length=10_000)]  # in log order
     format: Format = "agent"  # the format of the messages in `entries`
     parent_id: EntryId | UnsetType | None = UNSET  # null makes the first entry a root
     expected_leaf: EntryId | UnsetType | None = UNSET  # the leaf that the client knows
@@ -48,7 +47,7 @@ class AppendParams(Params, frozen=True):
 
 
 class Appended(Wire, frozen=True):
-    """One entry of an append: `created` now, or a `duplicate` of what an earlier try had stored."""
+    """One entry of an append: `created` now, or a `duplicate` of an entry that is stored already."""
 
     id: str
     seq: int
@@ -68,23 +67,23 @@ class AppendResult(Wire, frozen=True):
 class EntriesParams(Params, frozen=True):
     """Read entries in log order: after a position, around an entry, or exactly the given ids.
 
-    A position in another log than the session's is refused with `cursorExpired`. Entries travel as they are stored.
-    With `resolveBlobs`, images and cut texts that lie in blobs are put back.
+    A position in another log than the session's fails with `cursorExpired`. Entries are sent as they are stored. With
+    `resolveBlobs`, images and cut texts that are stored as blobs are restored.
     """
 
-    session_id: SessionId  # the whole id of the session
-    after: After | None = None  # the position behind which the page begins
+    session_id: SessionId  # the full id of the session
+    after: After | None = None  # the position after which the page begins
     around: EntryId | None = None  # the entry in the middle of the page
     ids: list[EntryId] | None = None  # exactly these entries
-    cursor: str | None = None  # from an earlier result; without it, the first page
-    limit: Limit = 200  # entries a page
-    resolve_blobs: bool = False  # put images and cut texts back that lie in blobs
+    cursor: str | None = None  # from an earlier result; default: the first page
+    limit: Limit = 200  # maximum number of entries per page
+    resolve_blobs: bool = False  # restore images and cut texts from their blobs
 
 
 class EntriesResult(Wire, frozen=True):
-    """Entries as stored, with the seq of each; `nextCursor` is null when nothing is left.
+    """Entries as stored, with the seq of each. `nextCursor` is null on the last page.
 
-    `missingBlobs` are the hashes of blobs that were to be put back and are not there: their references stay.
+    `missingBlobs` lists the hashes of blobs that could not be restored. Their references stay in the entries.
     """
 
     log_id: str
@@ -97,20 +96,20 @@ class EntriesResult(Wire, frozen=True):
 class PathParams(Params, frozen=True):
     """Read the entries from the root to `leafId` (default: the session's leaf), root first."""
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
-    cursor: str | None = None  # from an earlier result; without it, the first page
-    limit: Limit = 10_000  # entries a page
-    resolve_blobs: bool = False  # put images and cut texts back that lie in blobs
+    cursor: str | None = None  # from an earlier result; default: the first page
+    limit: Limit = 10_000  # maximum number of entries per page
+    resolve_blobs: bool = False  # restore images and cut texts from their blobs
 
 
 class EntryDocumentParams(Params, frozen=True):
-    """Read one entry as a Markdown document, to be shown by an editor.
+    """Read one entry as a Markdown document for display in an editor.
 
-    All that was said stands in fences that it cannot end. Texts that were cut are whole again.
+    All message text is in fences that it cannot close. Cut texts are complete.
     """
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     entry_id: EntryId  # the id of the entry
 
 
@@ -123,20 +122,20 @@ class EntryDocumentResult(Wire, frozen=True):
 
 
 class TreeParams(Params, frozen=True):
-    """Read the tree as flat rows in preorder, children in log order: a chain of 100,000 must not nest.
+    """Read the tree as flat rows in preorder, with children in log order.
 
-    `filter` chooses the types of rows. `query` keeps rows whose text contains every word. Hidden rows hand
-    their children to the nearest visible ancestor. With `around` the page is the one with that entry, or with its
-    nearest visible ancestor, in the middle, and `cursor` is of no effect.
+    Rows are flat so that a chain of 100,000 entries does not nest. `filter` selects the types of rows. `query` selects
+    rows whose text contains every word. The children of a hidden row attach to their nearest visible ancestor. With
+    `around`, the page has that entry, or its nearest visible ancestor, in the middle, and `cursor` has no effect.
     """
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     filter: Filter = "default"  # which rows are visible
     query: str | None = None  # only rows with all of these words
-    root_id: EntryId | None = None  # only this entry and those below it
+    root_id: EntryId | None = None  # only this entry and its descendants
     around: EntryId | None = None  # the entry in the middle of the page
-    cursor: str | None = None  # from an earlier result; without it, the first page
-    limit: Limit = 1_000  # rows a page
+    cursor: str | None = None  # from an earlier result; default: the first page
+    limit: Limit = 1_000  # maximum number of rows per page
 
 
 class TreeNode(Wire, frozen=True):
@@ -145,12 +144,12 @@ class TreeNode(Wire, frozen=True):
     id: str
     parent_id: str | None  # the nearest visible ancestor
     depth: int  # number of visible ancestors
-    indent: int  # number of visible forks above: what a drawing indents by, so that chains stay flat
+    indent: int  # number of visible forks above: the indentation for display, so that chains stay flat
     seq: int
     type: str
     timestamp: str | None
     child_count: int  # visible children
-    on_path: bool  # lies on the path to the session's leaf
+    on_path: bool  # whether it lies on the path to the session's leaf
     role: str | None
     preview: str  # one line of at most 120 characters
     label: str | None
@@ -158,11 +157,11 @@ class TreeNode(Wire, frozen=True):
 
 
 class TreeResult(Wire, frozen=True):
-    """A page of rows; `leafId` is where the next entry would attach.
+    """A page of rows. `leafId` is the entry below which the next entry is placed.
 
-    `bars` is for drawing a page that does not begin the view: of each fork above its first row, the uppermost first
-    (roots that are several count as one), whether more branches of it follow. `above`, where `around` was asked for,
-    are the rows above the first one that are forks or begin a branch: where the page hangs.
+    `bars` is for drawing a page that is not the first: one item for each fork above the first row, uppermost first,
+    true if further branches of that fork follow. Several roots count as one fork. With `around`, `above` lists the
+    rows above the first row that are forks or begin a branch.
     """
 
     nodes: list[TreeNode]
@@ -171,39 +170,39 @@ class TreeResult(Wire, frozen=True):
     total: int  # entries in the session, visible or not
     next_cursor: str | None
     shown: int = 0  # rows of the whole view
-    before: int = 0  # rows of it that come before this page
+    before: int = 0  # rows of the view before this page
     bars: list[bool] = msgspec.field(default_factory=list)
     above: list[TreeNode] = msgspec.field(default_factory=list)
 
 
 class LabelParams(Params, frozen=True):
-    """Bookmark an entry; an absent or empty `label` removes the bookmark."""
+    """Label an entry. An absent or empty `label` removes the label."""
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     target_id: EntryId  # the id of the entry
     label: Annotated[str, Meta(max_length=1_000)] | None = None  # the label; empty or null removes it
-    command_id: CommandId | None = None  # requests with the same one take effect once
+    command_id: CommandId | None = None  # requests with the same id take effect once
 
 
 class RenameParams(Params, frozen=True):
-    """Give the session a title; an empty one takes it away. The title is a line of the log.
+    """Set the title of a session. An empty title removes it. The title is a line of the log.
 
-    The server also writes it to the title slot or the header, where oh-my-pi reads it.
+    The server also writes the title to the title slot or the header, where oh-my-pi reads it.
     """
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     title: Annotated[str, Meta(max_length=1_000)]  # the title; an empty one removes it
-    command_id: CommandId | None = None  # requests with the same one take effect once
+    command_id: CommandId | None = None  # requests with the same id take effect once
 
 
 class TagParams(Params, frozen=True):
-    """Add and remove words to filter sessions by, or with `tags` replace them all."""
+    """Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by."""
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
     add: list[str] | None = None  # tags to add
     remove: list[str] | None = None  # tags to remove
     tags: list[str] | None = None  # the tags that replace all others
-    command_id: CommandId | None = None  # requests with the same one take effect once
+    command_id: CommandId | None = None  # requests with the same id take effect once
 
 
 class ChangeResult(Wire, frozen=True):
@@ -213,4 +212,4 @@ class ChangeResult(Wire, frozen=True):
     log_id: str
     seq: int
     session: SessionInfo
-    duplicate: bool = False  # an earlier request with this `commandId` has done it
+    duplicate: bool = False  # an earlier request with this `commandId` took effect

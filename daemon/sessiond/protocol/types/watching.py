@@ -1,4 +1,4 @@
-"""Keeping up to date: subscribe, unsubscribe, flush."""
+"""Subscribe, unsubscribe and flush."""
 
 from typing import Literal
 
@@ -6,15 +6,15 @@ from sessiond.protocol.types.shared import After, Params, SessionId, SessionInfo
 
 
 class SubscribeParams(Params, frozen=True):
-    """Hear of every change of a session from now on, and with `after` of what was missed since.
+    """Subscribe to the changes of a session, and with `after` also receive the lines after that position.
 
-    Exactly what came after the position `after` is replayed as `session/appended`, before anything live. When that
-    would be too much, or when the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says
-    why: read the tree again.
+    The server sends exactly the lines after `after` as `session/appended`, before any live notification. If these are
+    too many, or the session has another log than `after.logId`, `mode` is `snapshot` and `reason` says why. The client
+    then reads the tree again.
     """
 
-    session_id: SessionId  # the whole id of the session
-    after: After | None = None  # the position behind which the client wants what it missed
+    session_id: SessionId  # the full id of the session
+    after: After | None = None  # the last position that the client knows; default: no replay
 
 
 class SubscribeResult(Wire, frozen=True):
@@ -29,9 +29,9 @@ class SubscribeResult(Wire, frozen=True):
 
 
 class UnsubscribeParams(Params, frozen=True):
-    """Hear no more of a session; it stays open for this client."""
+    """Cancel the subscription to a session. The session stays open for this client."""
 
-    session_id: SessionId  # the whole id of the session
+    session_id: SessionId  # the full id of the session
 
 
 class UnsubscribeResult(Wire, frozen=True):
@@ -41,12 +41,12 @@ class UnsubscribeResult(Wire, frozen=True):
 
 
 class FlushParams(Params, frozen=True):
-    """Wait until every line of a session (of all, without `sessionId`) would survive a power cut."""
+    """Wait until every line of a session (default: of all sessions) is synced to the disk."""
 
-    session_id: SessionId | None = None  # the whole id of the session; default: all sessions
+    session_id: SessionId | None = None  # the full id of the session; default: all sessions
 
 
 class FlushResult(Wire, frozen=True):
-    """How many sessions had something to sync."""
+    """The number of sessions that had lines to sync."""
 
     flushed: int
