@@ -2062,10 +2062,10 @@ export interface StopResult {
 }
 
 /**
- * Stop the daemon in favor of another, such as a newer version: refuse writes, finish requests in flight, and end.
+ * Stop the daemon in favor of another one, for example of a newer version.
  *
- * `within` limits how many seconds requests in flight may still take. Attached clients reconnect to the next daemon.
- * `reason` goes to the log.
+ * The daemon refuses writes, finishes requests in flight, and ends. `within` limits how many seconds requests in
+ * flight may still take. Attached clients reconnect to the next daemon. `reason` goes to the log.
  */
 export interface DrainParams {
   /** The reason, for the log. At most 200 characters. */
@@ -2895,10 +2895,10 @@ export interface Requests {
   /** Stop the daemon after all data is on disk. The connections of other clients end; clients may start it again. */
   "server/stop": { params: StopParams; result: StopResult; errors: never };
   /**
-   * Stop the daemon in favor of another, such as a newer version: refuse writes, finish requests in flight, and end.
+   * Stop the daemon in favor of another one, for example of a newer version.
    *
-   * `within` limits how many seconds requests in flight may still take. Attached clients reconnect to the next daemon.
-   * `reason` goes to the log.
+   * The daemon refuses writes, finishes requests in flight, and ends. `within` limits how many seconds requests in
+   * flight may still take. Attached clients reconnect to the next daemon. `reason` goes to the log.
    */
   "server/drain": { params: DrainParams; result: DrainResult; errors: never };
   /** Authenticate a client on TCP with the token, in the first message. On the unix socket it has no effect. */

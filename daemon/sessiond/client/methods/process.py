@@ -121,10 +121,11 @@ class ProcessMethods(Methods):
         reason: str | None = None,
         within: float = 10.0,
     ) -> t.DrainResult:
-        """Stop the daemon in favor of another, such as a newer version: refuse writes, finish requests in flight, and end..
+        """Stop the daemon in favor of another one, for example of a newer version.
 
-        `within` limits how many seconds requests in flight may still take. Attached clients reconnect to the
-        next daemon. `reason` goes to the log.
+        The daemon refuses writes, finishes requests in flight, and ends. `within` limits how many seconds
+        requests in flight may still take. Attached clients reconnect to the next daemon. `reason` goes to the
+        log.
 
         Method `server/drain`.
 

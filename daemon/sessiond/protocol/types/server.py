@@ -92,10 +92,10 @@ class AuthenticateResult(Wire, frozen=True):
 
 
 class DrainParams(Params, frozen=True):
-    """Stop the daemon in favor of another, such as a newer version: refuse writes, finish requests in flight, and end.
+    """Stop the daemon in favor of another one, for example of a newer version.
 
-    `within` limits how many seconds requests in flight may still take. Attached clients reconnect to the next daemon.
-    `reason` goes to the log.
+    The daemon refuses writes, finishes requests in flight, and ends. `within` limits how many seconds requests in
+    flight may still take. Attached clients reconnect to the next daemon. `reason` goes to the log.
     """
 
     reason: Annotated[str, Meta(max_length=200)] | None = None  # the reason, for the log

@@ -1330,10 +1330,10 @@
 ---@class (exact) sessiond.StopResult
 ---@field pid integer
 
----Stop the daemon in favor of another, such as a newer version: refuse writes, finish requests in flight, and end.
+---Stop the daemon in favor of another one, for example of a newer version.
 ---
----`within` limits how many seconds requests in flight may still take. Attached clients reconnect to the next daemon.
----`reason` goes to the log.
+---The daemon refuses writes, finishes requests in flight, and ends. `within` limits how many seconds requests in
+---flight may still take. Attached clients reconnect to the next daemon. `reason` goes to the log.
 ---@class (exact) sessiond.DrainParams
 ---@field reason? string The reason, for the log. At most 200 characters.
 ---@field within? number Seconds that requests in flight may still take. 0 to 600. Default `10.0`.
