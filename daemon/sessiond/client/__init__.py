@@ -1,8 +1,8 @@
-"""For the CLI, scripts and agents: find the daemon, talk to it.
+"""Client library for the CLI, scripts and agents: finds the daemon and sends it requests.
 
-Public names: `connect` (asynchronous, typed), `connect_blocking` (standard library only), what they raise;
-`AgentSession` for an agent's author, with what a function that writes summaries is asked and may answer.
-Each is loaded when it is asked for, so that the one kind of client does not pay for the other.
+Public names: `connect` (asynchronous, typed), `connect_blocking` (standard library only) and the exceptions that they
+raise; `AgentSession` for authors of agents, with `SummaryRequest` and `Summary` for functions that write summaries.
+Each name is imported on first access, so that a program imports only the kind of client that it uses.
 """
 
 TYPE_CHECKING = False

@@ -1,4 +1,4 @@
-"""What an agent does with its session: append as it goes, ask for the context, compact, try again.
+"""The session of one agent: appends entries, reads the context, compacts, and retries failed turns.
 
     async with connect(name="my-agent", summarize=summarize) as daemon:
         session = await AgentSession.resume(daemon)
@@ -9,8 +9,8 @@
             answer = await ask_the_model(context.system, context.messages)
             await session.append(answer, format="anthropic")
 
-It calls no model and decides nothing about one (decision 0001). Everything it knows can be asked of the daemon again,
-so an agent that was killed goes on with a new `AgentSession`. For one event loop, and one agent at a time.
+The module calls no model and makes no decision about one (decision 0001). The daemon has all of its state, so an
+agent that was killed continues with a new `AgentSession`. An `AgentSession` belongs to one event loop and one agent.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from sessiond.protocol import types as t
 _NOT_COMPACTED: Final = frozenset(
     ("noSummarizer", "summarizerFailed", "nothingToCompact", "wouldBreakTree", "leafConflict", "readOnly")
 )
-"""Refusals of a compaction with which an agent can live as long as its context fits."""
+"""Error kinds of a refused compaction after which the agent continues as long as its context fits."""
 
 
 class ContextOverflow(TemplatedError):
@@ -49,13 +49,13 @@ class ContextOverflow(TemplatedError):
 
 
 class AgentSession:
-    """One session as its agent sees it; made by `create`, `open` or `resume`.
+    """One session from the point of view of its agent; made by `create`, `open` or `resume`.
 
-    Appends and requests that only read outlive a restart of the daemon, and the session is then opened again.
+    Appends and read-only requests survive a restart of the daemon; the session is then opened again.
 
     Attributes:
         id: The id of the session.
-        leaf_id: Where this agent stands: its last entry, or where it has branched to; None before the first entry.
+        leaf_id: The agent's position: its last entry, or the target of its last branch; None before the first entry.
         daemon: The daemon, for all other requests.
     """
 
@@ -64,7 +64,7 @@ class AgentSession:
         self.id = found.session_id
         self._chain = Chain(daemon, found.session_id, found.leaf_id, log_id=found.log_id, seq=found.seq)
         self._in_turn = False
-        self._gave_up = False  # a compaction was refused in this turn
+        self._gave_up = False  # True after a compaction was refused in this turn
         self._settings: t.CompactionSettings | None = None
         self._order = asyncio.Lock()
         daemon.keep_open(self.id)
@@ -89,7 +89,7 @@ class AgentSession:
             cwd: The folder of the session. Default: the folder of this process.
             id: The id of the session. Default: a UUID4.
             title: The title.
-            parent_session: What the session was made from: a session id or the path of a file.
+            parent_session: The session or file from which it was made: a session id or a path.
             ephemeral: Keep the session in memory only.
 
         Returns:
@@ -97,7 +97,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request; `kind` is for example `alreadyExists`.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         made = await daemon.create(
             cwd, id=id, title=title, parent_session=parent_session, ephemeral=ephemeral
@@ -138,7 +138,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         return cls(daemon, (await daemon.continue_session(cwd)).session)
 
@@ -165,7 +165,7 @@ class AgentSession:
         """Append one message. It is synced to the disk when this returns.
 
         Args:
-            message: The message. With a provider's `format` it may also be the provider's whole answer. A message
+            message: The message. With a provider's `format` it may also be the provider's complete response. A message
                 with the results of several tools becomes several entries.
             format: The format of the message.
             id: The id of the new entry. Messages that are appended with the same id are stored once. Default: a
@@ -176,7 +176,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request, and nothing was stored.
-            Disconnected: The daemon did not come back in time.
+            Disconnected: The daemon did not return in time.
         """
         draft = {"type": "message", "id": id or secrets.token_hex(4), "message": message}
         return (await self.append_entries([draft], format=format))[0]
@@ -184,10 +184,10 @@ class AgentSession:
     async def append_entries(
         self, entries: Sequence[Mapping[str, Any]], *, format: t.Format = "agent"
     ) -> list[str]:
-        """Append entries of any type, all or none, and in the order of the calls.
+        """Append entries of any type, all or none, in the order of the calls.
 
-        In a turn their parent is the last entry of this agent, whatever other clients do meanwhile. Otherwise it is
-        the leaf of the session.
+        In a turn, their parent is the last entry of this agent, even if other clients append meanwhile. Otherwise it
+        is the leaf of the session.
 
         Args:
             entries: The entries, in the order of the log. Those without an id get one.
@@ -198,25 +198,25 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request, and nothing was stored.
-            Disconnected: The daemon did not come back in time.
+            Disconnected: The daemon did not return in time.
         """
-        # The ids are given once, here, so that whatever is sent again is found to be there already.
+        # The ids are assigned here, once, so that the daemon recognizes entries that are sent again.
         drafts = [{"id": secrets.token_hex(4), **entry} for entry in entries]
         async with self._order:
             add = self._chain.extend if self._in_turn else self._chain.append_at_the_leaf
             return await patiently(lambda: add(drafts, format))
 
     async def change_model(self, model: str, *, role: str = "default") -> None:
-        """Record that another model is used from now on. Appends nothing if it is the one in force.
+        """Record the model that is used from now on. Appends nothing if it is already in force.
 
         Args:
             model: The model, as "provider/name".
-            role: What the model is used for.
+            role: The role of the model.
 
         Raises:
-            ValueError: `model` is not of that form.
+            ValueError: `model` does not have that form.
             RpcError: The daemon refused the request.
-            Disconnected: The daemon did not come back in time.
+            Disconnected: The daemon did not return in time.
         """
         provider, slash, name = model.partition("/")
         if not (provider and slash and name):
@@ -232,20 +232,20 @@ class AgentSession:
             await self.append_entries([entry])
 
     async def change_thinking_level(self, level: str) -> None:
-        """Record another thinking level. Appends nothing if it is the one in force.
+        """Record a new thinking level. Appends nothing if it is already in force.
 
         Args:
             level: The level, such as "off", "low" or "high".
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The daemon did not come back in time.
+            Disconnected: The daemon did not return in time.
         """
         if (await self._seen("agent")).thinking_level != level:
             await self.append_entries([{"type": "thinking_level_change", "thinkingLevel": level}])
 
     async def record(self, custom_type: str, data: Any) -> str:
-        """Append a custom entry, which no model sees.
+        """Append a custom entry, which is not part of any context.
 
         Args:
             custom_type: The name of its type.
@@ -256,7 +256,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request, and nothing was stored.
-            Disconnected: The daemon did not come back in time.
+            Disconnected: The daemon did not return in time.
         """
         return (await self.append_entries([{"type": "custom", "customType": custom_type, "data": data}]))[0]
 
@@ -269,7 +269,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         changed = await self.daemon.label(self.id, entry_id, label)
         await self._chain.follow_to(changed.session.leaf_id)
@@ -282,7 +282,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         changed = await self.daemon.rename(self.id, title)
         await self._chain.follow_to(changed.session.leaf_id)
@@ -290,14 +290,14 @@ class AgentSession:
     # --- the context
 
     async def context(self, format: t.Format = "agent", *, explain: bool = False) -> SessionContext:
-        """Read what the model is to see now.
+        """Read the context of the model.
 
-        If the session is compacted automatically (`compact_above`) and the context leaves too little room for an
-        answer, this waits for the compaction that is under way, or requests one.
+        If the session is compacted automatically (`compact_above`) and the context leaves less than the reserve for a
+        response, this method waits for the compaction that is in progress, or requests one.
 
         Args:
-            format: The provider whose API takes the messages as they are; "agent" is the agents' own format.
-            explain: Say of every entry of the path why it is in the context or not.
+            format: The provider whose API accepts the messages unchanged; "agent" is the agents' own format.
+            explain: Explain for every entry of the path why it is in the context or not.
 
         Returns:
             The messages, with the models in force and the size in tokens.
@@ -305,7 +305,7 @@ class AgentSession:
         Raises:
             ContextOverflow: The context does not fit into the window, and it was not compacted.
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         seen = await self._seen(format, explain=explain)
         settings = await self._limits()
@@ -313,7 +313,7 @@ class AgentSession:
             return seen
         refusal: RpcError | None = None
         may_help = not self._gave_up or seen.tokens > settings.context_window
-        if may_help and not self._chain.detached:  # only the session's own leaf can be compacted
+        if may_help and not self._chain.detached:  # the daemon compacts only at the session's leaf
             try:
                 await self.compact()
             except RpcError as error:
@@ -334,20 +334,20 @@ class AgentSession:
     ) -> t.CompactionSettings:
         """Have the daemon compact the session when its context leaves less than `reserve_tokens` of the window.
 
-        That needs a summarizer: `connect(summarize=…)`, another client, or the configured command. The choice is
-        an entry, which is written only if it changes the settings.
+        Compaction needs a summarizer: `connect(summarize=…)`, another client, or the configured command. The choice is
+        stored as an entry, only if it changes the settings.
 
         Args:
             context_window: The window of the model, in tokens.
-            reserve_tokens: Tokens that are kept free for an answer. Default: the configuration's.
-            keep_recent_tokens: Tokens of the newest entries that stay. Default: the configuration's.
+            reserve_tokens: Tokens that are reserved for a response. Default: the configured value.
+            keep_recent_tokens: Tokens of the newest entries that stay. Default: the configured value.
 
         Returns:
             The settings in force.
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         chosen = t.CompactionChoice(
             enabled=True,
@@ -369,14 +369,14 @@ class AgentSession:
         instructions: str | None = None,
         progress: OnProgress | None = None,
     ) -> t.CompactResult:
-        """Replace the older part of the context by a summary: the given one, or one that is written now.
+        """Replace the older part of the context by a summary: the given one, or a new one.
 
-        If a summary is being written already, this waits for it. `branch(result.previous_leaf_id)` undoes it.
+        If a summary is in progress, this method waits for it. `branch(result.previous_leaf_id)` undoes the compaction.
 
         Args:
             summary: The summary. Default: a summarizer writes one.
             first_kept_entry_id: The first entry that stays; only with `summary`.
-            instructions: What the summary should pay attention to.
+            instructions: What the summary should emphasize.
             progress: Called with each step of the work.
 
         Returns:
@@ -384,7 +384,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request; `kind` is for example `noSummarizer` or `nothingToCompact`.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         done = await self.daemon.compact(
             self.id,
@@ -412,17 +412,17 @@ class AgentSession:
 
         Args:
             target_id: The new leaf; None is before the first entry.
-            summary: A summary of what is left behind, to be stored there.
+            summary: A summary of the branch that the leaf leaves. It is stored at the target.
             summarize: Have such a summary written.
-            instructions: What that summary should pay attention to.
-            expected_leaf: Refuse with `leafConflict` if the leaf is another one.
+            instructions: What that summary should emphasize.
+            expected_leaf: Refuse with `leafConflict` if the leaf is a different one.
 
         Returns:
             The leaf after the move, and the one before.
 
         Raises:
             RpcError: The daemon refused the request, and the leaf stays; `kind` is for example `leafConflict`.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         moved = await self.daemon.branch(
             self.id,
@@ -439,9 +439,9 @@ class AgentSession:
     async def turn(self, *, on_failure: Literal["branch", "summarize"] = "branch") -> AsyncIterator[None]:
         """Append all entries for one prompt as a chain, with no entry of another client in between.
 
-        The turn begins where the agent stands, usually at the user's message. An exception ends it as a failure:
-        the leaf moves back to where the turn began, the appended entries stay as a branch, and the exception is
-        raised again, so that a loop around the turn can retry it. A turn that is cancelled stays as it is.
+        The turn begins at the agent's position, usually at the user's message. If the block raises, the leaf moves
+        back to where the turn began, the appended entries stay as a branch, and the exception is raised again, so
+        that a loop around the turn can retry it. If the turn is cancelled, its entries and the leaf stay.
 
         Args:
             on_failure: "summarize" stores a summary of a failed branch, if one can be written, for the next attempt.
@@ -450,7 +450,7 @@ class AgentSession:
             An asynchronous context manager.
 
         Raises:
-            RuntimeError: A turn of this agent has not ended yet.
+            RuntimeError: Another turn of this agent is in progress.
         """
         if self._in_turn:
             raise RuntimeError("there is a turn already: an agent takes one at a time")
@@ -466,10 +466,10 @@ class AgentSession:
             self._chain.end()
 
     async def retry(self, *, summary: str | None = None, summarize: bool = False) -> t.BranchResult:
-        """Move the leaf back to where the last turn began. Its entries stay as a branch.
+        """Move the leaf back to where the last turn began. The entries of the turn stay as a branch.
 
         Args:
-            summary: A summary of what is left behind, to be stored there.
+            summary: A summary of the branch that the leaf leaves. It is stored at the target.
             summarize: Have such a summary written.
 
         Returns:
@@ -477,7 +477,7 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         return await self.branch(self._chain.began_at, summary=summary, summarize=summarize)
 
@@ -491,30 +491,30 @@ class AgentSession:
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         return (await self.daemon.state(self.id)).state
 
     async def begin_task(self, decision: str | None = None, because: str = "") -> t.BeginTaskResult:
-        """Count a turn of the working state, and record a decision if one is given.
+        """Count a turn in the working state, and record a decision if one is given.
 
         Args:
             decision: The decision.
             because: Its reason.
 
         Returns:
-            What an agent begins with; `context` is a few lines for its system prompt.
+            The initial information for an agent; `context` is a few lines for its system prompt.
 
         Raises:
             RpcError: The daemon refused the request.
-            Disconnected: The connection was lost, and again after the request was sent once more.
+            Disconnected: The connection was lost in both attempts.
         """
         made = None if decision is None else t.NewDecision(decision=decision, rationale=because)
         begun = await self.daemon.begin_task(self.id, decision=made)
         await self._chain.follow_to(begun.entry_id)
         return begun
 
-    # --- inside
+    # --- details
 
     async def _seen(self, format: t.Format, *, explain: bool = False) -> SessionContext:
         seen = await self.daemon.context(self.id, format=format, explain=explain)
@@ -533,10 +533,10 @@ class AgentSession:
         return self._settings
 
     async def _go_back(self, failure: Exception, *, summarize: bool) -> None:
-        """Leave a failed turn; what cannot be done about that is a note of the failure, which matters more."""
+        """Move the leaf back after a failed turn. Errors here become notes of `failure`, which is raised again."""
         if self.leaf_id == self._chain.began_at:
             return
-        if self._chain.detached:  # the leaf of the session is elsewhere already
+        if self._chain.detached:  # the leaf of the session is elsewhere
             self._chain.stand_at(self._chain.began_at)
             return
         try:
@@ -555,7 +555,7 @@ class AgentSession:
 
 
 def _holds(chosen: t.CompactionChoice, settings: t.CompactionSettings) -> bool:
-    """Whether the settings are as chosen already."""
+    """Return whether the settings already have the chosen values."""
     return all(
         wanted is None or wanted == there
         for wanted, there in (

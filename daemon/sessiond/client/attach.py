@@ -1,9 +1,9 @@
-"""Standard input and output joined to the daemon, for editors that start their server: it may go and come back.
+"""Connects standard input and output with the daemon, for editors that start their server.
 
-Messages pass whole and in order, unchanged but for the terminal, which is declared for clients that do not
-(`declaration.py`). When the daemon goes away, an editor that has sent `initialize` is
-kept: a new one, started as soon as the editor asks for something, is told what the editor had said
-(`conversation.py`). A client without a handshake, such as a script, is told that the daemon went away.
+Messages pass whole, in order and unchanged, except that the terminal is added for clients that do not declare one
+(`declaration.py`). If the daemon ends, an editor that has sent `initialize` stays attached: the next request starts
+a new daemon, which receives the editor's state (`conversation.py`). If the client has sent no handshake, as scripts
+do, `attach` ends with `DaemonWentAway`.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from sessiond.paths import Locations, UnsafeFolder, places
 from sessiond.rpc.framing import Framer, FramingError, encode_frame
 from sessiond.rpc.large_texts import is_large_text
 
-_HELD: Final = 1 << 20  # bytes held for one direction; above that its source is not read
+_HELD: Final = 1 << 20  # buffered bytes per direction above which reading pauses
 _READ: Final = 1 << 16
-_WRITE: Final = 4096  # PIPE_BUF: what a pipe takes without blocking once poll says that it is writable
-_ANY_LENGTH: Final = 10**9  # what the daemon sends is for the editor to judge
-_LONGEST_PAUSE: Final = 2.0  # seconds between two looks for a daemon that is away
-_IN_VAIN: Final = 10  # daemons in a row that ended before they had said anything of use
+_WRITE: Final = 4096  # PIPE_BUF: a writable pipe accepts so many bytes without blocking
+_ANY_LENGTH: Final = 10**9  # no limit for the daemon's messages here; the editor has its own
+_LONGEST_PAUSE: Final = 2.0  # maximum seconds between two searches for a daemon
+_IN_VAIN: Final = 10  # maximum number of successive daemons that end before they send a useful message
 
 Say = Callable[[str], object]
 
 
 class DaemonWentAway(TemplatedError):
-    """Raised when the connection is lost and cannot be made again; `undelivered` counts bytes of the input."""
+    """Raised when the connection is lost and cannot be restored; `undelivered` counts bytes of the input."""
 
     sentence = "The daemon went away; {lost}."
     advice = "Attach again to go on."
@@ -54,7 +54,7 @@ class DaemonWentAway(TemplatedError):
 
 
 class NotMessages(TemplatedError):
-    """Raised when standard input holds something else than frames."""
+    """Raised when standard input contains something other than frames."""
 
     sentence = "What came on standard input is not framed as messages: {reason}"
 
@@ -63,19 +63,28 @@ class NotMessages(TemplatedError):
 
 
 def attach(source: int, sink: int, say: Say) -> None:
-    """Connect two descriptors to the daemon, started if need be, until either end is done.
+    """Connect two descriptors with the daemon until either end closes. Starts the daemon if necessary.
 
-    Returns when nobody reads `sink` any more, or when the daemon closed this one connection (after `exit`,
-    or after the end of `source`). Raises `DaemonWentAway`, `GreetingRefused`, `NotMessages`, or
-    `CannotConnect`. `say` is told when a daemon was lost and found. Neither descriptor is made non-blocking,
-    since other processes may share it.
+    Returns when `sink` has no reader, or when the daemon closed this one connection (after `exit`, or after the end
+    of `source`). Neither descriptor is made non-blocking, since other processes may share it.
+
+    Args:
+        source: The descriptor to read from.
+        sink: The descriptor to write to.
+        say: Called with a sentence when a daemon was lost or found.
+
+    Raises:
+        DaemonWentAway: The connection was lost and cannot be restored.
+        GreetingRefused: A new daemon refused the editor's handshake.
+        NotMessages: `source` contains something other than frames.
+        CannotConnect: There is no daemon, or it cannot be started.
     """
     where = places()
     _Attached(source, sink, where, connect(where), say).run()
 
 
 class _Attached:
-    """The loop between an editor and the daemon of the moment."""
+    """The loop between an editor and the current daemon."""
 
     def __init__(self, source: int, sink: int, where: Locations, daemon: socket.socket, say: Say) -> None:
         self._source = source
@@ -85,7 +94,7 @@ class _Attached:
         self._talk = Conversation(declaration=Declaration(here()))
         self._from_editor = Framer(skips=is_large_text)
         self._source_open = True
-        self._waiting: deque[bytes] = deque()  # bodies that no daemon has been given
+        self._waiting: deque[bytes] = deque()  # bodies that were sent to no daemon
         self._waiting_bytes = 0
         self._to_sink = bytearray()
         self._in_vain = 0
@@ -98,8 +107,8 @@ class _Attached:
         self._daemon = daemon
         self._epoch = read_endpoint(self._where).get("epoch")
         self._from_daemon = Framer(max_frame=_ANY_LENGTH)
-        self._outgoing = bytearray()  # what is under way to the daemon, as far as it has not taken it
-        self._under_way: bytes | None = None  # the body of that, if it is the editor's
+        self._outgoing = bytearray()  # bytes for the daemon that are not sent yet
+        self._under_way: bytes | None = None  # the body of these bytes, if it is a message of the editor
         self._daemon_listens = True
 
     def run(self) -> None:
@@ -111,7 +120,7 @@ class _Attached:
                 self._daemon.close()
 
     def _step(self) -> bool:
-        """Wait for something and do it. False: this is done."""
+        """Wait for an event and handle it. Returns False when the loop ends."""
         if self._daemon is None:
             done = self._talk.is_over or not self._source_open
             if done and not self._to_sink:
@@ -139,7 +148,7 @@ class _Attached:
         held = self._waiting_bytes + len(self._outgoing)
         if self._source_open and held < _HELD:
             watched.register(self._source, select.POLLIN)
-        # The end of the sink is heard of without being asked for.
+        # poll reports the end of the sink even when no event is requested.
         watched.register(self._sink, select.POLLOUT * bool(self._to_sink))
         if self._daemon is None:
             return dict(watched.poll(1000 * next(self._pauses)))
@@ -201,7 +210,7 @@ class _Attached:
     # --- the daemon ------------------------------------------------------------------------------------
 
     def _next_frame(self) -> None:
-        """Put the next message under way, if none is and the daemon knows whom it comes from."""
+        """Begin to send the next message, if none is being sent and the daemon has accepted the handshake."""
         if self._outgoing or not self._talk.greeted or not self._daemon_listens or self._daemon is None:
             return
         if self._waiting:
@@ -210,7 +219,7 @@ class _Attached:
             self._outgoing += encode_frame(self._under_way, self._from_editor.mode or "content-length")
         elif not self._source_open:
             self._daemon_listens = False
-            with contextlib.suppress(OSError):  # it has closed already, which the next read tells
+            with contextlib.suppress(OSError):  # the daemon has closed already; the next read reports it
                 self._daemon.shutdown(socket.SHUT_WR)
 
     def _say_first(self, bodies: Iterable[bytes]) -> None:
@@ -222,13 +231,13 @@ class _Attached:
         try:
             del self._outgoing[: self._daemon.send(self._outgoing[:_READ])]
         except (BlockingIOError, ConnectionError):
-            return  # what it sent before it closed can still be read
+            return  # what the daemon sent before it closed can still be read
         if not self._outgoing and self._under_way is not None:
             body, self._under_way = self._under_way, None
             self._talk.sent(body)
 
     def _receive(self) -> bool:
-        """Take what the daemon has sent. False: it has closed."""
+        """Read what the daemon has sent. Returns False when it has closed."""
         assert self._daemon is not None
         try:
             piece = self._daemon.recv(_READ)
@@ -248,7 +257,7 @@ class _Attached:
         return bool(piece)
 
     def _part(self) -> bool:
-        """The daemon closed the connection. False: as it should, and this is done."""
+        """Handle a connection that the daemon closed. Returns False if that was expected, and the loop ends."""
         assert self._daemon is not None
         self._daemon.close()
         self._daemon = None
@@ -268,12 +277,12 @@ class _Attached:
             self._say("the daemon went away; it is started again when it is asked for something")
         if self._under_way is not None and self._talk.refused_size:
             self._tell(self._talk.too_large(self._under_way))
-        elif self._under_way is not None:  # it has not got all of it, so it has not done it
+        elif self._under_way is not None:  # the daemon received only a part of it, so it was not carried out
             self._waiting.appendleft(self._under_way)
         self._tell(self._talk.lost())
         self._keep(body for body in self._waiting if self._talk.outlasts(body))
         if self._in_vain:
-            time.sleep(next(self._pauses))  # a daemon that is leaving needs a moment
+            time.sleep(next(self._pauses))  # a daemon that is ending needs time
         else:
             self._pauses = pauses(longest=_LONGEST_PAUSE)
         if self._talk.waits or any(self._talk.asks(body) for body in self._waiting):
@@ -281,7 +290,7 @@ class _Attached:
         return True
 
     def _start(self) -> None:
-        """Get a daemon, whatever it takes; if there is none to be had, nobody waits for it any longer."""
+        """Connect, and start a daemon if necessary. If that fails, the waiting requests get error responses."""
         try:
             self._greet(connect(self._where))
         except (CannotConnect, UnsafeFolder) as error:
@@ -291,7 +300,7 @@ class _Attached:
             self._say(str(error))
 
     def _look(self) -> None:
-        """Connect if there is a daemon again. It is not started: somebody may have stopped it."""
+        """Connect if a daemon runs. None is started, since the user may have stopped it."""
         with contextlib.suppress(CannotConnect):
             found = look(self._where)
             if found is not None:
@@ -310,7 +319,7 @@ class _Attached:
             pass
 
     def _still_runs(self) -> bool:
-        """Whether the daemon closed only this connection."""
+        """Return whether the daemon closed only this connection."""
         try:
             found = knock(self._where, time.monotonic() + 1.0)
         except CannotConnect:

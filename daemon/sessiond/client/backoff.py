@@ -1,4 +1,4 @@
-"""How long to wait before trying again: longer each time, up to a bound, and never as long as everybody else."""
+"""Pauses between attempts: exponential backoff with jitter and a limit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ if TYPE_CHECKING:
 
 
 def pauses(first: float = 0.05, longest: float = 1.0) -> Iterator[float]:
-    """Pauses in seconds, without an end. Each is between half and all of what it could be.
+    """Yield pauses in seconds without end. Each is between half and all of the current maximum, which doubles.
 
-    Fifty clients that lost the same daemon at the same moment shall not come back at the same moment.
+    The jitter keeps clients that lost the same daemon at the same moment from returning at the same moment.
+
+    Args:
+        first: The first maximum, in seconds.
+        longest: The limit of the maximum, in seconds.
     """
     pause = first
     while True:

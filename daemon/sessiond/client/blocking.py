@@ -1,9 +1,9 @@
-"""The daemon as a plain blocking object: for the command line and for scripts that need no event loop.
+"""The daemon as a plain blocking object, for the command line and for scripts without an event loop.
 
-One request at a time over one connection; notifications that arrive meanwhile are kept for `notifications`.
-It connects again when a daemon has left without reading the request, and sends `initialize` only when it is given
-what to say there: session methods work without one (protocol.md). What a connection has open or subscribed to is not
-so on the next.
+One request at a time over one connection; notifications that arrive meanwhile are buffered for `notifications`. If a
+daemon has ended without reading the request, the object connects again. It sends `initialize` only when it is given
+params for it; session methods need none (protocol.md). Open sessions and subscriptions of a connection are not
+restored on the next.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
     Told: TypeAlias = Callable[[str, Any], None]
 
-METHOD_NOT_FOUND = -32601  # protocol.errors has it too, at the price of importing msgspec
+METHOD_NOT_FOUND = -32601  # also in protocol.errors, which imports msgspec
 
 
 _ATTEMPTS = 5
-_PATIENCE = 15.0  # seconds that a daemon which is about to end is waited for
+_PATIENCE = 15.0  # seconds to wait for the end of a daemon that refuses writes
 
 SILENCE = 5.0
-"""Seconds without a byte, until the daemon is asked for a sign of life."""
+"""Seconds without a byte after which the client sends `server/status`."""
 PATIENCE = 10.0
-"""Seconds that it has for one."""
+"""Seconds that the daemon may then take to respond."""
 _STOPPING = 30.0
 """Seconds that a daemon may take to end."""
 _SIGN_OF_LIFE = "sign-of-life"
@@ -108,14 +108,14 @@ class BlockingDaemon:
         """Send a request and wait for its result.
 
         A request that writes gets a `commandId`, unless `params` has one, and is sent once more if its response was
-        lost. A daemon that is about to end refuses writes: then the request goes to the next daemon. Neither
-        happens on a connection that has subscribed to a session, since the next daemon does not know of that.
+        lost. If a daemon that is about to end refuses a write, the request goes to the next daemon. Neither happens
+        on a connection that has subscribed to a session, since a new connection has no subscription.
 
         Args:
             method: The name of the method, such as "session/list".
             params: The params as on the wire: a dict of JSON values.
             told: Called with the method and the params of each notification that comes meanwhile. Default: they
-                are kept for `notifications`.
+                are buffered for `notifications`.
 
         Returns:
             The result, as JSON values.
@@ -168,9 +168,9 @@ class BlockingDaemon:
         """Wait for notifications without a limit.
 
         Returns:
-            An iterator of each notification as `(method, params)`, kept ones first. It ends with the connection.
+            An iterator of each notification as `(method, params)`, buffered ones first. It ends with the connection.
         """
-        self._sock.settimeout(None)  # there may be none for days
+        self._sock.settimeout(None)  # the next one may come after days
         yield from self._notifications()
 
     def _notifications(self) -> Iterator[tuple[str, Any]]:
@@ -214,20 +214,20 @@ class BlockingDaemon:
             self._greet(self._greeting)
 
     def _greet(self, params: dict[str, Any]) -> None:
-        """Say who this is; the answer is passed over, as every answer to another request is."""
+        """Send `initialize`. Its response is ignored, like every response to another request."""
         import contextlib
 
-        with contextlib.suppress(Unread):  # it has left already, which the request finds, too
+        with contextlib.suppress(Unread):  # the daemon has ended; the next request fails as well
             self._send({"jsonrpc": "2.0", "id": _GREETING, "method": "initialize", "params": params})
 
     def _ask_for_life(self) -> None:
-        """Nothing came for a while: the request may take long, but then the daemon answers another one meanwhile."""
+        """Send `server/status` after a silence: during a long request the daemon responds to another one."""
         import contextlib
 
         if self._asked_for_life:
             self._give_up(SILENCE + PATIENCE)
         self._asked_for_life = True
-        with contextlib.suppress(Unread):  # it has closed; what it said before that can still be read
+        with contextlib.suppress(Unread):  # it has closed; what it sent before can still be read
             self._send({"jsonrpc": "2.0", "id": _SIGN_OF_LIFE, "method": "server/status", "params": {}})
         self._sock.settimeout(PATIENCE)
 
@@ -245,8 +245,8 @@ class BlockingDaemon:
             except Disconnected as lost:
                 if self._subscribed or not (may_repeat or isinstance(lost, Unread)):
                     raise
-                # It was leaving, and the next one will read the request; or it was lost in the middle. Then the
-                # request is sent once more, and not a third time: it may be what daemons die of.
+                # The daemon was ending, and the next one reads the request; or the connection was lost during the
+                # request. Then it is sent once more, and not a third time: it may be the reason why daemons end.
                 may_repeat = may_repeat and isinstance(lost, Unread)
             except RpcError as error:
                 if error.kind != "draining" or self._subscribed or not self._ends():
@@ -256,7 +256,7 @@ class BlockingDaemon:
         return self._answer(request)
 
     def _ends(self) -> bool:
-        """Whether a daemon that is about to end does so in time."""
+        """Return whether a daemon that refuses writes ends within 15 seconds."""
         self._sock.settimeout(_PATIENCE)
         self._reader.silent = None
         try:
@@ -283,12 +283,12 @@ class BlockingDaemon:
             raise BadReply("an answer without result or error")
 
     def _receive(self) -> tuple[str, dict[str, tuple[Any, int, int]]]:
-        """The next message; notifications are put by and requests of the daemon declined on the way."""
+        """Return the next message. Notifications are buffered or passed to `told`; requests are refused."""
         try:
             text = self._reader.read()
         except Unread:
             if self._asked_for_life:
-                raise Disconnected from None  # what was not read may be that question, and not the request before it
+                raise Disconnected from None  # the unread bytes may be that status request, not the request before it
             raise
         if self._asked_for_life:
             self._asked_for_life = False
@@ -318,7 +318,7 @@ class BlockingDaemon:
                 raise Unread from error
 
     def _see_it_alive(self) -> None:
-        """Who takes no more of a request may lack the room for it, and answers others. Raises `DaemonHung`."""
+        """Check over another connection that a daemon that reads no more is alive. Raises `DaemonHung`."""
         with BlockingDaemon(self._dial) as other:
             other.call("server/status")
 

@@ -1,8 +1,8 @@
-"""The entries of one agent as a chain: each hangs on the one before it, whoever else writes to the session.
+"""The entries of one agent as a chain, in which the parent of each is the previous one.
 
-Optimistic: an append says which leaf it expects, and a conflict is looked at. It follows what others add below the
-agent's last entry as long as that says nothing to a model (a compaction, a label); where others speak or move the
-leaf, the chain becomes a branch and leaves the session's leaf alone.
+The chain is optimistic: an append names the leaf that it expects, and a conflict is examined. If other clients append
+entries below the agent's last entry that are not part of the context (a compaction, a label), the chain continues
+below them. If they append messages or move the leaf, the chain becomes a branch and no longer moves the session's leaf.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,41 +16,41 @@ _SPEAKS_OR_MOVES: Final = frozenset(("message", "custom_message", "branch_summar
 
 
 class Chain:
-    """Where an agent stands in a session, `leaf_id`, and up to which line `seq` of the log `log_id` it knows it."""
+    """An agent's position in a session: `leaf_id`, and the log position (`log_id`, `seq`) that it has seen."""
 
     def __init__(
         self, daemon: EntryMethods, session_id: str, leaf_id: str | None, *, log_id: str | None, seq: int
     ) -> None:
         self.leaf_id = leaf_id
         self.began_at = leaf_id
-        """Where a turn began: behind it nothing was said but by the chain."""
+        """The leaf where the turn began. After it, only the chain has added messages."""
         self.detached = False
-        """Whether the session's leaf went elsewhere while the chain grew."""
+        """Whether other clients moved the session's leaf elsewhere during the turn."""
         self._daemon = daemon
         self._session_id = session_id
         self._log_id = log_id
         self._seq = seq
 
     def begin(self) -> None:
-        """A turn begins here."""
+        """Begin a turn at the current leaf."""
         self.began_at = self.leaf_id
 
     def end(self) -> None:
-        """The turn has ended: the next entry goes to the leaf of the session again."""
+        """End the turn: the next entry is appended at the leaf of the session."""
         self.detached = False
 
     def stand_at(self, leaf_id: str | None, position: t.After | None = None) -> None:
-        """Go on from here; what hangs on it will come behind `position`."""
+        """Move to `leaf_id`. Its later descendants are in the log after `position`."""
         self.leaf_id = leaf_id
         if position is not None:
             self._log_id, self._seq = position.log_id, position.seq
 
     async def append_at_the_leaf(self, drafts: Sequence[Mapping[str, Any]], format: t.Format) -> list[str]:
-        """Append where the session's leaf is, whoever has put it there. The entries' ids."""
+        """Append at the session's leaf, and return the ids of the entries."""
         return self._grown(await self._daemon.append(self._session_id, drafts, format=format))
 
     async def extend(self, drafts: Sequence[Mapping[str, Any]], format: t.Format) -> list[str]:
-        """Append behind the last entry of the chain. The entries' ids."""
+        """Append below the last entry of the chain, and return the ids of the entries."""
         while not self.detached:
             try:
                 return self._grown(
@@ -69,7 +69,7 @@ class Chain:
         )
 
     async def follow_to(self, leaf_id: str | None) -> bool:
-        """Go along to the session's leaf, if nothing between says anything. Returns whether we stand there."""
+        """Move to the session's leaf if no message lies between. Returns whether the chain is at that leaf."""
         if leaf_id == self.leaf_id:
             return True
         above = await self._quiet_ones()
@@ -86,7 +86,7 @@ class Chain:
         return True
 
     async def _quiet_ones(self) -> dict[str, str | None]:
-        """The parents of the entries that have come since and say nothing."""
+        """Return new entries that are no messages and move no leaf: parent id by id."""
         found: dict[str, str | None] = {}
         after = None if self._log_id is None else t.After(log_id=self._log_id, seq=self._seq)
         page = await self._daemon.entries(self._session_id, after=after)

@@ -1,6 +1,6 @@
-"""Which requests take a `commandId`, so that they can be sent again when their answer was lost.
+"""The requests that take a `commandId`, so that they can be sent again when their response was lost.
 
-For the blocking client, too: nothing but the standard library is imported.
+The blocking client uses this module too, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ METHODS = frozenset(
 """Methods whose params have a `commandId`."""
 
 _WITH_ID_OF_ENTRY = frozenset(("session/updateState", "session/beginTask"))
-"""Those of them that an `id` in the params makes repeatable, too."""
+"""Those of these methods that an `id` in the params makes repeatable as well."""
 
 
 def new_command_id() -> str:
-    """A `commandId` that nobody else uses."""
+    """Return a new unique `commandId`."""
     return os.urandom(16).hex()
 
 
 def repeatable(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The params of a request with a `commandId` of its own, if it takes one and has nothing like it."""
+    """Return the params with a new `commandId`, if the method takes one and the params have no id for it."""
     if method not in METHODS or (method in _WITH_ID_OF_ENTRY and params.get("id") is not None):
         return dict(params)
     known = params.get("commandId")
@@ -40,6 +40,6 @@ def repeatable(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_repeatable(method: str, params: Mapping[str, Any]) -> bool:
-    """Whether a request that writes may be sent again, however often it was carried out."""
+    """Return whether a request that writes has the same effect however often it is sent."""
     named = params.get("commandId") or (method in _WITH_ID_OF_ENTRY and params.get("id"))
     return method in METHODS and bool(named)

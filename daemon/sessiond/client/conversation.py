@@ -1,8 +1,8 @@
-"""What an editor has said that a new daemon must hear, and what both still wait for. Sans I/O.
+"""State of an editor that is replayed to a new daemon, and the requests in flight of both. Sans I/O.
 
-A daemon that comes after another knows nothing of an editor that was attached to the first. This remembers the
-handshake, the documents that are open and what was asked, so that the editor need not notice. Of a request it looks
-only for a `commandId`: what a lost daemon may or may not have carried out is asked again with one, and not without.
+A new daemon knows nothing of an editor that was attached to the previous one. This module records the handshake, the
+open documents and the unanswered requests, so that the editor does not notice the change. In the params of a request
+it reads only `commandId`: a request that the lost daemon may have carried out is repeated only if it has one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HARMLESS: Final = frozenset(
     for name, method in m.METHODS.items()
     if "draining" not in method.errors and name not in (m.STOP.name, m.DRAIN.name)
 )
-"""Methods of ours that write nothing: only what writes is refused by a daemon that is about to end."""
+"""Read-only methods of sessiond. A daemon that is about to end refuses only requests that write."""
 
 _HARMLESS_LSP: Final = (
     "textDocument/", "workspace/symbol", "workspace/diagnostic", "workspace/textDocumentContent", "workspaceSymbol/",
@@ -61,7 +61,7 @@ class GreetingRefused(TemplatedError):
 
 @dataclass
 class _Asked:
-    """A request of the editor that has no answer yet; `again`: it may be put to another daemon."""
+    """An unanswered request of the editor. If `again` is true, it may be sent to another daemon."""
 
     method: str
     body: bytes
@@ -71,18 +71,18 @@ class _Asked:
 
 @dataclass
 class Conversation:
-    """One editor with one daemon after the other."""
+    """One editor and a sequence of daemons."""
 
     greeted: bool = True
-    """Whether the present daemon knows the editor: until then it is told only `greeting()`."""
+    """Whether the current daemon knows the editor. Until then it is sent only `greeting()`."""
     answers: int = 0
-    """How many messages of use the present daemon has sent."""
+    """Number of messages from the current daemon, without complaints and responses to `greeting()`."""
     refused_size: bool = False
-    """Whether the present daemon ends the connection because a message is too large for it."""
+    """Whether the current daemon ends the connection because a message is too large."""
     is_over: bool = False
-    """Whether the editor has said `exit`."""
+    """Whether the editor has sent `exit`."""
     declaration: Declaration = field(default_factory=lambda: Declaration(None))
-    """Adds the terminal to what the editor says."""
+    """Adds the terminal to messages of the editor."""
     _initialize: bytes | None = None
     _initialize_id: RequestId | None = None
     _initialized: bytes | None = None
@@ -90,29 +90,29 @@ class Conversation:
     _generation: int = 0
     _asked: dict[RequestId, _Asked] = field(default_factory=dict)
     _questions: dict[RequestId, RequestId | None] = field(default_factory=dict)
-    """Requests of daemons that the editor has not answered: its id for each, and the daemon's; None: it is gone."""
+    """Unanswered requests of daemons: the editor's id for each, and the daemon's id; None if that daemon has ended."""
     _followed: dict[str, t.After] = field(default_factory=dict)
-    """The sessions that the editor is told of, and up to which line it was."""
+    """Sessions to which the editor is subscribed, with the position of the last entry that it was sent."""
     _registered: dict[str, str] = field(default_factory=dict)
-    """What the present daemon has registered with the editor: method by id. The next one does it again."""
+    """Registrations of the current daemon with the editor: method by id. The next daemon registers again."""
     _documents: dict[str, list[bytes]] = field(default_factory=dict)
     _folders: list[bytes] = field(default_factory=list)
     _latest: dict[str, bytes] = field(default_factory=dict)
 
     @property
     def may_go_on(self) -> bool:
-        """Whether a new daemon can be told enough: a client that never sent `initialize` has to see to itself."""
+        """Whether a new daemon can be given the state. False if the client never sent `initialize`."""
         return self._initialize is not None
 
     @property
     def waits(self) -> bool:
-        """Whether the editor waits for an answer."""
+        """Whether the editor waits for a response."""
         return bool(self._asked)
 
-    # --- what passes -----------------------------------------------------------------------------------
+    # --- messages in both directions ---------------------------------------------------------------------
 
     def to_daemon(self, body: bytes) -> bytes | None:
-        """What of a message of the editor is for the daemon: None if the question it answers went with another."""
+        """Return a message of the editor for the daemon; None for a response to a daemon that has ended."""
         head = _head(body)
         if head is None or head.id is UNSET:
             return body
@@ -124,7 +124,7 @@ class Conversation:
         return body if theirs == head.id else _with_id(body, theirs)
 
     def sent(self, body: bytes) -> None:
-        """The daemon has been given a message of the editor, to its last byte."""
+        """Record a message of the editor that was sent completely to the daemon."""
         head = _head(body)
         if head is None or head.method is UNSET:
             return
@@ -143,9 +143,10 @@ class Conversation:
             self._remember(method, head, body)
 
     def to_editor(self, body: bytes) -> bytes | None:
-        """What of a message of the daemon is for the editor: None if it answers what we said ourselves.
+        """Return a message of the daemon as it is sent to the editor; None for a response to a request of this module.
 
-        Raises `GreetingRefused`.
+        Raises:
+            GreetingRefused: The daemon refused `initialize`.
         """
         head = _head(body)
         if head is None:
@@ -159,7 +160,7 @@ class Conversation:
             return body
         if (
             head.id is None
-        ):  # a complaint; before the greeting has been taken, nothing of the editor's can be meant
+        ):  # a complaint; before the handshake it cannot concern a message of the editor
             self.refused_size = self.refused_size or _refused_as(head, "tooLarge")
             return body if self.greeted else None
         if head.id == self._greeting_id:
@@ -169,15 +170,15 @@ class Conversation:
         self.answers += 1
         asked = self._asked.get(head.id)  # type: ignore[arg-type]
         if asked is not None and self.may_go_on and _refused_as(head, "draining"):
-            asked.again = True  # nothing was done, and the next daemon will do it
+            asked.again = True  # the daemon did nothing, so the next one gets the request
             return None
         self._answered(head)
         return body
 
-    # --- when a daemon has gone ------------------------------------------------------------------------
+    # --- after a daemon has ended ------------------------------------------------------------------------
 
     def lost(self) -> list[bytes]:
-        """What the editor is told at once when the daemon has gone: what it need not wait for any more."""
+        """Return what the editor is sent when the daemon has ended: errors, and cancellations of daemon requests."""
         told = [self.unknown(id) for id, asked in self._asked.items() if not asked.again]
         self._asked = {id: asked for id, asked in self._asked.items() if asked.again}
         for id, theirs in self._questions.items():
@@ -189,16 +190,16 @@ class Conversation:
         return told
 
     def greeting(self) -> list[bytes]:
-        """What a new daemon is told first; the rest waits until it has answered."""
+        """Return the first messages for a new daemon. All others wait for its response."""
         assert self._initialize is not None
         self._generation += 1
         if self._initialize_id in self._asked:
-            return [self._initialize]  # the editor itself waits for the answer
+            return [self._initialize]  # the editor itself waits for the response
         self._greeting_id = f"sessiond:initialize:{self._generation}"
         return [_with_id(self._initialize, self._greeting_id)]
 
     def catching_up(self) -> list[bytes]:
-        """What a daemon that took the greeting is told next: what is as the editor said, then what it asked."""
+        """Return the messages for a daemon that accepted `greeting()`: first the editor's state, then its requests."""
         told = [] if self._initialized is None else [self._initialized]
         told += [*self._latest.values(), *self._folders]
         for document in self._documents.values():
@@ -206,17 +207,17 @@ class Conversation:
         for id, asked in self._asked.items():
             if asked.again and id != self._initialize_id:
                 told.append(asked.body)
-                asked.again = False  # not a third time: it may be what daemons die of
+                asked.again = False  # no third attempt: the request may be the reason why daemons end
         return told
 
     def news(self) -> list[bytes]:
-        """What the editor is told then: of each session where to subscribe again, as after any gap."""
+        """Return what the editor is sent then: for each session a `session/lagged`, so that it subscribes again."""
         told = []
         if self._registered:
             id = f"sessiond:unregister:{self._generation}"
             self._questions[id] = None
             gone = [{"id": it, "method": method} for it, method in self._registered.items()]
-            # LSP spells it so.
+            # The spelling of LSP.
             told.append(encode_request(id, "client/unregisterCapability", {"unregisterations": gone}))
             self._registered.clear()
         told += [
@@ -229,7 +230,7 @@ class Conversation:
         return told
 
     def unknown(self, id: RequestId) -> bytes:
-        """The answer to a request that a lost daemon may have carried out, or not."""
+        """Return the response to a request that a lost daemon may have carried out."""
         return _error(
             id,
             "outcomeUnknown",
@@ -238,7 +239,7 @@ class Conversation:
         )
 
     def unreachable(self, waiting: Iterable[bytes], reason: str) -> tuple[list[bytes], list[bytes]]:
-        """Of what waits for a daemon: what goes on waiting, and the answers to the requests, which do not."""
+        """Split the waiting messages: return those that continue to wait, and error responses to the requests."""
         kept, told = [], []
         for body in waiting:
             head = _head(body)
@@ -251,28 +252,28 @@ class Conversation:
         return kept, told
 
     def too_large(self, body: bytes) -> list[bytes]:
-        """The answer to a message of which the daemon took only the beginning: no other one takes more."""
+        """Return the response to a message that exceeds the daemon's size limit. No other daemon accepts more."""
         head = _head(body)
         if head is None or head.method is UNSET or head.id is UNSET:
             return []
         return [_error(head.id, "tooLarge", "It is larger than the daemon takes. Send less in one message.")]
 
     def outlasts(self, body: bytes) -> bool:
-        """Whether a message that no daemon was given is for the next one: an answer to the last one is not."""
+        """Return whether an unsent message is for the next daemon: true for all messages but responses."""
         head = _head(body)
         return head is not None and head.method is not UNSET
 
     def asks(self, body: bytes) -> bool:
-        """Whether a message waits for an answer."""
+        """Return whether a message is a request."""
         head = _head(body)
         return head is not None and head.method is not UNSET and head.id is not UNSET
 
     def unframed(self, error: FramingError) -> bytes:
-        """The answer to bytes that are no messages, as a daemon would give it."""
+        """Return the error response of a daemon to bytes that are not framed messages."""
         return _error(None, "tooLarge" if isinstance(error, FrameTooLarge) else "parse", str(error))
 
     def without_daemon(self, body: bytes) -> tuple[bytes | None, bool]:
-        """Take a message while there is no daemon: an answer of our own to it, and whether it needs a daemon."""
+        """Handle a message while there is no daemon. Returns a response, if any, and whether it needs a daemon."""
         head = _head(body)
         if head is None or head.method is UNSET:
             return None, False
@@ -308,7 +309,7 @@ class Conversation:
         if id not in self._questions:
             self._questions[id] = id
             return body
-        ours = f"{id}:{self._generation}"  # the editor still has the question of another daemon under this id
+        ours = f"{id}:{self._generation}"  # the editor has a request of an earlier daemon with this id
         self._questions[ours] = id
         return _with_id(body, ours)
 
@@ -416,7 +417,7 @@ def _head(body: bytes) -> Head | None:
     try:
         return decode_head(body)
     except BadMessage:
-        return None  # it passes as it is; who gets it says what is wrong with it
+        return None  # passed on unchanged; the recipient reports the error
 
 
 def _with_id(body: bytes, id: RequestId) -> bytes:
@@ -443,7 +444,7 @@ def _session_id(head: Head) -> str | None:
 
 
 def _is_repeatable(method: str, head: Head) -> bool:
-    """Whether a request that writes may be carried out by the next daemon, whatever became of it."""
+    """Return whether a request that writes may be repeated after a lost response."""
     if method not in METHODS:
         return False
     try:
@@ -454,7 +455,7 @@ def _is_repeatable(method: str, head: Head) -> bool:
 
 
 def _refused_as(head: Head, kind: str) -> bool:
-    """Whether this is an error of that kind: `draining` comes before anything was begun."""
+    """Return whether this is an error of that kind. `draining` means that nothing was done."""
     if head.error is UNSET:
         return False
     try:

@@ -1,7 +1,7 @@
 """The daemon as an asynchronous object: `async with connect() as daemon: await daemon.append(id, [...])`.
 
-It is the link and what can be listened to; the protocol's methods stand in `methods/`, a topic a file. Nothing is
-kept or decided here.
+It consists of the link, notifications and subscriptions; `methods/` has the protocol's methods, a file for each topic.
+The object has no state of sessions and makes no decisions.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ async def connect(
     Args:
         autostart: Start the daemon if it does not run.
         where: The folders of the daemon. Default: those of this user.
-        name: What `sessiond clients` calls this program.
+        name: The name of this program in `sessiond clients`.
         client_id: The id of this client, which notifications name as `origin`. Default: the daemon chooses one.
         opt_out: Names of notifications that the daemon does not send to this client.
         summarize: Writes summaries. The daemon may call it for any session that this client has open.
@@ -78,11 +78,10 @@ class Daemon(
     SessionMethods, EntryMethods, ContextMethods, StateMethods, ExchangeMethods, HistoryMethods, BlobMethods,
     KeepingMethods, ProcessMethods,
 ):  # fmt: skip
-    """The daemon of one user, over a connection that is made again when it was lost.
+    """The daemon of one user, over a connection that is made again after it was lost.
 
-    Appends and requests that only read survive a restart of the daemon unnoticed. Any other raises
-    `Disconnected` when its answer was lost, since it is not known whether it was carried out. A refusal
-    raises `RpcError`.
+    Appends and read-only requests survive a restart of the daemon. Any other request raises `Disconnected` when its
+    response was lost, since the outcome is unknown. If the daemon refuses a request, it raises `RpcError`.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class Daemon(
         """Connect now, if there is no connection yet.
 
         Returns:
-            What the daemon said of itself: its version, its methods and its limits.
+            The handshake of the daemon: its version, methods and limits.
 
         Raises:
             CannotConnect: There is no daemon, or it cannot be started.
@@ -121,7 +120,7 @@ class Daemon(
         await self._link.close()
 
     def notifications(self, *names: str) -> Notifications:
-        """Receive notifications from now on.
+        """Receive notifications from this call on.
 
         Args:
             *names: Names of notifications, such as "session/changed". Default: all.
@@ -132,12 +131,12 @@ class Daemon(
         return Notifications(self._link, names)
 
     def subscribe(self, session_id: str, *, after: t.After | int | None = None) -> Subscription:
-        """Follow the entries of a session: each once, in log order.
+        """Subscribe to the entries of a session: each once, in log order.
 
         Args:
             session_id: The whole id of the session.
-            after: The position behind which the entries begin. An integer is the seq of a line of the log that the
-                session has now; 0 is the header. Default: from now on.
+            after: The position after which the entries begin. An integer is the seq of a line of the session's current
+                log; 0 is the header. Default: only new entries.
 
         Returns:
             An asynchronous iterator of entries, which is also a context manager.
@@ -145,7 +144,7 @@ class Daemon(
         return Subscription(self._link, session_id, after)
 
     def keep_open(self, session_id: str) -> None:
-        """Open this session again on every new connection, so that it stays open over a restart of the daemon.
+        """Open this session again on every new connection, so that it stays open after a restart of the daemon.
 
         Args:
             session_id: The whole id of the session.
@@ -153,7 +152,7 @@ class Daemon(
         self._link.keeps_open.add(session_id)
 
     def keep_open_no_more(self, session_id: str) -> None:
-        """Do not open this session again on new connections.
+        """Revert `keep_open`: do not open this session again on new connections.
 
         Args:
             session_id: The whole id of the session.
@@ -163,7 +162,7 @@ class Daemon(
 
 def _dial(folders: Locations, *, autostart: bool) -> Dial:
     async def dial(handler: Handler[Connection]) -> Connection:
-        # Finding, and starting, a daemon blocks for as long as that takes.
+        # Finding or starting a daemon blocks.
         sock = await asyncio.to_thread(reach, folders, autostart=autostart)
         sock.setblocking(False)
         loop = asyncio.get_running_loop()

@@ -1,8 +1,8 @@
-"""Reach the running daemon: blocking, standard library only, because every command begins here.
+"""Connects to the running daemon: blocking and with the standard library only, because every command starts here.
 
-The daemon is found by `endpoint.json` and by a socket of this user that answers; no protocol is spoken. A daemon that
-ends may close the connection before it responds: a client that reads an end of file before its first response connects
-again.
+The daemon is found through `endpoint.json` and a listening socket that belongs to this user; no protocol is spoken. A
+daemon that ends may close the connection before it responds. A client that reads end of file before its first response
+connects again.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from sessiond.paths import Locations
 
 PATIENCE = 15.0
-"""Seconds that one `connect` may take, a start of the daemon included."""
+"""Seconds that one `connect` may take, including a start of the daemon."""
 
 
 ADDRESS = "SESSIOND_CONNECT"
-"""Where a daemon is that is not to be found, or started, in the usual way: `tcp://127.0.0.1:7413`."""
+"""Environment variable with the address of a daemon over TCP: `tcp://127.0.0.1:7413`. It is never started."""
 
 
 class CannotConnect(TemplatedError):
@@ -35,7 +35,7 @@ class CannotConnect(TemplatedError):
 
 
 class DaemonNotRunning(CannotConnect):
-    """Raised when no daemon answers and the caller does not want one to be started."""
+    """Raised when no daemon runs and the caller does not start one."""
 
     sentence = "sessiond is not running, and was not to be started."
     advice = "Start it with: sessiond serve --detach"
@@ -100,7 +100,7 @@ class VersionMismatch(CannotConnect):
 
 
 class Reached:
-    """A connection to a daemon: by which path, and what the endpoint there says of it, which may be out of date."""
+    """A connection to a daemon, with its path and the content of the endpoint file, which may be out of date."""
 
     __slots__ = ("path", "sock", "told")
 
@@ -110,7 +110,7 @@ class Reached:
         self.told = told
 
     def spoken(self) -> list[int] | None:
-        """The versions of the protocol that it speaks, as far as its endpoint says."""
+        """Return the versions of the protocol that the endpoint file names; None if it names none."""
         told = self.told.get("protocol")
         if isinstance(told, list) and len(told) == 2 and all(isinstance(it, int) for it in told):
             return list(range(told[0], min(told[1], told[0] + 1000) + 1))
@@ -118,7 +118,7 @@ class Reached:
 
 
 def knock(places: Locations, deadline: float) -> socket.socket | None:
-    """As `reach`, where only the connection matters."""
+    """Connect as `reach` does, and return only the socket."""
     found = reach(places, deadline)
     return found.sock if found is not None else None
 
@@ -126,7 +126,15 @@ def knock(places: Locations, deadline: float) -> socket.socket | None:
 def reach(places: Locations, deadline: float) -> Reached | None:
     """Connect to the running daemon, or return None when there is none. Never starts one.
 
-    A full queue means that the daemon is alive but busy: ask again until `deadline` (`time.monotonic`).
+    A full queue of connections means that the daemon is busy: this tries again until `deadline`.
+
+    Args:
+        places: The folders of the daemon.
+        deadline: A time of `time.monotonic`, in seconds.
+
+    Raises:
+        DaemonBusy: The daemon accepted no connection until `deadline`.
+        SocketRefused: The system refused the connection, or another user's process listens.
     """
     told = read_endpoint(places)
     path = str(told.get("socket") or places.socket)
@@ -137,7 +145,7 @@ def reach(places: Locations, deadline: float) -> Reached | None:
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
             if path == places.socket:
                 return None
-            # The endpoint may be that of a daemon which died, while its successor is about to write its own.
+            # The file may be that of a daemon that crashed, and its successor has not written its own yet.
             path, told = places.socket, {}
         except (BlockingIOError, TimeoutError) as error:
             if time.monotonic() + pause > deadline:
@@ -149,7 +157,7 @@ def reach(places: Locations, deadline: float) -> Reached | None:
 
 
 def read_endpoint(places: Locations) -> dict[str, Any]:
-    """Return what the last daemon told of itself (see `server/process/endpoint.py`); empty when unreadable."""
+    """Return the content of the endpoint file (see `server/process/endpoint.py`); empty when it is unreadable."""
     try:
         with open(places.endpoint, "rb") as file:
             told = json.loads(file.read(65_536))
@@ -161,7 +169,7 @@ def read_endpoint(places: Locations) -> dict[str, Any]:
 def _connected(path: str) -> socket.socket:
     knocking = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # With a timeout the call does not block: a full queue answers EAGAIN instead of waiting for ever.
+        # With a timeout, a full queue fails with EAGAIN instead of blocking without limit.
         knocking.settimeout(1.0)
         knocking.connect(path)
         if (uid := peer_uid(knocking)) != os.geteuid():

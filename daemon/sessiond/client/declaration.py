@@ -1,7 +1,7 @@
-"""Declaring a terminal for clients that do not: it is added to what they say to the daemon, and to nothing else.
+"""Declares the terminal for clients that do not declare one, by adding it to their messages to the daemon.
 
-A client may run anywhere; the command that joins it to the daemon (`attach`) runs in its terminal. What the client
-says of its terminal itself, and be it null, stays as it is.
+A client may run anywhere; the command that connects it to the daemon (`attach`) runs in its terminal. If the client
+declares a terminal, or null, that value is unchanged.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _encode = msgspec.json.encode
 class Declaration:
     """Adds a terminal to the messages of one client.
 
-    That is to its `initialize`; or, for a client that sends none, to each request that takes a terminal.
+    The terminal is added to the client's `initialize`, or, if the client sends none, to each request that accepts a
+    terminal.
 
     Args:
-        terminal: the wire's `Terminal`; None adds nothing.
+        terminal: The wire's `Terminal`; None adds nothing.
     """
 
     def __init__(self, terminal: dict[str, str | int] | None) -> None:
@@ -36,7 +37,7 @@ class Declaration:
         self._is_greeted = False
 
     def added(self, head: Head, body: bytes) -> bytes:
-        """Return a message of the client with the terminal, or as it is where that does not belong."""
+        """Return a message of the client with the terminal added, or unchanged if it accepts none."""
         if self._terminal is None or head.method is UNSET or head.id is UNSET:
             return body
         if head.method == "initialize":
@@ -49,9 +50,9 @@ class Declaration:
         options = _object(params.get("initializationOptions"))
         ours = None if options is None else _object(options.get("sessiond"))
         if options is None or ours is None:
-            return  # another program's options may be anything
+            return  # another program's options have an unknown form
         if "capabilities" not in params and "sessiond" not in options:
-            # With options of ours and without capabilities it would be taken for a client that is no editor.
+            # With `sessiond` options and without capabilities, the daemon would not recognize the client as an editor.
             return
         self._is_greeted = True
         self._in_request(ours)
@@ -71,13 +72,13 @@ def _with_params(body: bytes, change: Callable[[_Object], None]) -> bytes:
             return body
         change(params)
     except (msgspec.DecodeError, RecursionError):
-        return body  # the daemon says what is wrong with it
+        return body  # the daemon reports the error
     message["params"] = Raw(_encode(params))
     return _encode(message)
 
 
 def _object(value: Raw | None) -> _Object | None:
-    """Return an object, an empty one for what is absent or null; None for anything else."""
+    """Return an object; an empty one for a value that is absent or null; None for any other value."""
     if value is None or bytes(value) == b"null":
         return {}
     return _decode(value) if bytes(value).startswith(b"{") else None

@@ -1,6 +1,6 @@
-"""Connect to the daemon: the running one, a new one, or one over TCP. Blocking, standard library only.
+"""Connects to the running daemon, a new one, or one over TCP. Blocking, standard library only.
 
-What starts or replaces a daemon, and TCP, are imported when they are needed: most commands find a daemon that runs.
+The modules that start or replace a daemon, and TCP, are imported on use: most commands find a running daemon.
 """
 
 from __future__ import annotations
@@ -27,11 +27,20 @@ if TYPE_CHECKING:
 
 
 def connect(places: Locations, *, autostart: bool = True) -> socket.socket:
-    """Return a blocking socket to the daemon of `places`, which is started if need be.
+    """Return a blocking socket to the daemon of `places`, which is started if necessary.
 
-    A daemon that speaks only older versions of the protocol than we do makes room for one of ours. With `autostart`
-    false, or SESSIOND_NO_AUTOSTART in the environment, none is started: `DaemonNotRunning`, `VersionMismatch`.
-    Everything else that may go wrong is another `CannotConnect`, or `UnsafeFolder`.
+    A daemon that supports only older versions of the protocol is replaced by one of this version.
+
+    Args:
+        places: The folders of the daemon.
+        autostart: Start or replace the daemon if necessary. SESSIOND_NO_AUTOSTART in the environment prevents that
+            as well.
+
+    Raises:
+        DaemonNotRunning: No daemon runs and none may be started.
+        VersionMismatch: The daemon shares no version of the protocol and may not be replaced.
+        CannotConnect: Any other reason; the classes above are subclasses.
+        UnsafeFolder: A folder of the daemon cannot be created, or others can write to it.
     """
     if address := os.environ.get(ADDRESS):
         return _over_tcp(places, address)
@@ -56,7 +65,7 @@ def connect(places: Locations, *, autostart: bool = True) -> socket.socket:
 
 
 def connect_to_any(places: Locations) -> socket.socket:
-    """A connection to the daemon that runs, whatever version it is of. Raises `DaemonNotRunning`."""
+    """Connect to the running daemon, whatever its version. Raises `DaemonNotRunning`."""
     if address := os.environ.get(ADDRESS):
         return _over_tcp(places, address)
     found = reach(places, time.monotonic() + daemon_socket.PATIENCE)
@@ -66,7 +75,7 @@ def connect_to_any(places: Locations) -> socket.socket:
 
 
 def look(places: Locations) -> socket.socket | None:
-    """A connection to the daemon, of whatever version, if one can be had this very moment."""
+    """Connect to the running daemon, whatever its version, without waiting. Returns None if that fails."""
     if not (address := os.environ.get(ADDRESS)):
         return knock(places, time.monotonic())
     try:

@@ -1,9 +1,9 @@
-"""The first process of the terminal that this process runs in, as `/proc` tells it. Decides nothing: see `terminal`.
+"""The first process of the terminal that this process runs in, read from `/proc`. `terminal` decides what it means.
 
-A terminal lives as long as the process that its program started in it: the session leader. A process that left the
-terminal's session (`setsid`, a hook, a language server) still belongs to the terminal that its ancestors have.
+A terminal lives as long as its first process: the session leader. A process that left the terminal's session
+(`setsid`, a hook, a language server) still belongs to the terminal of its ancestors.
 """
-# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# Without pathlib, whose import would take 5 of the 25 ms that a command may take.
 # ruff: noqa: PTH208
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class FirstProcess:
     """The first process of a terminal, or of a session of processes without a terminal.
 
     Attributes:
-        pid: its process id.
-        start_time: when it started, in clock ticks after boot; None without `/proc`.
-        device: its terminal device (`pts-3`); None when it has no terminal.
-        parent: the id of the process that started it, 0 when that lies outside this process-id namespace; None when
-            the session leader itself is not known, so nothing can be said of what started it.
-        environ: the environment that it was started with; None when that cannot be read.
-        parent_environ: the environment that its parent was started with; None when that cannot be read.
+        pid: Its process id.
+        start_time: Its start time, in clock ticks after boot; None without `/proc`.
+        device: Its terminal device (`pts-3`); None when it has no terminal.
+        parent: The id of its parent process; 0 when the parent lies outside this process-id namespace; None when the
+            session leader is unknown.
+        environ: Its initial environment; None when it cannot be read.
+        parent_environ: The initial environment of its parent; None when it cannot be read.
     """
 
     __slots__ = ("device", "environ", "parent", "parent_environ", "pid", "start_time")
@@ -51,12 +51,12 @@ class FirstProcess:
 
 
 class ProcessStatus:
-    """The fields of `/proc/PID/stat` that matter here."""
+    """The fields of `/proc/PID/stat` that this package uses."""
 
     __slots__ = ("device", "parent", "pid", "session", "start_time")
 
     def __init__(self, pid: int, stat: bytes) -> None:
-        # The command in field 2 may hold spaces and brackets, so its end is looked for; the rest is field 3 and on.
+        # The command in field 2 may contain spaces and brackets, so the last bracket ends it; field 3 follows.
         fields = stat.rpartition(b")")[2].split()
         self.pid = pid
         self.parent = int(fields[1])
@@ -69,9 +69,9 @@ def first_process(servers: Collection[int] = (), variables: Mapping[str, str] | 
     """Return the first process of the terminal of this process, or of its session when it has no terminal.
 
     Args:
-        servers: the ids of multiplexers that the environment names.
-        variables: what the environment says of the pane. When no ancestor has a terminal, the pane is the one that
-            one of `servers` started with these variables.
+        servers: Process ids of multiplexers that the environment names.
+        variables: The environment variables of the pane. If no ancestor has a terminal, the pane is the one that one
+            of `servers` started with these variables.
     """
     own = read_status(os.getpid())
     if own is None:
@@ -88,13 +88,13 @@ def first_process(servers: Collection[int] = (), variables: Mapping[str, str] | 
 
 
 def device_name(device: int) -> str:
-    """Return the name of a terminal device by its number: `pts-3`, or `MAJOR-MINOR` for others."""
+    """Return the name of a terminal device number: `pts-3`, or `MAJOR-MINOR` for other devices."""
     major, minor = os.major(device), os.minor(device)
     return f"pts-{minor}" if major == 136 else f"{major}-{minor}"
 
 
 def read_status(pid: int) -> ProcessStatus | None:
-    """Return what `/proc` says of a process; None when it cannot be seen."""
+    """Return the status of a process from `/proc`; None when it is not visible."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return ProcessStatus(pid, file.read())
@@ -126,9 +126,10 @@ def _ancestors(process: ProcessStatus) -> Iterator[ProcessStatus]:
 
 
 def _eldest(process: ProcessStatus) -> ProcessStatus:
-    """Return the session leader of a process; one that cannot be seen or has ended is stood in for.
+    """Return the session leader of a process.
 
-    Its oldest ancestor of the same session does that: it keeps the terminal, or what there is instead of one.
+    If the leader has ended or is not visible, its oldest ancestor of the same session is returned instead, which has
+    the same terminal.
     """
     leader = read_status(process.session) if process.session else None
     if leader is not None:
@@ -142,7 +143,7 @@ def _eldest(process: ProcessStatus) -> ProcessStatus:
 
 
 def _leader_of_open_terminal() -> ProcessStatus | None:
-    """Return the leader of the session whose terminal a standard stream of this process is: `setsid` typed there."""
+    """Return the leader of the session whose terminal is open as a standard stream (`setsid` in a shell)."""
     devices = {os.fstat(it).st_rdev for it in _STDIN_STDERR_STDOUT if os.isatty(it)}
     if not devices:
         return None
@@ -161,7 +162,7 @@ def _pane(servers: Collection[int], variables: Mapping[str, str]) -> ProcessStat
 
 
 def _leaders() -> Iterator[ProcessStatus]:
-    """Every session leader that can be seen."""
+    """Yield every visible session leader."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             process = read_status(int(name))
@@ -179,7 +180,7 @@ def _environ(pid: int) -> dict[str, str] | None:
 
 
 def _without_proc() -> FirstProcess:
-    """Return what a system without `/proc` (macOS) tells: the session leader's id, and the terminal that is open."""
+    """Return what is known without `/proc` (macOS): the session leader's id and the open terminal."""
     return FirstProcess(os.getsid(0) or os.getpid(), device=_open_terminal())
 
 

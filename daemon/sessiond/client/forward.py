@@ -1,6 +1,6 @@
-"""The way of bytes between standard input and output and a daemon in the same process, for `serve --stdio`.
+"""Copies bytes between standard input and output and a daemon in the same process, for `serve --stdio`.
 
-It reads nothing of what passes, and ends with either end: see `attach.py` for what outlives a daemon.
+It does not parse the bytes and ends with either end. `attach.py` is the counterpart that survives the daemon.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import os
 import select
 import socket
 
-_HELD = 1 << 20  # bytes held for one direction; above that its source is not read
+_HELD = 1 << 20  # buffered bytes per direction above which reading pauses
 _READ = 1 << 16
-_WRITE = 4096  # PIPE_BUF: what a pipe takes without blocking once poll says that it is writable
+_WRITE = 4096  # PIPE_BUF: a writable pipe accepts so many bytes without blocking
 
 
 def pump(source: int, sink: int, daemon: socket.socket) -> int | None:
-    """Carry bytes both ways until nobody reads `sink` any more (None), or the daemon has closed.
+    """Copy bytes both ways until `sink` has no reader (returns None), or the daemon has closed.
 
-    In that case all it sent has been delivered, and the number of bytes that it had not taken is returned.
-    The end of `source` is passed on, and what the daemon still answers is waited for. Neither descriptor is
-    made non-blocking, since other processes may share it.
+    If the daemon has closed, everything that it sent has been written, and the number of bytes that it did not receive
+    is returned. The end of `source` is passed on, and the remaining responses are written. Neither descriptor is made
+    non-blocking, since other processes may share it.
     """
     daemon.setblocking(False)
     to_daemon, to_sink = bytearray(), bytearray()
@@ -49,13 +49,13 @@ def pump(source: int, sink: int, daemon: socket.socket) -> int | None:
             daemon_open = _receive(daemon, to_sink)
         if not source_open and not to_daemon and daemon_listens:
             daemon_listens = False
-            with contextlib.suppress(OSError):  # it has closed already, which the next read tells
+            with contextlib.suppress(OSError):  # the daemon has closed already; the next read reports it
                 daemon.shutdown(socket.SHUT_WR)
     return len(to_daemon)
 
 
 def _wait(wanted: dict[int, int], sink: int, of_sink: int) -> dict[int, int]:
-    """Wait. Only the sink is watched for its end alone; that of a source would be told again and again."""
+    """Wait for events. Only the sink is always watched for its end; that of a source would repeat."""
     watched = select.poll()
     for descriptor, events in wanted.items():
         if events:
@@ -89,7 +89,7 @@ def _send(daemon: socket.socket, to_daemon: bytearray) -> bool:
     except BlockingIOError:
         pass
     except ConnectionError:
-        return False  # what it sent before it closed can still be read
+        return False  # what the daemon sent before it closed can still be read
     return True
 
 

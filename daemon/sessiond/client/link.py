@@ -1,7 +1,7 @@
-"""The asynchronous way to the daemon: one connection at a time, greeted, made again when it was lost.
+"""The asynchronous connection to the daemon: one at a time, made on demand and made again after it was lost.
 
-Of the methods it knows `initialize`, and `session/open` for what a new connection must have open again; the
-others are in `methods/`. What comes in by itself is for `receiver.py`.
+Of the methods it knows `initialize`, and `session/open` for sessions that a new connection opens again; `methods/` has
+the others. `receiver.py` handles notifications and requests of the daemon.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ from sessiond.rpc.handler import Handler
 Dial = Callable[[Handler[Connection]], Awaitable[Connection]]
 
 _GREETINGS = 5
-_PATIENCE = 15.0  # seconds that a daemon which is about to end is waited for
+_PATIENCE = 15.0  # seconds to wait for the end of a daemon that refuses writes
 
 
 class DaemonLink:
-    """A connection that is made on demand with `dial`, and again with it when it was lost.
+    """A connection that `dial` makes on demand, and again after it was lost.
 
-    `look` makes one only to a daemon that runs: for whoever waits for its return without having it started.
-    `answers` has an answer for each method that the daemon may ask of this client.
+    `look` connects only to a daemon that runs. It is used to wait for the return of a daemon without starting it.
+    `answers` maps each method that the daemon may request of this client to a function.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class DaemonLink:
         self.handshake: t.Handshake | None = None
         self.ended = False
         self.keeps_open: set[str] = set()
-        """Ids of sessions that every new connection opens again, before anything else is asked over it."""
+        """Ids of sessions that every new connection opens before its first request."""
         self._receivers = NotificationReceivers(answers)
         self.listeners = self._receivers.listeners
         self._dial = dial
@@ -58,14 +58,16 @@ class DaemonLink:
         self._connecting = asyncio.Lock()
 
     async def connect(self) -> Connection:
-        """The living connection, or a new one. Raises `CannotConnect`; once closed, `Disconnected`."""
+        """Return the current connection, or a new one. Raises `CannotConnect`; after `close`, `Disconnected`."""
         return await self._living(self._dial)
 
     async def come_back(self) -> None:
-        """Wait until there is a connection again; starts no daemon, since somebody may have stopped it.
+        """Wait until there is a connection again. Starts no daemon, since the user may have stopped it.
 
-        Raises `Disconnected` once closed, and `VersionMismatch` or `RpcError` when the daemon that came back speaks
-        no version of the protocol that this client does.
+        Raises:
+            Disconnected: The link is closed.
+            VersionMismatch: The daemon that returned shares no version of the protocol with this client.
+            RpcError: The daemon refused the handshake.
         """
         for pause in pauses():
             try:
@@ -75,7 +77,7 @@ class DaemonLink:
             except (
                 CannotConnect,
                 Disconnected,
-            ):  # the latter: it took the connection and ended it, as it leaves
+            ):  # Disconnected: a daemon that ends accepted the connection and closed it
                 if self.ended:
                     raise Disconnected from None
                 await asyncio.sleep(pause)
@@ -83,11 +85,22 @@ class DaemonLink:
                 return
 
     async def ask(self, method: str, params: object, *, timeout: float | None, attempts: int) -> Raw:
-        """The result of a request, as bytes; sent again over a new connection if one ends before that.
+        """Return the result of a request, as bytes. It is sent again if the connection ends before the response.
 
-        A daemon that makes room for another refuses writes: then the next one is asked, which is none of the attempts.
-        Raises `RpcError`, `Disconnected` (with `attempts` 1 it is not known whether it was carried out),
-        `CannotConnect`, TimeoutError.
+        A daemon that is about to end refuses writes. The request then goes to the next daemon, which does not count as
+        an attempt.
+
+        Args:
+            method: The name of the method.
+            params: The params, which msgspec encodes.
+            timeout: Seconds until the request is cancelled; None waits without a limit.
+            attempts: How often the request is sent at most.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            Disconnected: The connection was lost in the last attempt. With one attempt, the outcome is unknown.
+            CannotConnect: There is no daemon, or it cannot be started.
+            TimeoutError: There was no response in `timeout` seconds.
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + _PATIENCE
@@ -106,9 +119,9 @@ class DaemonLink:
                     raise Disconnected from error
 
     async def ask_living(self, method: str, params: object) -> Raw:
-        """As `ask`, but only over the connection that is there. Raises `Disconnected` when there is none.
+        """Send a request as `ask` does, but only over the existing connection.
 
-        So does a daemon that is about to end and answers nothing any more.
+        Raises `Disconnected` when there is none, and when the daemon is about to end and has closed the connection.
         """
         if self._connection is None:
             raise Disconnected
@@ -124,7 +137,7 @@ class DaemonLink:
 
     @contextlib.contextmanager
     def watching(self, on_progress: OnProgress | None) -> Iterator[str | None]:
-        """A token for a request of long work: while this lasts, `on_progress` is told how far that is."""
+        """Return a progress token for a long request. During the block, `on_progress` is called with its progress."""
         if on_progress is None:
             yield None
             return
@@ -136,7 +149,7 @@ class DaemonLink:
             del self._receivers.progress[token]
 
     async def close(self) -> None:
-        """End the connection for good, and what is being answered over it. The daemon and all sessions go on."""
+        """End the connection for good and wait for the responses in progress. The daemon and all sessions stay."""
         self.ended = True
         if self._connection is not None:
             self._connection.close()
@@ -146,7 +159,7 @@ class DaemonLink:
 
     @property
     def alive(self) -> bool:
-        """Whether a request would go out without connecting first."""
+        """Whether there is a connection, so that a request is sent without connecting first."""
         return self._connection is not None and not self._connection.closing
 
     async def _living(self, way: Dial) -> Connection:
@@ -158,7 +171,7 @@ class DaemonLink:
             return self._connection
 
     async def _greeted(self, way: Dial) -> Connection:
-        # A daemon that is leaving may close a new connection without a word; the next one will not.
+        # A daemon that is ending may close a new connection without a response; the next daemon does not.
         for _ in range(_GREETINGS - 1):
             with contextlib.suppress(ConnectionClosed):
                 return await self._greet(await way(Receiver(self._receivers)))
@@ -170,7 +183,7 @@ class DaemonLink:
     async def _greet(self, connection: Connection) -> Connection:
         try:
             await self._introduce(connection)
-        except BaseException:  # cancelled, too, by whoever does not wait for a daemon that says nothing
+        except BaseException:  # also a cancellation by a caller that stops waiting for a silent daemon
             connection.close()
             raise
         return connection
@@ -191,7 +204,7 @@ class DaemonLink:
             raise BadReply(str(error)) from error
         connection.notify("initialized", {})
         for session_id in tuple(self.keeps_open):
-            # One that is gone, or cannot be opened, is refused again to whoever asks for it.
+            # A session that is gone or cannot be opened is refused again when it is used.
             with contextlib.suppress(RemoteError):
                 await connection.call(m.OPEN.name, t.OpenParams(session_id=session_id, bind=False))
 
@@ -209,7 +222,7 @@ class _Initialized(msgspec.Struct):
 
 
 async def _ends(connection: Connection, within: float) -> bool:
-    """Whether the daemon ends the connection in time."""
+    """Return whether the daemon ends the connection within so many seconds."""
     try:
         async with asyncio.timeout(within):
             await connection.wait_closed()
@@ -219,7 +232,7 @@ async def _ends(connection: Connection, within: float) -> bool:
 
 
 def refusal(error: RemoteError) -> RpcError:
-    """The error as both kinds of client raise it."""
+    """Convert an error response into the `RpcError` that both kinds of client raise."""
     data: Any = None
     if error.data is not None:
         with contextlib.suppress(msgspec.DecodeError):

@@ -1,4 +1,4 @@
-"""What the daemon tells by itself, as an asynchronous iterator. It may have gaps: `Subscription` has none."""
+"""Notifications of the daemon as an asynchronous iterator. It may have gaps; `Subscription` has none."""
 
 import asyncio
 from collections import deque
@@ -18,9 +18,9 @@ class Missed(TemplatedError):
 
 
 class Notifications:
-    """Those with one of the given names, or all, from the moment this was made; ends with the `Daemon`.
+    """Notifications with one of the given names, or all, since this object was made. Ends with the `Daemon`.
 
-    Raises `Missed` where there is a gap, once, and can be iterated further.
+    At a gap, the iterator raises `Missed` once; it can then be iterated further.
     """
 
     def __init__(self, link: DaemonLink, names: tuple[str, ...]) -> None:
@@ -48,15 +48,15 @@ class Notifications:
             await self._news.wait()
 
     async def aclose(self) -> None:
-        """End the iterator. Notifications that it has received already are still returned."""
+        """End the iterator. Notifications that it has already received are still returned."""
         self._closed = True
         self._link.listeners.discard(self)
         self._news.set()
 
     def notified(self, method: str, note: Note) -> None:
-        """Take in a notification of the connection (for `DaemonLink`)."""
+        """Receive a notification of the connection (called by `DaemonLink`)."""
         if self._missed or (self._names and method not in self._names):
-            return  # behind a gap nothing is kept until the reader knows of it
+            return  # after a gap, notifications are dropped until the reader knows of it
         if len(self._waiting) < MAX_WAITING:
             self._waiting.append(note)
         else:
@@ -64,6 +64,6 @@ class Notifications:
         self._news.set()
 
     def disconnected(self) -> None:
-        """Take in the end of the connection (for `DaemonLink`)."""
+        """Handle the end of the connection (called by `DaemonLink`)."""
         self._missed = True
         self._news.set()

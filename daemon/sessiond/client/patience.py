@@ -1,4 +1,4 @@
-"""Asking again while daemons leave or have too much to do: for what may be sent any number of times."""
+"""Retries for idempotent requests while daemons end or are overloaded."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,12 +9,12 @@ from sessiond.client.wire import Disconnected, RpcError
 T = TypeVar("T")
 
 _PATIENCE: Final = 15.0
-"""Seconds after which somebody should hear of it."""
+"""Seconds after which the error is raised."""
 _PAUSE: Final = 0.1
 
 
 async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """The answer to something that may be asked again for ever, over daemons that leave or are about to."""
+    """Return the result of `ask`, which is repeated while daemons end or are overloaded, for 15 seconds at most."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + _PATIENCE
     while True:

@@ -1,6 +1,6 @@
-"""What comes in over one connection: notifications are passed on, requests of the daemon answered by tasks.
+"""The receiving side of one connection: dispatches notifications, and handles requests of the daemon in tasks.
 
-It outlives no connection: what must last is in the `NotificationReceivers`, which every connection of a `Link` shares.
+A `Receiver` ends with its connection; `NotificationReceivers` lasts and is shared by all connections of a link.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ Note = t.Wire | dict[str, Any]
 """A decoded notification; a dict when its name is unknown, as those of a newer daemon may be."""
 
 Answer = Callable[[Raw, Connection], Awaitable[object]]
-"""Answers one request of the daemon: from its params, over the connection that it came by, to its result."""
+"""Handles one request of the daemon: takes its params and the connection, and returns its result."""
 
 OnProgress = Callable[[t.Progress], None]
 
@@ -35,17 +35,17 @@ _log = logging.getLogger("sessiond.client")
 
 
 class NotificationObserver(Protocol):
-    """Who hears of notifications, and of the end of the connection that they came over."""
+    """Receives notifications, and the end of the connection that they came over."""
 
     def notified(self, method: str, note: Note) -> None:
-        """Take in one notification. Must neither wait nor raise."""
+        """Receive one notification. Must neither wait nor raise."""
 
     def disconnected(self) -> None:
-        """Take in that nothing more comes until the next connection, and that something may be missed."""
+        """Handle the end of the connection. Notifications until the next connection are missed."""
 
 
 class NotificationReceivers:
-    """Who hears of what comes in: listeners, those who wait for progress by token, and answers by method."""
+    """Recipients of incoming messages: listeners, progress callbacks by token, and request handlers by method."""
 
     def __init__(self, answers: Mapping[str, Answer]) -> None:
         self.answers = answers
@@ -55,20 +55,20 @@ class NotificationReceivers:
 
 
 class Receiver(Handler[Connection]):
-    """Takes in what comes over one connection."""
+    """Receives the messages of one connection."""
 
     def __init__(self, receivers: NotificationReceivers) -> None:
         self._receivers = receivers
         self._tasks: dict[RequestId, asyncio.Task[None]] = {}
 
     def opened(self, connection: Connection) -> None:
-        """Nothing to do: whoever dialled greets."""
+        """Do nothing: the creator of the connection sends the handshake."""
 
     def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
-        """The answer to a request that was given up."""
+        """Ignore the response to a cancelled request."""
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
-        """Pass a notification on to the listeners, or answer a request in a task of its own."""
+        """Pass a notification to the listeners, or handle a request in its own task."""
         method = str(head.method)
         params = Raw(b"{}") if head.params is UNSET else head.params
         if isinstance(head.id, int | str):
@@ -82,24 +82,24 @@ class Receiver(Handler[Connection]):
                 return
             note: Note = msgspec.json.decode(params, type=_NOTES.get(method, dict[str, Any]))
         except msgspec.DecodeError:
-            connection.close()  # whatever it was is lost; those who must not lose anything subscribe again
+            connection.close()  # the message is lost; subscriptions subscribe again
             return
         if isinstance(note, t.ProgressNote) and (on_progress := self._receivers.progress.get(note.token)):
-            # Later, so that what it raises goes the way of every callback's error and not through the reader.
+            # Called later, so that its exceptions reach the event loop's handler and not the reader.
             asyncio.get_running_loop().call_soon(on_progress, note.value)
         for listener in tuple(self._receivers.listeners):
             listener.notified(method, note)
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
-        """End a connection that does not speak the protocol."""
-        connection.close()  # a daemon of ours sends no such thing, so nothing after it can be trusted
+        """Close a connection that violates the protocol."""
+        connection.close()  # sessiond sends no such message, so the following bytes cannot be trusted
 
     def ended(self, connection: Connection) -> None:
-        """End the connection of a daemon that sends no more."""
-        connection.close()  # a daemon that sends no more is gone, and waits for no answer
+        """Close the connection of a daemon that sends no more."""
+        connection.close()  # a daemon closes its side only when it ends, and then expects no responses
 
     def closed(self, connection: Connection, reason: Exception | None) -> None:
-        """Cancel what is being answered, and tell the listeners."""
+        """Cancel the requests in progress, and notify the listeners."""
         for task in self._tasks.values():
             task.cancel()
         for listener in tuple(self._receivers.listeners):
@@ -112,7 +112,7 @@ class Receiver(Handler[Connection]):
             data = errors.ErrorData(kind="methodNotFound", retryable=False)
             connection.fail(id, errors.METHOD_NOT_FOUND, message, data)
             return
-        # The params are a view into the bytes of this read, which the task outlives.
+        # The params are a view into the read buffer, which is reused during the task.
         task = asyncio.create_task(_answer(connection, id, method, answer, Raw(bytes(params))))
         self._tasks[id] = task
         self._receivers.answering.add(task)
@@ -121,7 +121,7 @@ class Receiver(Handler[Connection]):
     def _answered(self, connection: Connection, id: RequestId, task: asyncio.Task[None]) -> None:
         del self._tasks[id]
         self._receivers.answering.discard(task)
-        if task.cancelled():  # perhaps before it began, so it could not answer that itself
+        if task.cancelled():  # possibly before it began, so it could not respond itself
             data = errors.ErrorData(kind="cancelled", retryable=False)
             connection.fail(id, errors.CANCELLED, "The request was cancelled.", data)
 
@@ -137,7 +137,7 @@ class _CancelParams(msgspec.Struct):
 async def _answer(connection: Connection, id: RequestId, method: str, answer: Answer, params: Raw) -> None:
     try:
         connection.reply(id, await answer(params, connection))
-    except Exception as error:  # noqa: BLE001 - whatever an author's function raises is an answer, too
+    except Exception as error:  # noqa: BLE001 - any exception of an author's function becomes an error response
         _log.warning("answering %s failed", method, exc_info=True)
         data = errors.ErrorData(kind="internal", retryable=True)
         message = f"{method} failed in the client: {type(error).__name__}: {error}"

@@ -1,8 +1,8 @@
-"""Another daemon in place of the one that runs: of a newer version, or the same one restarted.
+"""Replaces the running daemon: by a newer version, or by a restart of the same one.
 
-Whoever replaces holds `start.lock` from before the old daemon is asked to go until the new one is ready. Otherwise a
-client of the old version that loses its connection would start the old version again at once. A daemon is only ever
-asked: none is killed here.
+`start.lock` is held from before the old daemon is asked to end until the new one is ready. Otherwise, a client of the
+old version that loses its connection would start the old version again at once. Daemons are only asked to end; this
+module kills none.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 PATIENCE = 40.0
-"""Seconds for the whole of it: until the old daemon has finished what it began, and the new one is ready."""
+"""Seconds for the whole replacement, in addition to the time that requests in flight may take."""
 
 WITHIN = 10.0
-"""Seconds that the old daemon may take for what it is being asked."""
+"""Default for the seconds that the old daemon may take for requests in flight."""
 
 _AN_ANSWER = 30.0
 
@@ -41,9 +41,11 @@ class DaemonStays(CannotConnect):
 
 
 def replaced_if_older(places: Locations) -> socket.socket:
-    """A connection to a daemon that speaks a version of ours, after one that speaks only older ones has made room.
+    """Connect to a daemon that shares a version of the protocol. A daemon with only older versions is replaced.
 
-    Raises `VersionMismatch` when what runs is newer than we are, or when the new daemon speaks none of ours either.
+    Raises:
+        VersionMismatch: The running daemon is newer, or the new daemon shares no version either.
+        DaemonStays: The old daemon did not end.
     """
 
     def is_older(found: Reached) -> bool:
@@ -59,23 +61,30 @@ def replaced_if_older(places: Locations) -> socket.socket:
         theirs = _spoken_by(found)
     if not versions.common(theirs):
         raise VersionMismatch(found.told, theirs)
-    # Whoever asked for this says `initialize` for itself, and that can be said only once.
+    # The caller sends its own `initialize`, and a connection accepts only one.
     return _reached_again(places).sock
 
 
 def restart(places: Locations, *, within: float = WITHIN) -> dict[str, Any] | None:
-    """Restart the daemon, or start it. `within`: seconds for what the old one is being asked.
+    """Restart the daemon, or start it.
 
-    Returns what the old one told of itself (see `server/process/endpoint.py`), or None.
+    Args:
+        places: The folders of the daemon.
+        within: Seconds that the old daemon may take for requests in flight.
+
+    Returns:
+        The endpoint file of the old daemon (see `server/process/endpoint.py`), or None if none ran.
     """
     return _replaced(places, lambda found: True, "sessiond restart", within)
 
 
 @contextlib.contextmanager
 def make_room(places: Locations, reason: str) -> Iterator[None]:
-    """No daemon runs for the time of the block, and nobody starts one: the one that ran was asked to go.
+    """End the running daemon; none runs during the block, and no client starts one.
 
-    Raises `DaemonStays`, `DaemonNotStarted`: somebody else was starting one all the time.
+    Raises:
+        DaemonStays: The daemon did not end.
+        DaemonNotStarted: Other clients held `start.lock` all the time.
     """
     deadline = time.monotonic() + PATIENCE
     make_private(places.state)
@@ -90,13 +99,13 @@ def make_room(places: Locations, reason: str) -> Iterator[None]:
 def _replaced(
     places: Locations, leaves: Callable[[Reached], bool], reason: str, within: float
 ) -> dict[str, Any] | None:
-    """Have a daemon go that is to leave, and start another; what the old one told of itself, None if it stays."""
+    """Replace the daemon if `leaves` is true for it. Returns its endpoint file; None if it stays or none ran."""
     deadline = time.monotonic() + PATIENCE + within
     make_private(places.state)
     with only_starter(places, deadline):
         found = reach(places, deadline)
         if found is not None:
-            # Gone by itself meanwhile is as good as gone because it was asked to.
+            # It is the same whether the daemon ended before the request or because of it.
             with found.sock, contextlib.suppress(Disconnected):
                 if not leaves(found):
                     return None
@@ -113,7 +122,7 @@ def _reached_again(places: Locations) -> Reached:
 
 
 def _spoken_by(found: Reached) -> list[int]:
-    """Which versions the daemon speaks, by its own word: its endpoint may be that of the one before it."""
+    """Return the versions that the daemon reports; the endpoint file may be that of its predecessor."""
     params = {
         "processId": None,
         "capabilities": {},
@@ -129,7 +138,7 @@ def _spoken_by(found: Reached) -> list[int]:
 
 
 def _drain(found: Reached, reason: str, within: float, deadline: float) -> None:
-    """Ask a daemon to make room, and wait until it has closed. Raises `DaemonStays`, `Disconnected`."""
+    """Ask a daemon to end, and wait until it has closed. Raises `DaemonStays`, `Disconnected`."""
     answer = _asked(found, "server/drain", {"reason": reason, "within": within})
     if "error" in answer:
         raise DaemonStays(found.path, str(answer["error"].get("message")).rstrip("."))
@@ -144,9 +153,9 @@ def _drain(found: Reached, reason: str, within: float, deadline: float) -> None:
 
 
 def _asked(found: Reached, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """What the daemon answers to one request: an object with `result` or `error`.
+    """Send one request and return the response: an object with `result` or `error`.
 
-    Raises `Disconnected` when it ends instead, `DaemonStays` when it does nothing at all.
+    Raises `Disconnected` when the daemon ends instead, and `DaemonStays` when it does not respond in time.
     """
     found.sock.settimeout(_AN_ANSWER)
     reader = MessageReader(found.sock)

@@ -1,4 +1,4 @@
-"""The results that hold entries or messages, with these as plain dicts instead of undecoded bytes."""
+"""Results with entries or messages as decoded dicts."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""The service manager of this user, where there is one: whether sessiond is installed, and whether it is started.
+"""The service manager of this user, if there is one: whether sessiond is installed, and whether it is started.
 
-Only asks. What is installed, and when, is the business of `sessiond install-service`.
+This module only queries, and has an installed socket listen again. `sessiond install-service` installs the service.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PATIENCE = 20.0
 
 
 def folder() -> str:
-    """Where this user's unit files, or property lists, lie."""
+    """Return the folder of this user's unit files or property lists."""
     home = os.environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - a text, as in `paths`
     if sys.platform == "darwin":
         return os.path.join(home, "Library", "LaunchAgents")
@@ -29,26 +29,26 @@ def folder() -> str:
 
 
 def files(places: Locations) -> dict[str, str]:
-    """The files of the service as they have to be, by path."""
+    """Return the expected files of the service: text by path."""
     texts = launchd_job(places) if sys.platform == "darwin" else systemd_units(places)
     return {os.path.join(folder(), name): text for name, text in texts.items()}
 
 
 def is_installed(places: Locations) -> bool:
-    """Whether the files of the service are there, whatever is in them."""
+    """Return whether the files of the service exist, whatever their content is."""
     name = f"dev.{unit_name(places)}.plist" if sys.platform == "darwin" else f"{unit_name(places)}.socket"
     return os.path.exists(os.path.join(folder(), name))  # noqa: PTH110 - one call, on the way to a start
 
 
 def manager_answers() -> bool:
-    """Whether there is a service manager for this user, and it can be asked."""
+    """Return whether there is a service manager for this user that responds."""
     if sys.platform == "darwin":
         return not ask("print", f"gui/{os.getuid()}")
     return not ask("show-environment")
 
 
 def ask(*words: str) -> str:
-    """Run `systemctl --user WORDS` or `launchctl WORDS`: empty when it went well, else what it said."""
+    """Run `systemctl --user WORDS` or `launchctl WORDS`. Returns "" on success, else its error output."""
     import subprocess
 
     command = ["launchctl"] if sys.platform == "darwin" else ["systemctl", "--user", "--no-ask-password"]
@@ -64,11 +64,11 @@ def ask(*words: str) -> str:
 
 
 def open_socket(places: Locations) -> bool:
-    """Have the manager listen for us again, when it can; whoever comes then finds the daemon by himself."""
+    """Have the manager listen on the socket again. Returns whether it does; the next client then finds the daemon."""
     if not is_installed(places) or not manager_answers():
         return False
     if sys.platform == "darwin":
         (path,) = files(places)
         return not ask("bootstrap", f"gui/{os.getuid()}", path)
-    # Not `start`: one whose path was removed counts as started.
+    # Not `start`: a socket unit whose path was removed still counts as started.
     return not ask("restart", f"{unit_name(places)}.socket")

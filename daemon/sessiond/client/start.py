@@ -1,7 +1,7 @@
-"""Start the daemon once, whoever asks: fifty clients at the same moment must make one daemon.
+"""Starts the daemon exactly once, even if many clients start it at the same moment.
 
-The order makes it safe: take `start.lock`, look again, start, wait for the word, let go. The daemon's own
-lock decides in the end; this one keeps a crowd from starting fifty processes of which forty-nine lose.
+The order: take `start.lock`, look for a daemon again, start one, wait until it is ready, release the lock. The
+daemon's own lock guarantees that only one runs; `start.lock` avoids starting processes that would lose.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ANOTHER_RUNS = 75
-"""What a daemon says, and exits with, when another holds `daemon.lock` (EX_TEMPFAIL)."""
+"""The exit code of a daemon when another process holds `daemon.lock` (EX_TEMPFAIL)."""
 
 COMMAND = (sys.executable, "-E", "-P", "-m", "sessiond")
-"""How the daemon is started: the sessiond that this client belongs to, whatever the caller's folder is."""
+"""The command that starts the daemon: the sessiond of this client, independent of the caller's folder."""
 
 _PASSED_ON = (
     "HOME",
@@ -43,14 +43,19 @@ _PASSED_ON = (
 )
 _PASSED_ON_BY_PREFIX = ("LC_", "XDG_", "SESSIOND_")
 _LAST_LINES = 20
-_A_START = 2.0  # seconds that must be left to try once more; with less, the reason known so far is told
+_A_START = 2.0  # seconds that another attempt needs; with less time, the last reason is raised
 
 
 def start(places: Locations, deadline: float) -> socket.socket:
-    """Start the daemon, or wait for whoever starts it, and return a blocking socket to it.
+    """Start the daemon, or wait for a concurrent start, and return a blocking socket to it.
 
-    `deadline` is a time of `time.monotonic`. Raises `DaemonNotStarted` with the reason that the daemon gave,
-    and `UnsafeFolder`.
+    Args:
+        places: The folders of the daemon.
+        deadline: A time of `time.monotonic`, in seconds.
+
+    Raises:
+        DaemonNotStarted: With the reason that the daemon reported.
+        UnsafeFolder: A folder of the daemon cannot be created, or others can write to it.
     """
     for folder in (places.state, places.runtime):
         require_text(folder)
@@ -64,9 +69,10 @@ def start(places: Locations, deadline: float) -> socket.socket:
 
 @contextlib.contextmanager
 def only_starter(places: Locations, deadline: float) -> Iterator[None]:
-    """Hold `start.lock`, waiting for it until `deadline`: nobody else starts a daemon meanwhile.
+    """Hold `start.lock`, so that no other client starts a daemon during the block. Waits for it until `deadline`.
 
-    Raises `DaemonNotStarted`.
+    Raises:
+        DaemonNotStarted: Others held the lock until `deadline`.
     """
     lock = os.open(places.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -81,10 +87,10 @@ def only_starter(places: Locations, deadline: float) -> Iterator[None]:
 
 
 def spawned(places: Locations, deadline: float) -> Reached:
-    """Start the daemon after one that is about to go. Needs `start.lock`. Raises `DaemonNotStarted`."""
+    """Start a daemon after one that ends. The caller holds `start.lock`. Raises `DaemonNotStarted`."""
     waits = pauses(0.02, 0.5)
     while True:
-        # One that the system starts by itself, or somebody in a terminal, is as good as ours.
+        # A daemon that the service manager or a user has started is used as well.
         if found := reach(places, deadline):
             return found
         if _service_comes(places):
@@ -118,12 +124,12 @@ def _started(places: Locations, deadline: float) -> socket.socket:
         if time.monotonic() + (_A_START if reason else pause) > deadline:
             raise DaemonNotStarted(reason or "whoever was starting it did not get ready", places.log, [])
         time.sleep(pause)
-        # To look again costs little, but to start again and find another daemon in the way costs a process.
+        # Looking again is cheap; starting a process that finds another daemon is not.
         pause = min(pause * 2, 0.5 if reason else 0.1)
 
 
 def _service_comes(places: Locations) -> bool:
-    """Whether sessiond is a service here, and its manager listens for it now."""
+    """Return whether sessiond is an installed service whose manager listens on the socket now."""
     from sessiond.client import service
 
     if not service.open_socket(places) or (found := reach(places, time.monotonic())) is None:
@@ -141,14 +147,14 @@ def _taken(lock: int) -> bool:
 
 
 def _spawn(places: Locations, deadline: float) -> str:
-    """Start a daemon and wait for its word; empty when it is ready, else who is in its way."""
+    """Start a daemon and wait for its report. Returns "" when it is ready, else the reason why it is not."""
     log = _open_log(places.log)
     told, telling = os.pipe()
     try:
         log_size = os.fstat(log).st_size
         try:
-            # Nothing of the caller's leaks in: neither its descriptors (`| cat` would wait for the daemon's
-            # end), nor its folder, nor its environment, nor code from that folder or from PYTHONPATH.
+            # The daemon inherits none of the caller's descriptors (`| cat` would wait for the daemon's end), nor its
+            # folder, its environment, or code from that folder or from PYTHONPATH.
             process = subprocess.Popen(
                 [*COMMAND, "serve", "--ready-fd", str(telling)],
                 stdin=subprocess.DEVNULL,
@@ -163,7 +169,7 @@ def _spawn(places: Locations, deadline: float) -> str:
         finally:
             os.close(telling)
         word = _word(told, deadline)
-        # The child has made the daemon a process of its own and is gone, so there is nobody to wait for long.
+        # The child has forked the daemon and exits, so this wait is short.
         process.wait()
     finally:
         os.close(told)
@@ -186,12 +192,12 @@ def _environment(places: Locations) -> dict[str, str]:
         if name in _PASSED_ON or name.startswith(_PASSED_ON_BY_PREFIX)
     }
     if places.home is not None:
-        passed_on["SESSIOND_HOME"] = places.home  # absolute, since the daemon's folder is not the caller's
+        passed_on["SESSIOND_HOME"] = places.home  # absolute, since the daemon's folder differs from the caller's
     return passed_on
 
 
 def _word(told: int, deadline: float) -> str:
-    """Read the one line of the ready pipe; empty when the daemon ended without it."""
+    """Read the one line of the ready pipe; empty when the daemon ended without a line."""
     ready = select.poll()
     ready.register(told, select.POLLIN)
     line = b""
@@ -209,7 +215,7 @@ def _open_log(path: str) -> int:
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError:
-        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)  # sessions are served without a log, too
+        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)  # the daemon works without a log
 
 
 def _log_since(path: str, size: int) -> list[str]:

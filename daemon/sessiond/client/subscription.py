@@ -1,4 +1,4 @@
-"""Following one session: every entry exactly once and in log order, whatever happens to the connection."""
+"""Subscription to one session: returns every entry exactly once in log order, even if the connection is lost."""
 
 import asyncio
 from collections import deque
@@ -13,20 +13,19 @@ from sessiond.client.wire import Disconnected, RpcError
 from sessiond.protocol import methods as m, types as t
 
 MAX_WAITING = 10_000
-"""Notifications that wait for a slow reader. Beyond, they are dropped and read again from the log."""
+"""Limit of notifications that wait for a slow reader. Above it they are dropped and read again from the log."""
 
 _PAGE = 500
 
 
 class Subscription:
-    """The entries of a session after a position, as an asynchronous iterator of dicts without an end.
+    """The entries of a session after a position, as an endless asynchronous iterator of dicts.
 
-    `seq` is the line of the entry that was handed out last, in the log `log_id`. Keep `position`, and a later process
-    can go on after it. All three are None until the subscription has begun, which is at the first entry or on entering
-    it as a context manager. After `session/lagged` and after a restart of the daemon it subscribes again after
-    `position`; it waits for the daemon's return. If another program has replaced the log, `log_id` changes, and the
-    entries of the new log follow from its first. The iterator ends when it or its `Daemon` is closed. Raises
-    `RpcError` when the session is gone.
+    `seq` is the line of the last returned entry in the log `log_id`. A later process can continue after `position`.
+    All three may be None until the subscription has begun, at the first entry or on entering the context manager.
+    After `session/lagged` and after a restart of the daemon, the subscription waits for the daemon and subscribes
+    again after `position`. If another program has replaced the log, `log_id` changes, and the entries of the new log
+    follow from its first. The iterator ends when it or its `Daemon` is closed. It raises `RpcError` when the session is gone.
     """
 
     def __init__(self, link: DaemonLink, session_id: str, after: t.After | int | None) -> None:
@@ -38,8 +37,8 @@ class Subscription:
         self._ready: deque[tuple[int, Entry]] = deque()
         self._subscribed = False
         self._closed = False
-        self._replayed_up_to = 0  # what came live up to here is in the replay as well
-        self._read_up_to = 0  # what is too much for a replay is read page by page up to here
+        self._replayed_up_to = 0  # live entries up to this seq are in the replay as well
+        self._read_up_to = 0  # entries up to this seq are too many for a replay and are read page by page
         self._news = asyncio.Event()
 
     @property
@@ -73,9 +72,9 @@ class Subscription:
                 await self._news.wait()
 
     async def start(self) -> None:
-        """Subscribe behind `seq`, or at the end of the log if that is None. The iterator does so by itself.
+        """Subscribe after `seq`, or at the end of the log if that is None. The iterator does this at the first entry.
 
-        Waits for the daemon if it is away.
+        Waits for the daemon if it does not run.
 
         Raises:
             RpcError: The daemon refused the request; `kind` is for example `sessionNotFound`.
@@ -106,7 +105,7 @@ class Subscription:
             self._read_up_to = gap.to_seq if gap.mode == "snapshot" else 0
 
     async def aclose(self) -> None:
-        """End the subscription. Other subscriptions of this client to the same session go on.
+        """End the subscription. Other subscriptions of this client to the same session continue.
 
         Raises:
             RpcError: The daemon refused the request.
@@ -121,7 +120,7 @@ class Subscription:
             try:
                 await self._link.ask_living(m.UNSUBSCRIBE.name, params)
             except Disconnected:
-                return  # and so is the subscription
+                return  # the subscription ended with the connection
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -131,7 +130,7 @@ class Subscription:
         await self.aclose()
 
     def notified(self, method: str, note: Note) -> None:
-        """Take in a notification of the connection (for `DaemonLink`)."""
+        """Receive a notification of the connection (called by `DaemonLink`)."""
         if isinstance(note, AppendedBatch) and note.session_id == self.session_id and self._subscribed:
             self._inbox.append(note)
             if len(self._inbox) > MAX_WAITING:
@@ -141,7 +140,7 @@ class Subscription:
         self._news.set()
 
     def disconnected(self) -> None:
-        """Take in the end of the connection (for `DaemonLink`)."""
+        """Handle the end of the connection (called by `DaemonLink`)."""
         self._start_over()
         self._news.set()
 
@@ -154,7 +153,7 @@ class Subscription:
         try:
             raw = await self._link.ask_living(m.ENTRIES.name, params)
         except Disconnected:
-            return  # `disconnected` was told as well
+            return  # `disconnected` was called as well
         except RpcError as error:
             if error.kind != "cursorExpired":
                 raise
@@ -167,7 +166,7 @@ class Subscription:
 
     def _take(self, note: AppendedBatch) -> None:
         if not note.replay and note.seq <= self._replayed_up_to:
-            return  # it came live before the replay that holds it too; now it would be out of order
+            return  # the replay contains this live entry too; here it would be out of order
         self.log_id = note.log_id
         known = self.seq or 0
         self._ready.extend(

@@ -1,6 +1,6 @@
-"""Writing summaries for the daemon: what a function of an agent's author is asked, and what it may answer.
+"""Summaries by a client: the request to a function that an author of an agent writes, and its response.
 
-It knows nothing of models and prompts of its own: `SummaryRequest.prompt` is all that a model needs.
+This module has no models and prompts of its own: `SummaryRequest.prompt` is all that a model needs.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,9 +18,9 @@ from sessiond.rpc.connection import Connection
 
 @dataclass(frozen=True)
 class SummaryRequest:
-    """A summary that the daemon wants: what of, and what for.
+    """A request of the daemon for a summary: of which entries, and for which purpose.
 
-    `prompt` is to be sent to a model as it is. `models` are those in force, as role -> "provider/model".
+    `prompt` is sent to a model unchanged. `models` are the models in force, as role -> "provider/model".
     """
 
     session_id: str
@@ -32,18 +32,18 @@ class SummaryRequest:
     _tell: Callable[[t.Progress], None] = field(repr=False, compare=False)
 
     def report(self, message: str | None = None, *, percentage: int | None = None) -> None:
-        """Tell the clients that wait for the summary how far it is.
+        """Report progress to the clients that wait for the summary.
 
         Args:
             message: A sentence or a few words.
-            percentage: How much is done, 0 to 100.
+            percentage: The completed part, 0 to 100.
         """
         self._tell(t.Progress(kind="report", message=message, percentage=percentage))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary with what is to be stored beside it. `details` and `preserve_data` are any JSON values."""
+    """A summary with values that are stored beside it. `details` and `preserve_data` are any JSON values."""
 
     text: str
     short: str | None = None
@@ -52,11 +52,11 @@ class Summary:
 
 
 Summarize = Callable[[SummaryRequest], Awaitable[str | Summary]]
-"""An author's function. It is cancelled when nobody waits any more; what it raises, the one who waits is told."""
+"""A function that writes summaries. It is cancelled when no client waits for it; its exceptions become errors."""
 
 
 def answering(summarize: Summarize) -> Answer:
-    """The answer to `client/summarize` that an author's function gives."""
+    """Return the handler of `client/summarize` that calls an author's function."""
 
     async def answer(params: Raw, connection: Connection) -> t.SummarizeResult:
         asked = msgspec.json.decode(params, type=t.SummarizeParams)
@@ -85,5 +85,5 @@ def answering(summarize: Summarize) -> Answer:
 
 
 def encoded(value: Any) -> Raw | msgspec.UnsetType:
-    """A value as it goes over the wire; None is not sent at all."""
+    """Return a value as it is sent; None is omitted."""
     return UNSET if value is None else Raw(msgspec.json.encode(value))

@@ -1,6 +1,6 @@
-"""The way to a daemon over TCP, as through a tunnel into another machine or a container. It is never started.
+"""Connects to a daemon over TCP, such as through a tunnel into another machine or a container; never starts one.
 
-The token is the one secret, so it goes to loopback addresses only: a tunnel ends at one.
+The token is the only secret, so it is sent to loopback addresses only; a tunnel ends at one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sessiond.paths import Locations
 
 TOKEN_FILE = "SESSIOND_TOKEN_FILE"
-"""Names the file with the token of that daemon; by default the one of the daemon that would be here."""
+"""Environment variable with the file of that daemon's token. Default: the token file of the local daemon."""
 
 _PATIENCE = 15.0
 
@@ -32,7 +32,7 @@ class NoWayIn(CannotConnect):
 
 
 def connect(places: Locations, address: str) -> socket.socket:
-    """A blocking socket to the daemon at `tcp://127.0.0.1:PORT`, with the token shown. Raises `NoWayIn`."""
+    """Return a blocking, authenticated socket to the daemon at `tcp://127.0.0.1:PORT`. Raises `NoWayIn`."""
     host, port = _parted(address)
     path = os.environ.get(TOKEN_FILE) or places.tcp_token
     try:
@@ -76,12 +76,12 @@ def _parted(address: str) -> tuple[str, int]:
 def _is_this_machine(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:  # another name, whatever it begins with
+    except ValueError:  # a host name
         return False
 
 
 def _let_in(knocking: socket.socket) -> None:
-    """Read the answer to the token, and not a byte more: what follows is for whoever gets this socket."""
+    """Read the response to the token, and not a byte more: later bytes belong to the user of the socket."""
     header = b""
     while not header.endswith(b"\r\n\r\n"):
         header += _some(knocking, 1)

@@ -1,11 +1,11 @@
-"""Which terminal this process runs in: the identity that breadcrumbs and holds belong to.
+"""The identity of the terminal that this process runs in; breadcrumbs and holds refer to it.
 
-The recipe is the one of protocol.md ("The identity of a terminal"), which editors and scripts follow, too. A
-variable such as `TMUX_PANE` is inherited by every terminal that is started from a pane, so it names this terminal
-only if the program that started this terminal has set it. Never starts or asks another program, and imports next to
-nothing, since every command of the thin client passes here.
+The algorithm is that of protocol.md ("The identity of a terminal"), which editors and scripts also follow. Every
+terminal that is started from a pane inherits a variable such as `TMUX_PANE`, so it identifies this terminal only if
+the program that started this terminal has set it. This module runs no other program, and it imports little, since
+every command of the thin client uses it.
 """
-# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+# Without pathlib, whose import would take 5 of the 25 ms that a command may take.
 # ruff: noqa: PTH109
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# What `protocol.types.Terminal` allows in an id; importing that module would cost more than a whole command.
+# The characters that `protocol.types.Terminal` allows in an id; importing that module takes longer than a command.
 _ALLOWED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%@+:-")
 _MAX_ID_BYTES = 128
 
 _EDITOR_VARIABLES = ("NVIM", "VIM_TERMINAL", "INSIDE_EMACS", "ZED_TERM")
-"""Set for what runs in an editor: the variables of the terminal that the editor was started from are inherited."""
+"""Set for programs inside an editor, whose other variables are inherited from the editor's terminal."""
 
 
 class TerminalKind:
-    """A kind of terminal, and the variables that name one.
+    """A kind of terminal, and the variables that identify one.
 
     Attributes:
-        kind: what the wire calls it.
-        place: the variable that names the pane or window.
-        instance: the variable that tells apart programs which number their panes alike, or None.
-        programs: the values of `TERM_PROGRAM` that the program sets, or leaves as they were.
-        is_multiplexer: whether panes outlive the window that shows them.
-        names_server: whether the instance holds the process id of the program that starts the panes.
+        kind: Its name on the wire.
+        place: The variable that names the pane or window.
+        instance: The variable that distinguishes instances with equal pane names, or None.
+        programs: The values of `TERM_PROGRAM` that the program sets or leaves unchanged.
+        is_multiplexer: Whether panes outlive the window that shows them.
+        names_server: Whether the instance contains the process id of the program that starts the panes.
     """
 
     __slots__ = ("instance", "is_multiplexer", "kind", "names_server", "place", "programs")
@@ -60,7 +60,7 @@ class TerminalKind:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables that together name one terminal."""
+        """The variables that together identify one terminal."""
         return (self.place,) if self.instance is None else (self.place, self.instance)
 
     @property
@@ -69,23 +69,23 @@ class TerminalKind:
         return self.instance if self.kind == "screen" and self.instance else self.place
 
     def values(self, environ: Mapping[str, str]) -> tuple[str, str | None]:
-        """Return the place and the instance that the variables tell; empty and None where they do not."""
+        """Return the place and the instance from the variables; "" and None where they are not set."""
         place = environ.get(self.place, "")
         instance = (environ.get(self.instance) or None) if self.instance else None
         if self.kind == "tmux":
-            # TMUX is "<socket>,<server pid>,<session>"; panes are numbered anew by each server.
+            # TMUX is "<socket>,<server pid>,<session>"; each server numbers its panes from 0.
             instance = (instance or "").rpartition(",")[0].rpartition(",")[2] or None
         elif self.kind == "screen":
             place = place or "0"
         return place, instance
 
     def name(self, environ: Mapping[str, str]) -> str:
-        """Return the id that the variables give, before it is made legal."""
+        """Return the id from the variables, before `_legal` escapes it."""
         place, instance = self.values(environ)
         return f"{self.kind}:{place}@{instance}" if instance else f"{self.kind}:{place}"
 
     def server(self, environ: Mapping[str, str]) -> int | None:
-        """Return the process id of the program that starts the panes, or None when the variables do not tell."""
+        """Return the process id of the program that starts the panes, or None when the variables do not contain it."""
         if not self.names_server:
             return None
         digits = (self.values(environ)[1] or "").partition(".")[0]
@@ -105,7 +105,7 @@ ROWS = (
     TerminalKind("tilix", "TILIX_ID"),
     TerminalKind("terminator", "TERMINATOR_UUID"),
 )
-"""In the order in which they are tried: first those whose program is known by its process id."""
+"""In the order in which they are tried: first those whose program is identified by its process id."""
 
 
 def here() -> dict[str, str | int] | None:
@@ -116,12 +116,12 @@ def here() -> dict[str, str | int] | None:
 def identify(
     environ: Mapping[str, str], first: FirstProcess | None = None, *, cwd: str | None = None
 ) -> dict[str, str | int] | None:
-    """Return the terminal that these facts tell, `{id, kind, pid?, startTime?, cwd?}`, or None when there is none.
+    """Return the terminal as `{id, kind, pid?, startTime?, cwd?}`, or None when there is none.
 
     Args:
-        environ: the environment of the process that asks.
-        first: the first process of its terminal, or of its session.
-        cwd: its working directory.
+        environ: The environment of the process.
+        first: The first process of its terminal, or of its session.
+        cwd: Its working directory.
     """
     found = _named(environ) or _by_parent(environ, first) or _by_environment(environ, first) or _device(first)
     if found is None:
@@ -151,7 +151,7 @@ def _named(environ: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _by_parent(environ: Mapping[str, str], first: FirstProcess | None) -> tuple[str, str] | None:
-    """Return what the program that started this terminal has called it, when that program is known."""
+    """Return kind and name that the program that started this terminal gave it, if that program is known."""
     if first is None or first.device is None or first.parent is None:
         return None
     given = environ if first.environ is None else first.environ
@@ -170,13 +170,13 @@ def _is_set_by_parent(row: TerminalKind, given: Mapping[str, str], first: FirstP
 
 
 def _by_environment(environ: Mapping[str, str], first: FirstProcess | None) -> tuple[str, str] | None:
-    """Return what the variables say by themselves, where nobody knows which program has set them."""
+    """Return kind and name from the variables alone, when the program that set them is unknown."""
     row = None if _is_inside_editor(environ) else _row_by_environment(environ)
     return None if row is None else (row.kind, row.name(environ))
 
 
 def _row_by_environment(environ: Mapping[str, str]) -> TerminalKind | None:
-    """Return the only row whose variables are set; of inherited ones there is no telling."""
+    """Return the only row whose variables are set; None if they are ambiguous or may be inherited."""
     rows = list(_rows_in(environ))
     rows = [it for it in rows if it.is_multiplexer] or rows
     if len(rows) != 1:
@@ -193,22 +193,22 @@ def _rows_in(environ: Mapping[str, str]) -> Iterator[TerminalKind]:
 
 def _is_inside_editor(environ: Mapping[str, str]) -> bool:
     if environ.get("VSCODE_PID"):
-        return True  # its extensions, which have no terminal; its terminals do not get this variable
+        return True  # its extensions, which have no terminal; it does not set this variable in its terminals
     if environ.get("TERM", "").startswith(("tmux", "screen")):
-        return False  # a multiplexer was started in the editor's terminal and named itself
+        return False  # a multiplexer was started in the editor's terminal and has set its own variables
     return environ.get("TERM_PROGRAM") in ("vscode", "zed") or any(map(environ.get, _EDITOR_VARIABLES))
 
 
 def _device(first: FirstProcess | None) -> tuple[str, str] | None:
     if first is None or first.device is None:
         return None
-    # Device numbers are given out again. Without /proc the process id tells two uses apart nearly as well.
+    # Device numbers are reused. Without /proc the process id distinguishes two uses almost as well.
     use = f"pid{first.pid}" if first.start_time is None else str(first.start_time)
     return "tty", f"tty:{first.device}@{use}"
 
 
 def _legal(name: str) -> str:
-    """Return the name with what an id may not hold as `%XX`; a long one is cut and ends in a checksum."""
+    """Return the name with characters illegal in an id as `%XX`; a long name is cut and ends in a checksum."""
     raw = name.encode("utf-8", "surrogateescape")
     text = "".join(chr(byte) if byte in _ALLOWED else f"%{byte:02X}" for byte in raw)
     if text.startswith("."):
@@ -222,4 +222,4 @@ def _cwd() -> str | None:
     try:
         return os.getcwd()
     except OSError:
-        return None  # the folder was removed under us
+        return None  # the folder was removed

@@ -1,7 +1,7 @@
-"""What a service manager is told of sessiond: systemd's two units for a user, launchd's property list. Only texts.
+"""The texts of the service definitions: two systemd user units, or a launchd property list.
 
-The socket is where clients look for it anyway. The manager listens there, starts the daemon for the first who comes,
-and keeps whoever comes while none runs.
+The manager listens on the usual socket, starts the daemon for the first client, and queues connections while no daemon
+runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sessiond.paths import Locations
 
 SOCKET_NAME = "sessiond"
-"""What the socket is called among those that the manager hands over; `server/listeners/activation.py` asks for it."""
+"""The name of the socket among those that the manager passes on; `server/listeners/activation.py` looks for it."""
 
 _PASSED_ON = ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
 
@@ -66,7 +66,7 @@ Also={unit}.socket
 
 
 def unit_name(places: Locations) -> str:
-    """`sessiond`, or for a SESSIOND_HOME of its own a name that no other home has."""
+    """Return `sessiond`, or, for a SESSIOND_HOME, a name that is unique for it."""
     if places.home is None:
         return "sessiond"
     from hashlib import sha256
@@ -75,7 +75,7 @@ def unit_name(places: Locations) -> str:
 
 
 def systemd_units(places: Locations, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The unit files by name. Raises ValueError for a path that systemd cannot be told of."""
+    """Return the unit files by name. Raises ValueError for a path that a unit file cannot contain."""
     unit = unit_name(places)
     values = "".join(
         f"Environment={_quoted(f'{name}={value}')}\n" for name, value in _said(places, environ).items()
@@ -88,7 +88,7 @@ def systemd_units(places: Locations, environ: Mapping[str, str] = os.environ) ->
 
 
 def launchd_job(places: Locations, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The property list by name. Never tried on macOS; written after launchd.plist(5)."""
+    """Return the property list by name. Written after launchd.plist(5), not tested on macOS."""
     import plistlib
 
     label = f"dev.{unit_name(places)}"
@@ -113,7 +113,7 @@ def _command() -> list[str]:
 
 
 def _said(places: Locations, environ: Mapping[str, str]) -> dict[str, str]:
-    """What the daemon must know to find the same folders as the clients."""
+    """Return the environment variables that the daemon needs to find the same folders as the clients."""
     if places.home is not None:
         return {"SESSIOND_HOME": places.home}
     return {name: environ[name] for name in _PASSED_ON if environ.get(name)}

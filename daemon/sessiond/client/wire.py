@@ -1,7 +1,7 @@
 """JSON-RPC messages over a blocking socket, for the thin client: `Content-Length` frames, text in and out.
 
-Standard library only. msgspec, dataclasses and typing would each cost a command more than its round trip does
-(decision 0031). Knows no method; `rpc/` is the asynchronous counterpart.
+Standard library only: importing msgspec, dataclasses or typing would take longer than a command's round trip
+(decision 0031). The module knows no method. `rpc/` is the asynchronous counterpart.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _decoder = json.JSONDecoder()
 class RpcError(TemplatedError):
     """Raised when the daemon responds with an error.
 
-    Match `kind` (the closed list of `protocol.errors.CODES`), never `message`, which is for people. `data` is
-    the wire's `ErrorData` as a dict: `didYouMean`, `currentLeaf` and others where they help.
+    Compare `kind` (the closed list of `protocol.errors.CODES`), never `message`, which is for people. `data` is the
+    wire's `ErrorData` as a dict, with `didYouMean`, `currentLeaf` and others where they apply.
     """
 
     sentence = "{message}"
@@ -39,7 +39,7 @@ class RpcError(TemplatedError):
 
     @property
     def kind(self) -> str:
-        """The stable name of what went wrong; empty when it was not sessiond that answered."""
+        """The stable name of the error; empty when the response is not from sessiond."""
         return str(self.data.get("kind", ""))
 
     @property
@@ -83,15 +83,15 @@ class BadReply(TemplatedError):
 
 
 def frame(message: dict[str, Any]) -> bytes:
-    """One message as it goes over the wire. Raises ValueError for NaN and lone surrogates."""
+    """Return one message as a frame. Raises ValueError for NaN and lone surrogates."""
     body = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
 class MessageReader:
-    """Takes whole messages out of a blocking socket.
+    """Reads whole messages from a blocking socket.
 
-    `silent` is called whenever nothing came within the socket's timeout; it may raise, or have us wait on.
+    `silent` is called when nothing came within the socket's timeout. It may raise; if it returns, reading continues.
     """
 
     def __init__(self, sock: socket.socket, silent: Callable[[], None] | None = None) -> None:
@@ -100,11 +100,13 @@ class MessageReader:
         self._buffer = bytearray()
 
     def read(self) -> str:
-        """The body of the next message.
+        """Return the body of the next message.
 
-        Raises `Disconnected` at the end of the stream, `BadReply` on broken framing, and `Unread` when the
-        connection was reset: a unix socket says that instead of an end when it is closed over bytes that
-        nobody has read, which happens to a request that comes while the daemon is leaving.
+        Raises:
+            Disconnected: The stream has ended.
+            BadReply: The framing is broken.
+            Unread: The connection was reset. A unix socket reports a reset instead of an end when it is closed with
+                unread bytes, which happens to a request that arrives while the daemon ends.
         """
         end = self._until_header_ends()
         length = _content_length(self._buffer[:end])
@@ -112,7 +114,7 @@ class MessageReader:
             self._receive()
         body = bytes(memoryview(self._buffer)[end : end + length])
         del self._buffer[: end + length]
-        # The daemon sends UTF-8; a broken character from elsewhere is worth showing, not worth an end.
+        # The daemon sends UTF-8. A broken character from another program is shown; it is no error.
         return body.decode("utf-8", "replace")
 
     def _until_header_ends(self) -> int:
@@ -146,9 +148,9 @@ def _content_length(header: bytes | bytearray) -> int:
 
 
 def members(text: str) -> dict[str, tuple[Any, int, int]]:
-    """The members of a JSON object: each name with its value and where in `text` that value starts and ends.
+    """Return the members of a JSON object: for each name, its value and the start and end of that value in `text`.
 
-    So a result is decoded once and can still be printed as it was sent. Raises `BadReply` for anything but an
+    This way a result is decoded once and can be printed as it was sent. Raises `BadReply` for anything but an
     object.
     """
     found: dict[str, tuple[Any, int, int]] = {}

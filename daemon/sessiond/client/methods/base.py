@@ -1,4 +1,4 @@
-"""Calls a method: encodes its params, decodes its result, and repeats the request where that is harmless."""
+"""Calls a method: encodes its params, decodes its result, and repeats the request if that is safe."""
 
 from typing import Any, Final, TypeVar
 
@@ -24,7 +24,7 @@ HARMLESS = frozenset(
         m.TRASH_LIST, m.STATUS, m.CLIENTS,
     )
 )  # fmt: skip
-"""Requests that change nothing, or nothing more when they are sent again, as they are if the answer was lost."""
+"""Requests that have no effect, or no further effect when repeated. They are repeated after a lost response."""
 
 
 def with_command_id(params: P) -> P:
