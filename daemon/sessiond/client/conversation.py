@@ -158,9 +158,7 @@ class Conversation:
                 return self._asked_by_daemon(head.id, body)  # type: ignore[arg-type]
             self._note(str(head.method), head)
             return body
-        if (
-            head.id is None
-        ):  # a complaint; before the handshake it cannot concern a message of the editor
+        if head.id is None:  # a complaint; before the handshake it cannot concern a message of the editor
             self.refused_size = self.refused_size or _refused_as(head, "tooLarge")
             return body if self.greeted else None
         if head.id == self._greeting_id:

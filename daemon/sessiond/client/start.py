@@ -192,7 +192,9 @@ def _environment(places: Locations) -> dict[str, str]:
         if name in _PASSED_ON or name.startswith(_PASSED_ON_BY_PREFIX)
     }
     if places.home is not None:
-        passed_on["SESSIOND_HOME"] = places.home  # absolute, since the daemon's folder differs from the caller's
+        passed_on["SESSIOND_HOME"] = (
+            places.home
+        )  # absolute, since the daemon's folder differs from the caller's
     return passed_on
 
 
