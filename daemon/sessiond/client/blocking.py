@@ -124,7 +124,7 @@ class BlockingDaemon:
             RpcError: The daemon refused the request.
             Disconnected: The connection was lost before the response, so the outcome is unknown.
             DaemonHung: The daemon was silent for `SILENCE` and `PATIENCE` seconds.
-            BadReply: The daemon sent something that is no response.
+            BadReply: The bytes from the socket are not a response.
         """
         self._told = told
         try:

@@ -2,7 +2,7 @@
 
 The chain is optimistic: an append names the leaf that it expects, and a conflict is examined. If other clients append
 entries below the agent's last entry that are not part of the context (a compaction, a label), the chain continues
-below them. If they append messages or move the leaf, the chain becomes a branch and no longer moves the session's leaf.
+below them. If they append messages or move the leaf, the chain becomes a branch and no longer moves the leaf.
 """
 
 from collections.abc import Mapping, Sequence

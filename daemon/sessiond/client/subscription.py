@@ -25,7 +25,8 @@ class Subscription:
     All three may be None until the subscription has begun, at the first entry or on entering the context manager.
     After `session/lagged` and after a restart of the daemon, the subscription waits for the daemon and subscribes
     again after `position`. If another program has replaced the log, `log_id` changes, and the entries of the new log
-    follow from its first. The iterator ends when it or its `Daemon` is closed. It raises `RpcError` when the session is gone.
+    follow from its first. The iterator ends when it or its `Daemon` is closed. It raises `RpcError` when the session
+    is gone.
     """
 
     def __init__(self, link: DaemonLink, session_id: str, after: t.After | int | None) -> None:
