@@ -1,1 +1,1 @@
-"""Which session a terminal or a script continues."""
+"""Selection of the session that a terminal or a script continues."""

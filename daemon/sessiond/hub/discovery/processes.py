@@ -1,4 +1,4 @@
-"""Whether a process that was noted down still runs, also after its id was given to another one."""
+"""Identifies processes by id and start time, and tells whether a recorded process still runs."""
 
 import calendar
 import os
@@ -12,12 +12,12 @@ _PS_SECONDS = 5.0
 
 
 def running_process(pid: int, started: int | None = None) -> Process | None:
-    """Return the process with this id, or None when there is none; may take milliseconds without `/proc`.
+    """Return the process with this id, or None if there is none. Without `/proc` this may take milliseconds.
 
     Args:
-        pid: its process id.
-        started: its start time as its client sees it, in clock ticks after boot. When it differs, the client lives
-            in another process-id namespace or the process has ended, and nothing is known of it: None.
+        pid: The process id.
+        started: The start time as the client reports it, in clock ticks after boot. If it differs, the result is None:
+            the process has ended, or the client runs in another process-id namespace.
     """
     boot = boot_id()
     seen = start_time(pid) if boot is not None else start_time_by_ps(pid)
@@ -27,13 +27,16 @@ def running_process(pid: int, started: int | None = None) -> Process | None:
 
 
 def is_running(process: Process) -> bool:
-    """Return whether this very process runs. One that has ended and was not waited for does not."""
+    """Return whether this process runs. The result is False for a zombie and for a later process with its id."""
     found = running_process(process.pid)
     return found is not None and found == process
 
 
 def start_time_by_ps(pid: int) -> int | None:
-    """Return when a process started in seconds since 1970, as `ps` tells it where there is no `/proc` (macOS)."""
+    """Return the start time of a process in seconds since 1970, from `ps`, for systems without `/proc` (macOS).
+
+    Returns None if the process does not run or `ps` fails.
+    """
     try:
         done = subprocess.run(
             ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)],

@@ -1,7 +1,7 @@
-"""Folders that sessions name and that are gone: one of them may be what a folder was called before.
+"""Finds folders of sessions that no longer exist and may be the former name of a folder.
 
-Nothing is moved here. Names are compared, not what the folders contained, so a match is only an offer: the result
-says which rule matched, and the client moves the sessions or leaves them (decision 0025).
+Names are compared, not contents, so a match is only a suggestion. No session is moved: the result says which rule
+matched, and the client decides whether to move the sessions (decision 0025).
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,24 @@ from typing import Final
 from sessiond.protocol import types as t
 
 MAX_FOLDERS: Final = 5
-"""Folders that are offered; of more, none is likelier than the others."""
+"""Limit of folders of the same name. If there are more, none is suggested: none is likelier than the others."""
 
 
 def former_folders(
     sessions: Sequence[t.SessionInfo], cwd: str, remembered: str | None
 ) -> list[t.FormerFolder]:
-    """The folders that `cwd` may have been, with their sessions, the newest first. Looks at the disk.
+    """Return the folders that may be a former name of `cwd`, with their sessions. Reads the file system.
 
-    `remembered` is the folder of the terminal's breadcrumb. A folder of the same name that is gone is likelier than
-    one beside this one, which is offered only when there is no other.
+    The rules are, in order: the folder of the terminal's breadcrumb, folders of the same name, and a folder with the
+    same parent, which is suggested only if it is the only one. The first rule that matches decides.
+
+    Args:
+        sessions: All sessions.
+        cwd: The folder, absolute.
+        remembered: The folder of the terminal's breadcrumb, if it has one.
+
+    Returns:
+        The folders, each with its session ids, the most recently updated first.
     """
     here = PurePosixPath(cwd)
     folders = {it.cwd for it in sessions if it.cwd.startswith("/") and it.cwd != cwd}
@@ -45,4 +53,4 @@ def _is_there(folder: str) -> bool:
     try:
         return Path(folder).exists()
     except (OSError, ValueError):
-        return True  # nobody can say that it is gone
+        return True  # it cannot be determined that the folder is gone

@@ -1,4 +1,7 @@
-"""Continue-recent at work: what a terminal goes on with, and what it is remembered by. The rules: see `recent`."""
+"""Selects the session that `session/continue` returns, and records it for the terminal.
+
+`resume_rules` has the rules.
+"""
 
 import asyncio
 import logging
@@ -21,21 +24,30 @@ log = logging.getLogger(__name__)
 
 
 class ResumeHost(Protocol):
-    """What continuing needs of the hub."""
+    """The part of the hub that `Continuing` calls."""
 
     async def session(self, session_id: str) -> LiveSession:
-        """The session with this id, open."""
+        """Open the session with this id."""
 
     async def at_path(self, path: str) -> LiveSession:
-        """The session in a file, open."""
+        """Open the session in a file."""
 
     async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
-        """A new session."""
+        """Create a session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """What continue-recent chose."""
+    """The selected session, and why it was selected.
+
+    Attributes:
+        live: The session.
+        because: The rule that selected it.
+        created: Whether it is new.
+        former: Folders that may be a former name of its folder, if the folder has no sessions.
+        duplicate: Whether the request repeats an earlier command.
+        is_held_by_another: Whether another terminal holds the session.
+    """
 
     live: LiveSession
     because: t.Because
@@ -46,7 +58,7 @@ class Continued:
 
 
 class Continuing:
-    """Which session each terminal goes on with."""
+    """Selects the session that each terminal continues."""
 
     def __init__(self, sessions: ResumeHost, files: Store, index: Index, terminals: Terminals) -> None:
         self._sessions = sessions
@@ -58,14 +70,22 @@ class Continuing:
     async def go_on(
         self, params: t.ContinueParams, terminal: t.Terminal | None, command: CommandRecord | None = None
     ) -> Continued:
-        """Continue-recent: see `recent`. Raises `NothingToContinue` when there is none and none may be made.
+        """Select the session to continue in a folder, or create one; see `resume_rules`.
 
-        Nothing is bound to the terminal, except that a chosen session is held at once, so that nobody else is given
-        it meanwhile, when `params` says to bind; `remember` does the rest.
+        If the request binds the session to a terminal, the terminal holds the session at once, so that no other
+        terminal gets it. `remember` writes the hold and the breadcrumb.
+
+        Args:
+            params: The request.
+            terminal: The terminal of the client, if it has one.
+            command: The command that the request is, if it brought a `commandId`.
+
+        Raises:
+            NothingToContinue: There is no session, and the request does not allow to create one.
         """
         if terminal is not None:
             return await self._go_on(params, terminal, command)
-        # Several that ask at once and have no terminal get the one new session that the first of them makes.
+        # Concurrent requests without a terminal all get the one session that the first of them creates.
         async with self._without_terminal:
             return await self._go_on(params, None, command)
 
@@ -109,7 +129,7 @@ class Continuing:
     async def _moved_here(
         self, crumbs: Sequence[Breadcrumb], sessions: Sequence[t.SessionInfo]
     ) -> Continued | None:
-        """Return the session that this terminal had in a folder that is gone, if it was moved to this one."""
+        """Return the session that this terminal used in a folder that is gone, if it was moved to this folder."""
         for crumb in crumbs:
             if resume_rules.follows(crumb.cwd, crumb.session_id, sessions):
                 live = await self._follow(crumb)
@@ -119,7 +139,7 @@ class Continuing:
         return None
 
     async def _former_folders(self, cwd: str, crumb: Breadcrumb | None) -> list[t.FormerFolder]:
-        """What a folder without sessions may have been called; see `renamed`."""
+        """Return possible former names of a folder without sessions; see `renamed_folders`."""
         sessions = await self._index.everything()
         ours = [
             it for it in sessions if it.message_count and it.path is not None and self._files.keeps(it.path)
@@ -137,9 +157,9 @@ class Continuing:
         return None
 
     async def remember(self, terminal: t.Terminal, cwd: str, live: LiveSession) -> None:
-        """Bind a session to a terminal in a folder: leave a breadcrumb, and hold it.
+        """Bind a session to a terminal in a folder: write a hold and a breadcrumb. Ephemeral sessions are not bound.
 
-        Where the disk takes none, the session is open all the same, and this daemon remembers.
+        If the disk refuses a write, a warning is logged, and this daemon keeps the hold in memory.
         """
         if live.ephemeral:
             return

@@ -1,7 +1,7 @@
-"""Continue-recent: which session a terminal goes on with, and why.
+"""The rules that select the session a terminal continues.
 
 The rules, in order (decision 0025): the terminal's own breadcrumb for
-this folder; the most recently updated session of the folder that no other living terminal holds; a new one.
+this folder; the most recently updated session of the folder that no other living terminal holds; a new session.
 Two terminals in one folder therefore get two sessions.
 """
 
@@ -19,15 +19,18 @@ def choose(
     even_if_held: bool,
     even_if_empty: bool,
 ) -> tuple[t.SessionInfo, str] | None:
-    """Return the most recently updated session of `cwd` that is free and the reason as a sentence, or None.
+    """Return the most recently updated session of `cwd` that no other terminal holds, and the reason as a sentence.
 
     Args:
-        sessions: all sessions of the folder.
-        cwd: the folder.
-        held: the ids of sessions that terminals hold, with the terminal.
-        even_if_held: whether a held session is better than none.
-        even_if_empty: whether a session without a message counts: whoever has no terminal has no breadcrumb, either,
-            and finds the draft that it made only so.
+        sessions: All sessions of the folder.
+        cwd: The folder.
+        held: The ids of the sessions that other terminals hold, each with its terminal.
+        even_if_held: Whether a held session is returned if there is no other.
+        even_if_empty: Whether sessions without messages are considered. A client without a terminal has no breadcrumb
+            and finds the draft session that it created only in this way.
+
+    Returns:
+        The session and the reason; None if there is none.
     """
     here = sorted(
         (session for session in sessions if session.cwd == cwd and (even_if_empty or session.message_count)),
@@ -47,5 +50,5 @@ def choose(
 
 
 def follows(cwd: str, session_id: str | None, sessions: Sequence[t.SessionInfo]) -> bool:
-    """Whether a breadcrumb of a folder that is gone leads to one of these sessions, which was moved then."""
+    """Return whether a breadcrumb for a folder that is gone names one of these sessions, which was moved since."""
     return any(it.session_id == session_id for it in sessions) and not Path(cwd).exists()

@@ -1,7 +1,7 @@
-"""Which sessions the living terminals hold, so that no other terminal is given one of them.
+"""The holds of living terminals: a session that a terminal holds is not selected for another terminal.
 
-A hold belongs to a terminal and a folder. It ends with the first process of the terminal, and with nothing else: the
-store keeps a copy that the next daemon reads.
+A hold belongs to a terminal and a folder. It ends only when the first process of the terminal ends. The store has a
+copy of each hold, which the next daemon reads.
 """
 
 import asyncio
@@ -19,10 +19,11 @@ from sessiond.store.records import Hold, Process
 log = logging.getLogger(__name__)
 
 BREADCRUMB_SECONDS: Final = 90 * 24 * 3600.0
-"""Breadcrumbs of a terminal that does not run are removed when none was written for this long."""
+"""The breadcrumbs of a terminal that has ended are removed if none was written for this many seconds."""
 SWEEP_SECONDS: Final = 60.0
+"""The shortest time between two sweeps, in seconds."""
 MAX_FOLDERS: Final = 200
-"""Folders in which one terminal holds a session; the one that was used longest ago is let go."""
+"""Limit of folders in which a terminal holds a session. The folder that was used longest ago is removed first."""
 
 
 class Terminals:
@@ -36,13 +37,13 @@ class Terminals:
         self._swept_at: float | None = None
 
     async def process_of(self, terminal: t.Terminal) -> Process | None:
-        """Return the process that a terminal lives as long as; None when its client named none that runs here."""
+        """Return the process with which a terminal ends; None if the client named none that runs on this machine."""
         if terminal.pid is None or terminal.pid >= 2**31:
             return None
         return await asyncio.to_thread(running_process, terminal.pid, terminal.start_time)
 
     async def refresh(self) -> None:
-        """Load what another daemon has left behind, and end the holds of terminals that have ended."""
+        """Load the holds that an earlier daemon stored, and remove the holds of terminals that have ended."""
         await self._load()
         held = list(self._held.values())
         for hold in await asyncio.to_thread(_ended, held):
@@ -51,7 +52,7 @@ class Terminals:
                 await self._forget(hold)
 
     async def sweep(self) -> None:
-        """Do what is to be done now and then: end holds, and remove old breadcrumbs."""
+        """Remove ended holds and old breadcrumbs, at most once in `SWEEP_SECONDS`."""
         now = time.monotonic()
         if self._swept_at is not None and now - self._swept_at < SWEEP_SECONDS:
             return
@@ -66,9 +67,9 @@ class Terminals:
                 log.info("breadcrumbs of %d terminals were removed: not used for 90 days", removed)
 
     def held_by_others(self, terminal_id: str | None) -> dict[str, str]:
-        """Return the ids of held sessions with the terminal, other than this one, that holds each.
+        """Return the ids of the sessions that terminals other than this one hold, each with its terminal.
 
-        Only `refresh` knows which terminals have ended.
+        Call `refresh` first: it removes the holds of terminals that have ended.
         """
         return {
             session_id: hold.terminal_id
@@ -78,9 +79,16 @@ class Terminals:
         }
 
     def take(self, terminal: t.Terminal, process: Process | None, cwd: str, session_id: str) -> None:
-        """Let a terminal hold a session in a folder, at once; `store` makes that durable. After `refresh`.
+        """Let a terminal hold a session in a folder. Takes effect at once; `store` makes it durable.
 
-        A terminal without a process of its own holds nothing, unless it has named one before that still runs.
+        Call `refresh` first. If a terminal names no process now and has no hold, it holds nothing.
+
+        Args:
+            terminal: The terminal.
+            process: The process of the terminal; see `process_of`. Of it and the one in an earlier hold, the older
+                one counts.
+            cwd: The folder. A hold of the terminal in this folder is replaced.
+            session_id: The session.
         """
         former = self._held.get(terminal.id)
         process = process if former is None else _eldest(former.process, process)
@@ -93,7 +101,7 @@ class Terminals:
         self._held[terminal.id] = Hold(terminal.id, terminal.kind, process, kept)
 
     async def store(self, terminal_id: str) -> None:
-        """Make the hold of a terminal durable. Where the disk refuses, this daemon still knows it."""
+        """Make the hold of a terminal durable. If the disk refuses, this daemon keeps it in memory."""
         hold = self._held.get(terminal_id)
         if hold is None:
             return
@@ -116,7 +124,7 @@ class Terminals:
             await self._store.remove_hold(hold.terminal_id)
             if hold.terminal_id.startswith(
                 "tty:"
-            ):  # it holds the start of the process, so it never comes again
+            ):  # the id includes the start time of the process, so it does not occur again
                 await self._store.remove_breadcrumbs(hold.terminal_id)
         except StorageFailed as error:
             log.warning("the hold of a terminal that has ended could not be removed: %s", error)
@@ -127,5 +135,5 @@ def _ended(holds: Sequence[Hold]) -> list[Hold]:
 
 
 def _eldest(known: Process, named: Process | None) -> Process:
-    """Return the process that was there first: a command that runs in a terminal is younger than the terminal."""
+    """Return the process that started first. A command that runs in a terminal is younger than the terminal."""
     return known if named is None or known.start_time <= named.start_time else named

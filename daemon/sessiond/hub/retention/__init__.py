@@ -1,1 +1,1 @@
-"""Deletion, cleanup, restoration, and the collection of unreferenced blobs."""
+"""Deletion, cleanup and restoration of sessions, and the collection of unreferenced blobs."""

@@ -1,8 +1,8 @@
-"""Collecting blobs that no session names: mark all that are named, then move the others to the trash.
+"""Collects unreferenced blobs: marks all referenced blobs, then moves the others to the trash.
 
-A blob that is put or named while this runs counts as new (`SessionBlobs.keep` touches it before its line is
-queued), and what is new stays. So looking at the logs may take its time while others append. What cannot be
-read may name anything: then nothing is collected.
+Appends are accepted while the logs are read. A blob that is stored or referenced in the meantime is safe:
+`SessionBlobs.keep` resets its grace period before the line is queued, and younger blobs are not collected. If a log
+cannot be read, nothing is collected, because the log may reference any blob.
 """
 
 import asyncio
@@ -22,23 +22,29 @@ from sessiond.store.errors import LogNotFound
 from sessiond.store.files import paths
 
 Tell: TypeAlias = Callable[[str, int], None]
-"""Is told what is done now, and how many of a hundred parts are."""
+"""Reports progress: a message and a percentage."""
 
 MOVED_AT_ONCE: Final = 100
-_OVERLAP: Final = blobs.REFERENCE_BYTES  # a reference may lie across two slices, and one byte shows its end
+"""Blobs that are moved to the trash in one step."""
+_OVERLAP: Final = blobs.REFERENCE_BYTES  # a reference may span two slices, and the byte after it shows its end
 
 
 @dataclass(slots=True)
 class _Marks:
-    """What is named: all of it, and by which log of ours, to say what is missing."""
+    """The marked blobs."""
 
-    named: set[str] = field(default_factory=set)
-    by_log: dict[str, set[str]] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
-    has_moved: bool = False  # a log was not where it had been listed
+    named: set[str] = field(default_factory=set)  # all referenced hashes
+    by_log: dict[str, set[str]] = field(default_factory=dict)  # the hashes that each log of the store references
+    seen: set[str] = field(default_factory=set)  # the refs of the logs that were read
+    has_moved: bool = False  # a log was not found at its ref
 
     def mark(self, slices: Iterator[bytes], log: str | None = None) -> Iterator[None]:
-        """Look through the bytes of a log, a slice a step."""
+        """Mark the blobs that a log references, one slice of its bytes in each step.
+
+        Args:
+            slices: The bytes of the log.
+            log: Its ref, if missing blobs are reported for it.
+        """
         before = b""
         for data in slices:
             before = before[-_OVERLAP:] + data
@@ -58,9 +64,18 @@ async def collect(
     tell: Tell,
     goes_on: Callable[[], None],
 ) -> t.BlobCollectResult:
-    """Find the blobs of a store that nobody names and that are older than `grace` seconds (None: none is).
+    """Move the unreferenced blobs of a store to the trash.
 
-    `goes_on` raises when the store is about to be closed. Raises `StorageFailed` when a log cannot be read.
+    Args:
+        store: The store.
+        open_now: Returns the open sessions.
+        grace: Blobs younger than this many seconds are not collected. None: no blob is.
+        dry_run: Only return what would be moved.
+        tell: Receives progress.
+        goes_on: Raises if the store is about to be closed. It is called between steps.
+
+    Raises:
+        StorageFailed: A log cannot be read.
     """
     older_than = 0 if grace is None else time.time_ns() - int(grace * 1e9)
     marks = _Marks()
@@ -100,11 +115,11 @@ async def _mark_all(
     tell: Tell,
     goes_on: Callable[[], None],
 ) -> None:
-    """Mark what the logs of a store, what they left behind, and what is open name, wherever they move to."""
+    """Mark the blobs that logs, their remains and open sessions reference. Repeats until no log moves meanwhile."""
     while True:
         marks.has_moved = False
         goes_on()
-        before = await store.remains()  # a log may be restored from there while we list, or go there
+        before = await store.remains()  # a log may move from or to the trash while the logs are listed
         refs = [stored.ref for stored in await store.list()]
         refs += [live.log.ref for live in open_now() if not live.ephemeral]
         logs = {ref: store.keeps(ref) for ref in refs}

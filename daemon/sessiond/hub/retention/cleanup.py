@@ -1,6 +1,7 @@
-"""Moving old sessions to the trash, as a policy says. What somebody holds on to is spared, and said to be.
+"""Cleanup: moves sessions to the trash by a retention policy.
 
-Only sessions of our own folders are ever looked at, and no drafts, which have an age of their own.
+Sessions that are in use, labeled or read-only are spared and listed in the result. Sessions in the folders of other
+programs are never moved. Draft sessions are not considered; they have their own age limit.
 """
 
 import time
@@ -24,18 +25,18 @@ from sessiond.store.records import Stored
 
 Spared: TypeAlias = Literal["open", "labeled", "readOnly"]
 Tell: TypeAlias = Callable[[t.DeleteResult, str], None]
-"""Is told of each session that went, and why."""
+"""Receives each session that was moved to the trash, and the reason."""
 
 _REASONS = {
     "age": "cleanup: nothing was written for longer than is kept",
     "count": "cleanup: there were newer ones",
 }
 _NOT_FOR_US = (SessionNotFound, SessionTrashed, LogExists, LogReplaced)
-"""What a session that changes while we look may say: it is left alone."""
+"""Errors of a session that changed during the cleanup: it is skipped."""
 
 
 class Cleaning:
-    """Judges the sessions of `files`; `keeping` moves them."""
+    """Applies retention policies to the sessions of `files`; `keeping` moves them to the trash."""
 
     def __init__(
         self, files: Store, index: Index, opened: OpenSessions, keeping: Keeping, terminals: Terminals
@@ -47,7 +48,18 @@ class Cleaning:
         self._keeping = keeping
 
     async def run(self, policy: Policy, *, dry_run: bool, by: str, tell: Tell) -> t.CleanupResult:
-        """Move what is due to the trash, or say what would be. Raises `StorageFailed`, `Draining`."""
+        """Move the sessions that are due to the trash.
+
+        Args:
+            policy: The limits.
+            dry_run: Only return what would be moved.
+            by: The client id, or `daemon`, for the note in the trash.
+            tell: Receives each session that was moved.
+
+        Raises:
+            StorageFailed: A file could not be read or moved.
+            Draining: The daemon shuts down.
+        """
         await self._terminals.refresh()
         sessions = {it.path: it for it in await self._index.everything() if it.path is not None}
         known = retention.concerned(self._known(sessions, await self._files.list()), policy)
@@ -78,13 +90,13 @@ class Cleaning:
     def _known(
         self, sessions: Mapping[str, t.ListedSession], stored: Sequence[Stored]
     ) -> Iterator[retention.RetentionCandidate]:
-        """What the policy is to judge by. An import of old sessions is as new as its files."""
+        """Yield the candidates for the policy. Their age is that of the file: an imported session starts young."""
         for it in stored:
             if not it.draft and self._files.keeps(it.ref) and it.ref in sessions:
                 yield retention.RetentionCandidate(it.ref, it.modified_ns / 1e9, sessions[it.ref].tags)
 
     async def _holds(self, ref: str) -> Spared | None:
-        """Why the session in a file is to be spared, or None."""
+        """Return why the session in a file is spared, or None."""
         async with self._open.glance(ref) as loaded:
             return self._why_spared(loaded, self._open.at(ref))
 

@@ -1,6 +1,6 @@
-"""Taking sessions away and bringing them back: everything goes through the trash, so each step has its inverse.
+"""Deletes, moves and restores sessions, and purges the trash.
 
-All but a purge, which takes what is in the trash for good.
+A deletion moves a session to the trash and can be undone. A purge cannot.
 """
 
 import base64
@@ -44,20 +44,20 @@ _BY_ITSELF: Final = t.Origin(kind="daemon")
 
 
 class DeletionHost(Protocol):
-    """What keeping needs of the hub."""
+    """The part of the hub that deletion calls."""
 
     index: Index
     lineage: Lineage
 
     def info(self, live: LiveSession) -> t.SessionInfo:
-        """What the wire says of an open session."""
+        """Return the description of an open session on the wire."""
 
     def refuse_when_draining(self) -> None:
-        """Raise `Draining` when no more writes are taken."""
+        """Raise `Draining` while the daemon shuts down."""
 
 
 class Keeping:
-    """Moves sessions to the trash of `files` or `memory`, and back."""
+    """Moves sessions to the trash of their store and back. `memory` is the store of the ephemeral sessions."""
 
     def __init__(
         self, sessions: DeletionHost, opened: OpenSessions, trash: Trash, files: Store, memory: Store,
@@ -75,17 +75,29 @@ class Keeping:
         commands.settle_with(m.PURGE, self._settle_purge)
 
     async def deleted_before(self, gone: SessionTrashed) -> t.DeleteResult | None:
-        """What is answered to a delete of what is in the trash; None when it is there no more."""
+        """Return the result for the deletion of a session that is already in the trash; None if it has left it."""
         found = await self._trash.find(gone.trashed or gone.session_id)
         return None if found is None else _deleted(found)
 
     async def delete(
         self, live: LiveSession, *, by_path: bool, reason: str, by: str, command: CommandRecord | None = None
     ) -> t.DeleteResult:
-        """Move a session to the trash, whoever has it open. What was appended before goes with it.
+        """Move a session to the trash, even if clients have it open. Earlier appends are written first.
 
-        Raises `IncompatibleParams` for another program's file that is not named `by_path`, `LogReplaced`,
-        `StorageFailed`.
+        Args:
+            live: The session.
+            by_path: Whether the request names the session by its path. A file in a folder of another program is
+                deleted only then.
+            reason: Why, for the note in the trash.
+            by: The client id, or `daemon`, for the note.
+            command: The command that the request is, if it brought a `commandId`.
+
+        Raises:
+            IncompatibleParams: The session lies in a folder of another program, and `by_path` is False.
+            LogReplaced: Another program replaced the file.
+            StorageFailed: The file could not be moved.
+            Draining: The daemon shuts down.
+            CommandReused: The `commandId` belongs to another request.
         """
         self._sessions.refuse_when_draining()
         refuse_reused(live, command)
@@ -97,14 +109,14 @@ class Keeping:
         while True:
             live.ended = SessionTrashed(live.session_id, None)
             try:
-                await live.ingest()  # a move that is under way ends first; no other begins
+                await live.ingest()  # a move in progress ends first, and no other starts
                 await live.flush()
             except BaseException:
                 live.ended = None
                 raise
             if self._open.has(live):
                 break
-            live = await self._open.session(live.session_id)  # somebody let go of it meanwhile
+            live = await self._open.session(live.session_id)  # it was unloaded in the meantime
         return await self._to_trash(live, reason or "deleted", by, command)
 
     async def _to_trash(
@@ -120,22 +132,27 @@ class Keeping:
                 live.subscribers.let_go()
                 live.holders.clear()
             finally:
-                live.subscribers.cut_off()  # those that the disk has left here: they may subscribe again
+                live.subscribers.cut_off()  # if the trash failed: subscribers are still there and must resubscribe
                 await live.close()
         self._has_moved(was)
         path = None if live.ephemeral else lines.sound(was)
         return t.DeleteResult(session_id=live.session_id, path=path, trashed=lines.sound(where))
 
     def about(self, live: LiveSession, by: str) -> TrashNote:
-        """What the note of a session in the trash says of it."""
+        """Return the note for a session that moves to the trash; `by` is the client id or `daemon`."""
         session = self._sessions.info(live)
         return TrashNote(by, live.session_id, session.cwd, session.title or session.first_prompt)
 
     async def move(self, params: t.MoveParams, origin: t.Origin) -> t.SessionResult:
-        """Let a session belong to another working directory; see `LiveSession.move`.
+        """Change the working directory of a session; see `LiveSession.move`.
 
-        Raises `SessionNotFound`, `IncompatibleParams` for another program's file, `LogExists`, `ReadOnly`,
-        `StorageFailed`, `CommandReused`.
+        Raises:
+            SessionNotFound: There is no such session.
+            IncompatibleParams: The session lies in a folder of another program.
+            LogExists: The new folder has a file of this name.
+            ReadOnly: The session accepts no writes.
+            StorageFailed: The file could not be moved.
+            CommandReused: The `commandId` belongs to another request.
         """
         command = self._commands.of(m.MOVE, params)
 
@@ -165,9 +182,15 @@ class Keeping:
         self._has_moved(live.log.ref)
 
     async def restore(self, params: t.RestoreParams) -> t.SessionResult:
-        """Put a session back to where it was.
+        """Move a session from the trash to its former place.
 
-        Raises `NotInTrash`, `LogExists`, `StorageFailed`, `Damaged`, `CommandReused`.
+        Raises:
+            NotInTrash: The trash has no such session.
+            LogExists: A session with this id exists.
+            StorageFailed: The file could not be moved.
+            Damaged: The session cannot be read.
+            CommandReused: The `commandId` belongs to another request.
+            IncompatibleParams: The request does not name exactly one of id and place.
         """
 
         async def run() -> t.SessionResult:
@@ -192,9 +215,13 @@ class Keeping:
         return await self._open.at_path(ref)
 
     async def purge(self, params: t.PurgeParams) -> t.PurgeResult:
-        """Take sessions out of the trash for good.
+        """Delete sessions in the trash permanently.
 
-        Raises `NotInTrash`, `IncompatibleParams`, `StorageFailed`, `CommandReused`.
+        Raises:
+            NotInTrash: The trash has no such session.
+            IncompatibleParams: The request does not name exactly one of id, place and age.
+            StorageFailed: A file could not be deleted.
+            CommandReused: The `commandId` belongs to another request.
         """
         if params.dry_run:
             return await self._purge_chosen(params, await self._to_purge(params))
@@ -229,7 +256,10 @@ class Keeping:
         )
 
     async def purge_old(self, max_age: float) -> int:
-        """Take for good what has been in the trash for `max_age` seconds; how many. Raises `StorageFailed`."""
+        """Purge the sessions that have been in the trash for `max_age` seconds. Returns their number.
+
+        Raises `StorageFailed`.
+        """
         return sum([await self._purge(it) for it in await self._older_than(max_age)])
 
     async def _older_than(self, seconds: float) -> list[InTrash]:
@@ -237,7 +267,7 @@ class Keeping:
         return [it for it in await self._trash.list() if it.log.trashed_at <= until]
 
     async def _purge(self, found: InTrash) -> bool:
-        """Whether it was there still."""
+        """Purge a log. Returns False if it has already left the trash."""
         try:
             await found.store.purge(found.log.ref)
         except LogNotFound:
@@ -247,7 +277,10 @@ class Keeping:
         return True
 
     async def _named(self, session_id: str | None, trashed: str | None) -> InTrash:
-        """What a request names in one of two ways."""
+        """Find the log in the trash that a request names, by its id or by its place.
+
+        Raises `NotInTrash` if there is none and `IncompatibleParams` unless exactly one of the two is given.
+        """
         if (session_id is None) is (trashed is None):
             raise IncompatibleParams("say either sessionId or trashed")
         name = session_id or trashed or ""
@@ -258,7 +291,7 @@ class Keeping:
         return found
 
     async def page(self, params: t.TrashListParams) -> t.TrashListResult:
-        """A page of the trash. Raises `CursorExpired`, `StorageFailed`."""
+        """Return a page of the trash, the newest first. Raises `CursorExpired`, `StorageFailed`."""
         edge = None if params.cursor is None else _decode(params.cursor)
         everything = await self._trash.list()
         rest = [it for it in everything if edge is None or _key(it) < edge]
@@ -272,7 +305,7 @@ class Keeping:
     def _result(self, live: LiveSession, *, duplicate: bool = False) -> t.SessionResult:
         return session_info.session_result(self._sessions.info(live), live.tree, duplicate=duplicate)
 
-    # --- what a crash has interrupted ------------------------------------------------------------------
+    # --- commands that a crash has interrupted ---------------------------------------------------------
 
     async def _settle_delete(self, entry: "Entry") -> t.DeleteResult | None:
         found = [it for it in await self._trash.list() if it.log.about.command_id == entry.id]
@@ -288,7 +321,7 @@ class Keeping:
         if live.tree.header is not None and live.tree.header.cwd != entry.intent.get("cwd"):
             await self._move(
                 live, str(entry.intent.get("cwd")), _BY_ITSELF
-            )  # the file has moved, the header has not
+            )  # the crash came between the move of the file and the change of its header
         return self._result(live)
 
     async def _settle_restore(self, entry: "Entry") -> t.SessionResult | None:
@@ -301,7 +334,7 @@ class Keeping:
             return None
 
     async def _settle_purge(self, entry: "Entry") -> t.PurgeResult | None:
-        """What is gone by now was purged; what is there still stays."""
+        """Report the sessions that have left the trash as purged. The others stay."""
         left = {lines.sound(it.log.ref) for it in await self._trash.list()}
         wanted = msgspec.convert(entry.intent.get("sessions"), list[t.TrashedSession])
         purged = [it for it in wanted if it.trashed not in left]
@@ -311,19 +344,19 @@ class Keeping:
         return t.PurgeResult(purged=purged, purged_bytes=size, kept=len(left), dry_run=False)
 
     def _has_moved(self, ref: str) -> None:
-        """Lists shall show at once that a log came or went."""
+        """Update the index and the lineage: a log has come or gone at `ref`."""
         self._sessions.index.changed({ref})
         self._sessions.lineage.forget()
 
 
 def _deleted(found: InTrash, *, duplicate: bool = True) -> t.DeleteResult:
-    """What is answered to a delete of what is in the trash."""
+    """Return the result of a deletion for a log in the trash."""
     it = listed(found)
     return t.DeleteResult(session_id=it.session_id, path=it.path, trashed=it.trashed, duplicate=duplicate)
 
 
 def listed(found: InTrash) -> t.TrashedSession:
-    """What the wire says of a log in the trash."""
+    """Return the description of a log in the trash on the wire."""
     it = found.log
     return t.TrashedSession(
         session_id=lines.sound(it.session_id),

@@ -1,4 +1,4 @@
-"""Which session was forked from which, by what their headers say: the parent's id, or the path of its file."""
+"""The parents and forks of sessions, from their headers, which name the parent by its id or by its path."""
 
 import asyncio
 import logging
@@ -15,14 +15,14 @@ from sessiond.store.errors import StorageFailed
 log = logging.getLogger(__name__)
 
 FRESH_SECONDS: Final = 1.0
-"""For so long nobody looks again whether other programs have made or moved sessions."""
+"""Seconds for which a list of the sessions is used before other programs' changes are looked for."""
 
 _IN_A_NAME: Final = re.compile(r"_([A-Za-z0-9][A-Za-z0-9_.-]{7,127})\.jsonl\Z")
-"""How pi, oh-my-pi and sessiond name the file of a session (decision 0008)."""
+"""The file names of sessions of pi, oh-my-pi and sessiond (decision 0008)."""
 
 
 class Lineage:
-    """Parents and forks of all sessions that there are; `sessions` lists them."""
+    """Finds the parent and counts the forks of a session; `sessions` returns all sessions."""
 
     def __init__(self, sessions: Callable[[], Awaitable[list[t.SessionInfo]]]) -> None:
         self._sessions = sessions
@@ -32,22 +32,31 @@ class Lineage:
         self._looking = asyncio.Lock()
 
     def forget(self) -> None:
-        """A session has come or gone: look again when somebody asks."""
+        """Discard the list of sessions, because a session was added or removed. The next query reads it again."""
         self._looked_at = -FRESH_SECONDS
 
     async def of(self, session_id: str, parent: str | None) -> tuple[str | None, int]:
-        """The id of the session that `parent` names, if that can be known; how many name `session_id` so."""
+        """Return the parent of a session and the number of its forks.
+
+        Args:
+            session_id: The session.
+            parent: The parent as the header names it: an id or a path.
+
+        Returns:
+            The id of the parent, None if it has none or it cannot be determined; and the number of sessions that
+            name `session_id` as their parent. If the sessions cannot be listed, the last known number.
+        """
         async with self._looking:
             if time.monotonic() - self._looked_at >= FRESH_SECONDS:
                 await self._look()
         return (self._id_of(parent) if parent else None), self._forks[session_id]
 
     async def _look(self) -> None:
-        self._looked_at = time.monotonic()  # before the look: what is made meanwhile asks for another one
+        self._looked_at = time.monotonic()  # set first, so that `forget` during the look is not lost
         try:
             sessions = await self._sessions()
         except (StorageFailed, Draining) as refusal:
-            # What was asked has been done, or can be told but for this: what was known must do.
+            # The request itself has succeeded, so it does not fail for this: the last known list is used.
             log.warning("forks cannot be counted now: %s", refusal)
             return
         self._ids = {it.path: it.session_id for it in sessions if it.path is not None}
@@ -55,7 +64,10 @@ class Lineage:
         self._forks = Counter(name for name in parents if name is not None)
 
     def _id_of(self, parent: str) -> str | None:
-        """A path may be that of a draft which has moved since, or of a file that is gone: its name still tells."""
+        """Return the id of a parent that is named by its id or path; None if the path does not show it.
+
+        If no session has that path, because the file was moved or removed, the id is taken from the file name.
+        """
         if "/" not in parent:
             return parent
         named = _IN_A_NAME.search(parent)

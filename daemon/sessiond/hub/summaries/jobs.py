@@ -96,8 +96,8 @@ class Job:
             result: Makes the result from what was committed.
 
         Returns:
-            None when the waiters have the result, or any other error than the following. A `LeafConflict` or
-            `WouldBreakTree` is returned and not passed to the waiters, so that the work can retry.
+            None after the outcome was passed to the waiters. A `LeafConflict` or `WouldBreakTree` is returned
+            instead, so that the work can retry.
 
         Raises:
             Draining: The entry was refused in this way, and the daemon is shutting down.

@@ -64,7 +64,7 @@ class Summarizers:
         self.configure(chosen)
 
     def configure(self, chosen: config.SummarizerConfig) -> None:
-        """Apply a changed configuration. Summaries in progress keep the old one, except for `timeout`."""
+        """Apply a changed configuration. It does not affect a summarizer that is already writing."""
         self._command = SummarizerCommand(chosen.command) if chosen.command else None
         self._timeout = chosen.timeout
 

@@ -1,1 +1,1 @@
-"""Import from, and export to, the formats of other programs."""
+"""Import and export of sessions in the formats of other programs."""

@@ -1,6 +1,6 @@
-"""The way to imports and exports, which are loaded when somebody first asks for one.
+"""Runs imports and exports, and loads their code on first use.
 
-They are forty modules and 3 MB that most daemons never need. Loading happens in a thread.
+The code is forty modules and 3 MB, which most daemons never need. It is loaded in a thread.
 """
 
 import asyncio

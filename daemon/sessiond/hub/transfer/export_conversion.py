@@ -1,4 +1,7 @@
-"""From the lines of a session to the bytes of an export. Nothing but computing, and long; any process can do it."""
+"""Converts the lines of a session to the bytes of an export.
+
+The conversion is pure computation and can take long, so it can run in a child process.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -16,16 +19,22 @@ from sessiond.session.tree import lines
 from sessiond.session.tree.entries import COMMAND_FIELD
 
 BLOCK_BYTES: Final = 1 << 20
-"""Bytes of lines that are handed over in one piece."""
+"""Target size of a block of lines, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What is to be converted.
+    """The input of a conversion.
 
-    `blocks` are lines joined by newlines; `session` has everything else of the session, without entries. With
-    `ends_at_last` the leaf is the last entry. `pictures` is the folder that links to pictures name, if they go out.
-    `state` is the working state for NOVA, `keys` are the keys of providers that are taken out.
+    Attributes:
+        session: The session without its entries.
+        blocks: The entries, as lines joined by newlines.
+        ends_at_last: Whether the leaf is the last entry; otherwise it is `session.leaf`.
+        format: The name of the export format.
+        redact: Whether secrets are removed.
+        pictures: The folder name for links to exported pictures. None: pictures are not exported.
+        state: The working state, for NOVA.
+        keys: Finds the keys of providers when `redact` is set.
     """
 
     session: Whole
@@ -40,7 +49,7 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What came out: the bytes, and the account of it."""
+    """The output of a conversion: the exported bytes, and what was lost or redacted."""
 
     data: bytes
     entries: int
@@ -49,11 +58,11 @@ class Converted:
     redacted: dict[tuple[str | None, str], int]
     pictures: dict[str, bytes]
     lacks_keys: bool
-    """Whether the rules for keys of providers could not be loaded."""
+    """Whether secrets were to be removed and the rules for provider keys could not be loaded."""
 
 
 def blocks_of(found: Iterable[bytes]) -> list[bytes]:
-    """Lines, which hold no newline, as blocks."""
+    """Return lines, which contain no newline, as blocks of about `BLOCK_BYTES`."""
     blocks: list[bytes] = []
     block: list[bytes] = []
     size = 0
@@ -67,7 +76,7 @@ def blocks_of(found: Iterable[bytes]) -> list[bytes]:
 
 
 def convert(work: Conversion) -> Converted:
-    """Convert the lines of a session."""
+    """Convert a session to the requested format."""
     decoded = (_decoded(line) for block in work.blocks for line in block.split(b"\n"))
     entries = [entry for entry in decoded if entry is not None]
     redactor = Redactor(work.keys)
@@ -101,7 +110,7 @@ def convert(work: Conversion) -> Converted:
 
 
 def _decoded(line: bytes) -> dict[str, Any] | None:
-    """An entry, without the command that wrote it: that concerns this daemon and its client alone."""
+    """Decode an entry and remove its command record, which concerns only this daemon and its client."""
     try:
         entry = lines.loads(line)
     except lines.NotAnEntry:

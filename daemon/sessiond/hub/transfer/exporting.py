@@ -1,7 +1,7 @@
-"""Exporting a session: its lines with their blobs put back, written by a format, to a text or to a new file.
+"""Exports a session: reads its lines, restores their blobs, converts them, and returns a text or writes a file.
 
-Lines are read on the loop in steps. They are converted in a process of their own, or in a thread if they are few, and
-the file is written in a thread. The log is only read.
+Lines are read on the event loop in steps. They are converted in a child process, or in a thread if they are few. The
+file is written in a thread. The log is only read.
 """
 
 import asyncio
@@ -39,19 +39,19 @@ from sessiond.store.files.syscalls import Syscalls
 log = logging.getLogger(__name__)
 
 MAX_INLINE: Final = 16 * 1024 * 1024
-"""Bytes of a text in an answer; a larger export needs a path."""
+"""Limit of an export that is returned as text, in bytes. A larger one requires a path."""
 SMALL_BYTES: Final = 512 * 1024
-"""Bytes of entries up to which an export is converted in a thread: for more, a process of its own is started."""
+"""Limit of entries, in bytes, up to which an export is converted in a thread. For more, a child process is started."""
 _ROWS_A_STEP: Final = 64
 _READ: Final = 50
-"""Parts of a hundred that are done when everything is read."""
+"""Progress in percent when everything is read."""
 
 Tell = Callable[[str, int], None]
-"""Hears what is being done, and how many of a hundred parts are done."""
+"""Reports progress: a message and a percentage."""
 
 
 class Exports:
-    """Exports of the sessions of one store."""
+    """Exports the sessions of one store."""
 
     def __init__(self, files: Store, keys: ProviderKeys) -> None:
         self._files = files
@@ -65,9 +65,21 @@ class Exports:
         state: t.WorkingState | None,
         tell: Tell,
     ) -> t.ExportResult:
-        """Write a session as `params` say, as it was at a moment; `state` is its working state then, for NOVA.
+        """Export a session.
 
-        Raises `EntryNotFound`, `IncompatibleParams`, `TooLarge`, `OSError`.
+        Args:
+            live: The session.
+            moment: The state of the session to export.
+            params: The request.
+            state: The working state at that moment, for NOVA.
+            tell: Receives progress.
+
+        Raises:
+            EntryNotFound: The requested leaf does not exist.
+            IncompatibleParams: The path is not absolute, lies among the files of sessiond, is a folder, or exists.
+            TooLarge: The export is larger than `MAX_INLINE` and the request has no path.
+            StorageFailed: The folder of the path does not exist or accepts no files.
+            OSError: A file cannot be written.
         """
         target = _target(params, self._files)
         about = _about(live, moment)
@@ -92,7 +104,10 @@ class Exports:
 
 
 async def _converted(work: Conversion) -> Converted:
-    """Convert what is much in a process of its own, and in a thread where the system allows no process."""
+    """Convert in a child process if the entries exceed `SMALL_BYTES`, otherwise in a thread.
+
+    A thread is also used if the system starts no process.
+    """
     if sum(map(len, work.blocks)) > SMALL_BYTES:
         try:
             return await run_in_child_process(convert, work)
@@ -102,7 +117,7 @@ async def _converted(work: Conversion) -> Converted:
 
 
 def _about(live: LiveSession, moment: Moment) -> Whole:
-    """A session as it goes out, without its entries."""
+    """Describe the exported session, without its entries."""
     header = live.tree.header
     return Whole(
         session_id=live.session_id, timestamp="" if header is None else header.timestamp,
@@ -140,7 +155,7 @@ def _described(
     about: Whole, found: Sequence[bytes], params: t.ExportParams, blobs: SessionBlobs, target: Path | None,
     state: t.WorkingState | None, keys: ProviderKeys,
 ) -> tuple[Conversion, list[str]]:  # fmt: skip
-    """What is to be converted, with blobs put back, and the hashes of the blobs that were not to be had."""
+    """Return the input of the conversion, with blobs restored, and the hashes of missing blobs."""
     missing: dict[str, None] = {}
 
     def find(digest: str) -> bytes | None:
@@ -186,12 +201,12 @@ def _written(
 
 
 def _folder_beside(target: Path) -> Path:
-    """Where the pictures of a transcript go."""
+    """Return the folder for the pictures of a transcript."""
     return target.with_name(f"{target.stem}.pictures")
 
 
 def _put_beside(target: Path, pictures: dict[str, bytes]) -> list[Path]:
-    """Write the pictures that are not there yet; their names are those of their bytes."""
+    """Write the pictures that do not exist yet, and return their paths. Their names depend on their content."""
     folder = _folder_beside(target)
     if pictures:
         try:
@@ -206,7 +221,7 @@ def _put_beside(target: Path, pictures: dict[str, bytes]) -> list[Path]:
 
 
 def _refuse_if_there(target: Path, *, overwrite: bool) -> None:
-    """Before anything is written beside it; whoever puts something there meanwhile is seen by `_put`."""
+    """Raise `IncompatibleParams` if the target exists, before pictures are written. `_put` checks again."""
     if not overwrite and os.path.lexists(target):
         raise IncompatibleParams(f"{target} is there already; say overwrite, or choose another path")
 
@@ -216,7 +231,7 @@ def _counted(counts: dict[str, int]) -> list[t.Loss]:
 
 
 def nova_state(state: t.WorkingState) -> dict[str, Any]:
-    """A working state with the names of NOVA's `SessionState.to_dict`."""
+    """Return a working state with the field names of NOVA's `SessionState.to_dict`."""
     said = msgspec.to_builtins(state)
     renamed = {_snake(name): value for name, value in said.items()}
     renamed["metrics"] = {_snake(name): value for name, value in said.get("metrics", {}).items()}
@@ -230,7 +245,7 @@ def _snake(name: str) -> str:
 
 
 def _put(data: bytes, target: Path, *, overwrite: bool) -> None:
-    """Write a file that appears whole or not at all, for its owner only, durable when this returns."""
+    """Write a file atomically, with access for its owner only. It is durable when this returns."""
     calls = Syscalls()
     made = target.with_name(f".{target.name[:160]}.{secrets.token_hex(6)}.tmp")
     try:
@@ -242,7 +257,7 @@ def _put(data: bytes, target: Path, *, overwrite: bool) -> None:
         if overwrite:
             made.replace(target)
         else:
-            os.link(made, target)  # fails when something is there, whoever put it there meanwhile
+            os.link(made, target)  # fails if the target exists
     except FileExistsError:
         raise IncompatibleParams(
             f"{target} is there already; say overwrite, or choose another path"

@@ -1,4 +1,4 @@
-"""Finding and reading the session files of other programs. Blocking: everything here runs in a thread."""
+"""Finds and reads the session files of other programs. All functions block and run in a thread."""
 
 import os
 import stat
@@ -18,8 +18,9 @@ from sessiond.session.dialects.recognition import without_importer
 from sessiond.session.dialects.source import Source, first_objects
 
 MAX_BYTES: Final = 1 << 30
+"""Limit of a file."""
 GROWING_SECONDS: Final = 300.0
-"""A file that was written less than this ago may be in use: a message at its end may be a part of one."""
+"""A file modified less than this many seconds ago may be in use: its last message may be incomplete."""
 _SUFFIXES: Final = (".jsonl", ".json", ".jsonl.zst")
 _INDEX: Final = "session_index.jsonl"
 
@@ -36,14 +37,17 @@ class NotImported(TemplatedError):
 
 @dataclass(frozen=True, slots=True)
 class ImportCandidate:
-    """A file that may hold a session. `named`: somebody asked for this one, not for a folder."""
+    """A file that may hold a session. `named` is True if the request names the file itself, not a folder above it."""
 
     path: str
     named: bool
 
 
 def find(paths: Iterable[str]) -> list[ImportCandidate]:
-    """The files that were named, and those that may be sessions below the folders that were named, in order."""
+    """Return the named files and the possible session files below the named folders, in order, without duplicates.
+
+    For a named file, the files in the folder `subagents` that belongs to it are included.
+    """
     found: dict[str, ImportCandidate] = {}
     for path in paths:
         if Path(path).is_dir():
@@ -57,7 +61,17 @@ def find(paths: Iterable[str]) -> list[ImportCandidate]:
 
 
 def read(path: str, dialect: str | None, titles: "Titles") -> Imported:
-    """The session in a file. Raises `NotImported`, `OSError`."""
+    """Read the session in a file.
+
+    Args:
+        path: The file.
+        dialect: The format. None: it is detected.
+        titles: Finds the titles of Codex sessions.
+
+    Raises:
+        NotImported: The file is not a session that can be imported.
+        OSError: The file cannot be read.
+    """
     if path.endswith(".zst"):
         raise NotImported("it is compressed: unpack it first, with `zstd -d`")
     data, modified = _bytes(path)
@@ -83,13 +97,13 @@ def read(path: str, dialect: str | None, titles: "Titles") -> Imported:
 
 
 class Titles:
-    """The names of Codex sessions, which lie in one file for all of them."""
+    """The titles of Codex sessions, which one index file holds for all sessions. An index file is read once."""
 
     def __init__(self) -> None:
         self._by_file: dict[str, dict[str, str]] = {}
 
     def of(self, path: str) -> str | None:
-        """The name of a rollout, by the id in its file name; the last one that was given counts."""
+        """Return the last title of a rollout file, found by the id in its file name; None if it has none."""
         home = next((it for it in Path(path).parents if (it / _INDEX).is_file()), None)
         if home is None:
             return None
@@ -127,10 +141,10 @@ def _beside(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
 
 
 def _bytes(path: str) -> tuple[bytes, float]:
-    """The bytes of a regular file, and when it was last written."""
+    """Return the bytes of a regular file, and its modification time in seconds since 1970."""
     fd = os.open(
         path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-    )  # a FIFO must not make us wait for a writer
+    )  # opening a FIFO must not block until it has a writer
     with os.fdopen(fd, "rb") as file:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):

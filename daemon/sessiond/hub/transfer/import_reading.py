@@ -1,7 +1,7 @@
-"""From the file of another program to a new session: reading it, and making all that is to be stored.
+"""Reads a session file of another program and converts it to a new session, ready to be stored.
 
-Of a large file this is done in a process of its own, because it holds the interpreter lock of whoever does it: for
-seconds, where a file is one JSON document. What a session that is there gains is found out in `importing`.
+A large file is read in a child process, because decoding holds the interpreter lock: for seconds, if the file is one
+JSON document. `importing` determines what an existing session gains.
 """
 
 import asyncio
@@ -23,14 +23,19 @@ from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.tree.tree import Tree
 
 LARGE_FILE: Final = 2 * 1024 * 1024
-"""Bytes of a file from which on a process of its own reads it; to start one takes as long as to read so many."""
+"""Bytes from which a file is read in a child process. Starting a process takes as long as reading this much."""
 _SLICE: Final = 64 * 1024
-"""Bytes that are read at once: what decodes more of them in a thread holds up everybody else."""
+"""Bytes that are decoded at once. Decoding more in a thread would delay the other threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a new session is to be: its folder, that of the source if None, and whether its images become blobs."""
+    """The properties of a new session.
+
+    Attributes:
+        cwd: Its folder. None: the folder that the source names.
+        images: Whether its images are stored as blobs.
+    """
 
     cwd: str | None
     images: bool
@@ -38,10 +43,17 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A session that can be stored as it is.
+    """A new session, ready to be stored.
 
-    `imported` is where it comes from, without its entries, of which `added` were taken. `info` is what is told of
-    the session; its path is not known yet, and it is a draft if nobody has answered.
+    Attributes:
+        session_id: Its id.
+        cwd: Its folder.
+        lines: Its log.
+        blobs: The blobs that were taken out of its entries, by hash.
+        is_answered: Whether it has an assistant message.
+        info: Its description on the wire, without a path.
+        imported: What was read, without the entries.
+        added: The number of imported entries.
     """
 
     session_id: str
@@ -57,22 +69,36 @@ class NewSession:
 async def read(
     path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target
 ) -> NewSession | Imported:
-    """Read a file; if it is large, and nothing here is known of it, make its session, too.
+    """Read a file. If it is large and not yet imported, convert it to a new session, too.
 
-    `taken` has the ids of the sessions that are here.
+    Args:
+        path: The file.
+        dialect: The format. None: it is detected.
+        titles: Finds the titles of Codex sessions.
+        taken: The ids of the existing sessions.
+        target: The properties of a new session.
 
-    Raises `NotImported`, `OSError`, `ChildFailed`.
+    Raises:
+        NotImported: The file is not a session that can be imported.
+        OSError: The file cannot be read.
+        ChildFailed: The child process failed.
     """
     if await asyncio.to_thread(_size, path) >= LARGE_FILE:
-        with suppress(ChildNotStarted):  # then it is done here, at the cost of all others
+        with suppress(ChildNotStarted):  # the file is then read in a thread, which slows down other requests
             return await run_in_child_process(_read_and_make, path, dialect, titles, taken, target)
     return await asyncio.to_thread(foreign_files.read, path, dialect, titles)
 
 
 def new_session(imported: Imported, session_id: str, target: Target, find: Find) -> NewSession:
-    """The session of an id that what was imported becomes; `find` has the blobs that its lines name.
+    """Convert what was read to a new session with the given id.
 
-    Much computing: for a thread or a process.
+    Args:
+        imported: What was read.
+        session_id: The id of the new session.
+        target: The properties of the new session.
+        find: Finds the blobs that the lines name.
+
+    The conversion can take long and runs in a thread or a child process.
     """
     cwd = target.cwd or imported.cwd
     landed = landing.new_log(imported, session_id, cwd, images=target.images, find=find)
@@ -93,11 +119,11 @@ def _read_and_make(
 
 
 def _nothing(_digest: str) -> None:
-    """What there is where no line names a blob."""
+    """Find no blob: none of the lines names one."""
 
 
 def _size(path: str) -> int:
-    with suppress(OSError):  # whoever reads it says what is wrong
+    with suppress(OSError):  # reading the file reports the error
         return Path(path).stat().st_size
     return 0
 

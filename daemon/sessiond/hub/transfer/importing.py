@@ -1,8 +1,8 @@
-"""Importing session files of other programs: whole new sessions, and what a grown file adds to its session.
+"""Imports session files of other programs: creates new sessions, and appends what a grown file adds.
 
-Files are read one after the other, beside the loop (`import_reading`). A new session is one file that appears whole or
-not at all; what a session gains goes through its queue like any append. Where people have gone on in the session
-here, its leaf stays where they are.
+Files are read one after the other, outside the event loop (`import_reading`). A new session is created atomically as
+one file. What an existing session gains is appended through its queue. If the session was continued here, its leaf
+does not move.
 """
 
 import asyncio
@@ -37,42 +37,45 @@ from sessiond.store.base import Store
 from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull
 
 ENTRIES_AT_ONCE: Final = 500
+"""Limit of entries in one append."""
 MAX_SKIPPED: Final = 1_000
+"""Limit of skipped files in a result."""
 MAX_PROBLEMS: Final = 20
+"""Limit of problems that a result lists for a file."""
 _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFailed, ChildFailed)
-"""Failures after which the next file is taken all the same."""
+"""Errors that skip one file and do not end the import."""
 _ADVANCING: Final = Placement(as_found=True)
 _STAYING: Final = Placement(as_found=True, advance=False)
 
 
 class ImportHost(Protocol):
-    """What an import needs of the hub."""
+    """The part of the hub that imports call."""
 
     @property
     def takes_images(self) -> bool:
-        """Whether images are stored as blobs in sessions that pi may read, too."""
+        """Whether images are stored as blobs also in sessions that pi may read."""
 
     async def session(self, session_id: str) -> LiveSession:
-        """The session with this id, open."""
+        """Open the session with this id."""
 
     def cached(self, session_id: str) -> LiveSession | None:
-        """The same if it is open already."""
+        """Return the session with this id if it is open."""
 
     async def let_go_unless_wanted(self, live: LiveSession) -> None:
-        """Close a session that nobody else has, watches or waits for."""
+        """Close a session, unless it is in use."""
 
     def refuse_when_draining(self) -> None:
-        """Raise `Draining` when no more writes are taken."""
+        """Raise `Draining` while the daemon shuts down."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """One import: what was asked, and what is known of the store while it runs."""
+    """One import: the request, and the logs of the store."""
 
     params: t.ImportParams
     reporting: Reporting
-    refs: dict[str, str]  # session id -> where its log lies
-    ours: set[str]  # where logs lie
+    refs: dict[str, str]  # session id -> ref of its log
+    ours: set[str]  # the refs of all logs
     titles: Titles = field(default_factory=Titles)
 
 
@@ -84,7 +87,13 @@ class Imports:
         self._files = files
 
     async def run(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
-        """Import all that was named. Raises `IncompatibleParams`, `Draining`, `StorageFailed`."""
+        """Import all files and folders that the request names.
+
+        Raises:
+            IncompatibleParams: The request names nothing, or a path that is not absolute.
+            Draining: The daemon shuts down.
+            StorageFailed: The store cannot be listed, or its disk is full.
+        """
         paths = _named(params)
         found = await asyncio.to_thread(foreign_files.find, paths)
         refs = {it.session_id: it.ref for it in await self._files.list()}
@@ -100,7 +109,7 @@ class Imports:
             try:
                 sessions.append(await self._take(it.path, run))
             except StorageFull:
-                raise  # there is no room for any other either
+                raise  # no other file could be stored either
             except (*_OF_ONE_FILE, OSError) as refusal:
                 count += 1
                 if len(skipped) < MAX_SKIPPED:
@@ -116,12 +125,12 @@ class Imports:
         if isinstance(found, NewSession):
             if self._sessions.cached(found.session_id) is None:
                 return await self._create(found, path, run)
-            # It was created meanwhile.
+            # A session with this id was opened in the meantime.
             found = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles)
         return await self._take_in(found, target, path, run)
 
     async def _take_in(self, imported: Imported, target: Target, path: str, run: _Run) -> t.ImportedSession:
-        """Make a new session of what was read, or add what the session does not have yet that was made of it before."""
+        """Create a session from what was read, or append what the session of an earlier import lacks."""
         names = landing.candidates(imported, path)
         for session_id in names:
             there = await self._there(session_id, run)
@@ -135,13 +144,13 @@ class Imports:
         raise NotImported(f"other sessions have its ids: {', '.join(names)}")
 
     async def _there(self, session_id: str, run: _Run) -> "_Scanned | None":
-        """What a session holds on the disk, without opening it; None when there is none of this id."""
+        """Read the log of a session without opening the session. Returns None if no session has this id."""
         live = self._sessions.cached(session_id)
         ref = run.refs.get(session_id) if live is None else live.log.ref
         return None if ref is None else await asyncio.to_thread(self._scan, ref)
 
     def _is_foreign(self, ref: str) -> bool:
-        """Whether a file in a folder of sessions is another program's, and so no session of this store."""
+        """Return whether a log that the store lists is a session file of another program."""
         return foreign_program_of(lambda size: bytes_of(self._files, ref, 0, size)) is not None
 
     def _scan(self, ref: str) -> "_Scanned | None":
@@ -196,7 +205,7 @@ class Imports:
             finally:
                 live.engaged -= 1
             title, draft = live.tree.title, live.is_draft
-            if not was_open:  # of thousands that have grown, each would keep its file open
+            if not was_open:  # thousands of grown sessions would otherwise all keep their files open
                 await self._sessions.let_go_unless_wanted(live)
         return t.ImportedSession(
             status="grown" if new else "unchanged", session_id=session_id, title=title, draft=draft,
@@ -204,13 +213,13 @@ class Imports:
         )  # fmt: skip
 
     def _blobs_of(self, path: str) -> SessionBlobs:
-        """Our blobs, and those that the program keeps whose file this is."""
+        """Return the blobs of the store, and those of the program that wrote the file."""
         return SessionBlobs(None, kept=(self._files.blobs,), beside=self._files.blobs_beside(path))
 
     async def _append(
         self, live: LiveSession, imported: Imported, new: Sequence[ImportedEntry], origin: t.Origin
     ) -> None:
-        """Append what is new, and move the leaf along if it is still where an import had left it."""
+        """Append new entries. The leaf moves if it is still an imported entry, or the session has none."""
         leaf = live.tree.pending_leaf_id
         follows = leaf is None or any(it.id == leaf for it in imported.entries)
         there = {it.id for it in imported.entries}
@@ -224,19 +233,19 @@ class Imports:
 
 
 class _Scanned:
-    """A log that was read as a whole, and not opened."""
+    """A log that was read completely without opening its session."""
 
     def __init__(self) -> None:
         self.tree = Tree()
         self._data = bytearray()
 
     def take(self, data: bytes) -> None:
-        """The next bytes of it."""
+        """Add the next bytes of the log."""
         self.tree.read(data)
         self._data += data
 
     def read(self, rows: Sequence[int]) -> list[bytes]:
-        """The entries of rows."""
+        """Return the entries of rows."""
         return [self.tree.entry(row, bytes(self._data[slice(*self.tree.span(row))])) for row in rows]
 
 
@@ -251,7 +260,7 @@ def _named(params: t.ImportParams) -> list[str]:
 
 
 def _account(imported: Imported, path: str) -> dict[str, Any]:
-    """What became of the lines of a file, as the wire has it."""
+    """Return the import report of a file as fields of `ImportedSession`."""
     report = imported.report
     return {
         "path": lines.sound(path), "format": imported.dialect, "understood": dict(report.made),
@@ -274,7 +283,7 @@ def _tell_of_missing(imported: Imported, finding: BlobFinder) -> None:
 
 
 def _draft(it: ImportedEntry, dialect: str, there: Container[str | None]) -> bytes:
-    """An entry as it is appended; what an append would refuse is kept raw in its place."""
+    """Return the draft of an entry. An entry that an append would refuse becomes raw data in a custom entry."""
     try:
         draft = drafts.read_draft(0, it.line)
     except HubError as refusal:
@@ -300,7 +309,7 @@ async def _appended(
 
 
 def _reason(refusal: Exception) -> str:
-    """Return why a file was skipped, in words for people."""
+    """Return why a file was skipped, as a message."""
     match refusal:
         case NotImported():
             return refusal.reason

@@ -1,4 +1,4 @@
-"""What an import reports while it runs."""
+"""The callbacks through which an import reports its progress."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from sessiond.protocol import types as t
 
 @dataclass(frozen=True, slots=True)
 class Reporting:
-    """Who hears of an import: how far it is, and each new session."""
+    """Receives the progress of an import and each new session. `origin` is that of the entries it appends."""
 
     told: Callable[[t.Progress], None]
     created: Callable[[t.SessionInfo], None]
