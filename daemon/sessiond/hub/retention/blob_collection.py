@@ -26,7 +26,9 @@ Tell: TypeAlias = Callable[[str, int], None]
 
 MOVED_AT_ONCE: Final = 100
 """Blobs that are moved to the trash in one step."""
-_OVERLAP: Final = blobs.REFERENCE_BYTES  # a reference may span two slices, and the byte after it shows its end
+_OVERLAP: Final = (
+    blobs.REFERENCE_BYTES
+)  # a reference may span two slices, and the byte after it shows its end
 
 
 @dataclass(slots=True)
@@ -34,7 +36,9 @@ class _Marks:
     """The marked blobs."""
 
     named: set[str] = field(default_factory=set)  # all referenced hashes
-    by_log: dict[str, set[str]] = field(default_factory=dict)  # the hashes that each log of the store references
+    by_log: dict[str, set[str]] = field(
+        default_factory=dict
+    )  # the hashes that each log of the store references
     seen: set[str] = field(default_factory=set)  # the refs of the logs that were read
     has_moved: bool = False  # a log was not found at its ref
 
