@@ -1,1 +1,1 @@
-"""An open session: read, kept in order, written, and followed by its subscribers."""
+"""An open session: reading, maintenance, appending, and its subscribers."""

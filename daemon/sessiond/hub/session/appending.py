@@ -1,8 +1,8 @@
-"""Appending to an open session: batches are placed, queued at the log, committed in its order, and then told of.
+"""Appending to an open session: batches are placed, queued at the log, committed in log order, and announced.
 
-Invariant: nothing is awaited between choosing a parent and joining the log's queue. Appends that must wait
-for something (loading, a foreign writer's lines, a torn tail, a migration, a promotion) wait under one lock,
-first come first served, and only then choose. A batch is seen as a whole, or not yet.
+Invariant: no code awaits between choosing a parent and joining the log's queue. Appends that must wait (for loading,
+another program's lines, a torn line, a migration or a promotion) wait under one lock, first come, first served, and
+choose the parent afterwards. A batch becomes visible as a whole.
 """
 
 import asyncio
@@ -33,52 +33,55 @@ from sessiond.store.base import Durability, Log
 from sessiond.store.errors import LogReplaced, StorageFailed
 
 SETTLE_AT_ONCE: Final = 100
-"""Batches taken, or answered, in one turn of the loop."""
+"""The number of batches that are queued, or committed, in one turn of the event loop."""
 THROTTLE_UNWRITTEN_BYTES: Final = 64 * 1024 * 1024
-"""Bytes on their way to one log above which those who append to it are not read meanwhile (decision 0026)."""
+"""If more bytes wait to be written to a log, reading from the clients that append to it pauses (decision 0026)."""
 MAX_UNWRITTEN_BYTES: Final = 2 * THROTTLE_UNWRITTEN_BYTES
-"""And above which an append is refused, unless it is the only one."""
+"""If more bytes would wait to be written, an append is refused, unless no other append is pending."""
 
 
 class AppendedSession(TendedSession):
-    """A session that lines are appended to. Who is told of them, and of refusals, is `LiveSession`'s."""
+    """A session that lines are appended to. `LiveSession` implements the notifications."""
 
     def __init__(self, log: Log, blobs: SessionBlobs) -> None:
         super().__init__(log)
         self.blobs = blobs
-        self.unwritten_bytes = 0  # on their way to the log
+        self.unwritten_bytes = 0  # of pending appends
         self.write_block: t.WriteBlock | None = None
-        """Why it takes no writes, as it was last told."""
-        self.just_promoted = False  # the draft has moved, and nobody has been told yet
+        """Why the session accepts no writes, as last announced; None if it accepts writes."""
+        self.just_promoted = False  # the draft is promoted, which is not announced yet
         self._batches: deque[Batch] = deque()
         self._waiting: deque[QueuedAppend] = deque()
         self._serving: asyncio.Task[None] | None = None
         self._drifted = False
         self._undone = 0
-        """How often pending rows were taken away again."""
+        """How many times pending rows were rolled back."""
         self._watched: asyncio.Future[bool] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
     @abstractmethod
     def note_refusal(self) -> None:
-        """See whether the session takes writes, and say so once when that has changed."""
+        """Check whether the session accepts writes, and announce a change once."""
 
     @abstractmethod
     def _begin_to_append(self) -> None:
-        """Something is about to be appended."""
+        """Called before each append."""
 
     @abstractmethod
     def _tell_of_ours(self, batch: Batch, first: int, before: changes.SessionBefore | None) -> None:
-        """Tell of a batch whose rows begin at `first`; if they may mean more than a turn, of what that is."""
+        """Announce a committed batch whose rows begin at `first`.
+
+        `before` is None if the batch cannot have changed more than the leaf.
+        """
 
     @abstractmethod
     def _tell_of_read(self, before: changes.SessionBefore, ours: Mapping[str, t.Origin]) -> None:
-        """Tell of lines that were read from the log; `ours` says by id which entries clients of ours have sent."""
+        """Announce lines that were read from the log. `ours` maps ids of entries that clients sent to their origins."""
 
     @property
     def pending(self) -> bool:
-        """Whether batches are on their way to the disk, or wait to be."""
+        """Whether any append is not committed yet."""
         return bool(self._batches or self._waiting)
 
     def append(
@@ -89,11 +92,17 @@ class AppendedSession(TendedSession):
         origin: t.Origin,
         done: Done,
     ) -> None:
-        """Append a batch; `done` is called once, in log order, with its outcome or with why it was refused.
+        """Append a batch.
 
-        `done` may be called before this returns (refused) or on a later tick. A session that needs to be seen
-        to first (a torn tail, a foreign writer) is, and so is a batch with blobs; everything behind the first
-        append that waits, waits in line.
+        If the session must be prepared first (a torn line, another program's lines), or the batch is large or has
+        blobs, the append waits. Later appends wait behind it.
+
+        Args:
+            raw: The drafts, as JSON.
+            placement: Where the batch goes.
+            durability: The durability at which the batch is committed.
+            origin: The origin that notifications name.
+            done: Called once, in log order, with the outcome or the error; before this method returns, or later.
         """
         if self.ended is not None:
             done(self.ended)
@@ -131,7 +140,7 @@ class AppendedSession(TendedSession):
         done: Done,
         ready: PreparedAt | None = None,
     ) -> bool:
-        """Queue or refuse an append; False when something must be seen to first."""
+        """Queue or refuse an append. Returns False if the session must be prepared first."""
         try:
             if not self._ready_to_write():
                 return False
@@ -142,14 +151,18 @@ class AppendedSession(TendedSession):
                 prepared = entry_placement.prepare(self.tree, raw, placement, self.read)
             if self._promotes(prepared):
                 return False
-        except Exception as refusal:  # noqa: BLE001 - the caller answers; nobody behind it may be held up
+        except Exception as refusal:  # noqa: BLE001 - the caller answers; appends behind it must not be blocked
             self._refuse(refusal, origin, done)
         else:
             self._submit(prepared, durability, origin, done, lines)
         return True
 
     def _refuse(self, refusal: Exception, origin: t.Origin, done: Done) -> None:
-        """Answer a refusal: after the lines that it rests on are committed, and if they fail, with their failure."""
+        """Answer with an error.
+
+        If the error depends on pending lines, it is answered after they are committed. If their write fails, that
+        failure is answered instead.
+        """
         self.note_refusal()
         if isinstance(refusal, NamesALine):
             refusal.log_id = self.log.log_id
@@ -164,14 +177,14 @@ class AppendedSession(TendedSession):
         self._submit(Prepared([], [], set(), leaf, leaf), "written", origin, committed)
 
     async def _serve(self) -> None:
-        """Append what had to wait: see to what must be, then take all that are in line, then look again."""
+        """Serve the waiting appends: prepare the session for the first, then queue all that are ready, and repeat."""
         try:
             while self._waiting:
                 async with self._lock:
                     first = self._waiting[0]
                     try:
                         await self._see_to(first)
-                    except Exception as refusal:  # noqa: BLE001 - the caller answers; a task has nobody to tell
+                    except Exception as refusal:  # noqa: BLE001 - the caller answers; nothing awaits this task
                         self.unwritten_bytes -= self._waiting.popleft().size
                         self._refuse(refusal, first.origin, first.done)
                         continue
@@ -181,7 +194,7 @@ class AppendedSession(TendedSession):
             self._serving = None
 
     def _take_waiting(self) -> None:
-        """Queue those who wait, in order, up to the first that must be seen to."""
+        """Queue the waiting appends in order, up to the first that must be prepared."""
         for _ in range(SETTLE_AT_ONCE):
             if not self._waiting or not self._waiting[0].may_be_taken:
                 break
@@ -191,13 +204,13 @@ class AppendedSession(TendedSession):
             self.unwritten_bytes -= self._waiting.popleft().size
 
     async def _see_to(self, waiting: QueuedAppend) -> None:
-        """Do what must be done before this batch can be queued."""
+        """Do what must be done before this append can be queued."""
         if not self._ready_to_write():
             await self._make_writable()
         if not waiting.is_looked_at:
             await self.drive(look_at(waiting, self.blobs))
         if waiting.concerns_blobs:
-            # What it names is known before it is kept: whoever collects blobs looks at the drafts, too.
+            # `waiting.raw` names the blobs before they are stored: blob collection reads waiting drafts, too.
             waiting.raw, new = await self.blobs.take_out(waiting.raw)
             await self.blobs.keep(new, waiting.raw)
             waiting.concerns_blobs = False
@@ -206,10 +219,10 @@ class AppendedSession(TendedSession):
             self.just_promoted = True
 
     async def _promotes_when_prepared(self, waiting: QueuedAppend) -> bool:
-        """Prepare a large batch in slices; whether this batch makes a session of a draft.
+        """Prepare a large batch in slices. Returns whether the batch promotes the draft session.
 
-        What is appended meanwhile waits behind it, so that rows are added or taken away by a failed write or by
-        another program only. Then it is prepared again.
+        Appends wait behind it meanwhile, so rows change only by a failed write or by another program. In that case,
+        the batch is prepared again.
         """
         if not waiting.is_large:
             return self._promotes(
@@ -219,18 +232,18 @@ class AppendedSession(TendedSession):
         prepared = await self.drive(
             entry_placement.prepare_in_steps(self.tree, waiting.raw, waiting.placement, self.read)
         )
-        # In a thread: a join of so much lets go of the interpreter lock.
+        # In a thread, because joining this many bytes releases the interpreter lock.
         lines = await asyncio.to_thread(b"".join, [row.line for row in prepared.rows])
         waiting.prepared = PreparedAt(prepared, lines, state)
         return self._promotes(prepared)
 
     def _state_to_place_in(self) -> object:
-        """What a prepared batch depends on: the rows of the tree, pending ones included, and where its leaf is."""
+        """Return what a prepared batch depends on: the rows of the tree, including pending ones, and the leaf."""
         tree = self.tree
         return id(tree), len(tree), tree.pending_leaf_id, self._undone
 
     def unwritten(self) -> Iterator[bytes]:
-        """What is not in the log yet: drafts that wait, and lines that are on their way."""
+        """Yield what is not in the log yet: waiting drafts and pending lines."""
         for waiting in self._waiting:
             yield from map(bytes, waiting.raw)
         for batch in self._batches:
@@ -242,7 +255,7 @@ class AppendedSession(TendedSession):
             self._settle()
         if not self._writable or self._drifted:
             return False
-        # Between batches a foreign program may have written; while ours are under way the log itself looks.
+        # Without pending batches, another program may have written. With pending batches, the log checks this.
         return bool(self._batches) or not self.log.foreign_bytes()
 
     def _promotes(self, prepared: Prepared) -> bool:
@@ -260,7 +273,7 @@ class AppendedSession(TendedSession):
         done: Done,
         lines: bytes | None = None,
     ) -> None:
-        """Queue a batch; `lines` are those of its rows, if they have been joined already."""
+        """Queue a batch. `lines` holds the joined lines of its rows if they are joined already."""
         size = 0
         if prepared.rows:
             if lines is None:
@@ -277,7 +290,7 @@ class AppendedSession(TendedSession):
             self._watch()
 
     async def _barrier(self, durability: Durability) -> bool:
-        """A retry adds nothing, but is answered no sooner than what it repeats has its level."""
+        """Wait until the entries that a retry repeats have the requested durability. A retry adds no lines."""
         if durability == "synced":
             await self.log.flush()
         return False
@@ -285,7 +298,7 @@ class AppendedSession(TendedSession):
     # --- committing ------------------------------------------------------------------------------------
 
     def _settle(self, _future: object = None) -> None:
-        """Take in what the log has finished, in its order."""
+        """Commit the batches that the log has finished, in log order."""
         batches = self._batches
         if self._drifted:
             self._watch()
@@ -313,7 +326,7 @@ class AppendedSession(TendedSession):
             self._watch()
 
     def _commit(self, batch: Batch) -> None:
-        """Make a batch visible, answer it, then tell of it."""
+        """Make a batch visible, answer its request, then announce it."""
         self.unwritten_bytes -= batch.size
         prepared, tree = batch.prepared, self.tree
         rows, first = prepared.rows, tree.committed
@@ -331,7 +344,7 @@ class AppendedSession(TendedSession):
             self._tell_of_ours(batch, first, before)
 
     def _watch(self) -> None:
-        """Have `_settle` called when the next batch is done. The log finishes them in order: one will do."""
+        """Call `_settle` when the next batch is done. The log finishes batches in order, so one callback is enough."""
         waiting = next((batch.future for batch in self._batches if not batch.future.done()), None)
         if waiting is not None and waiting is not self._watched:
             waiting.add_done_callback(self._settle)
@@ -342,14 +355,14 @@ class AppendedSession(TendedSession):
         return Outcome(prepared, seqs, self.tree.leaf_id, self.log.log_id, self.tree.seq)
 
     def _fail_all(self) -> None:
-        """The log has cut a batch away, and with it all that were queued behind: their rows go too."""
+        """Roll back all queued batches: the log has removed a failed batch and the batches behind it."""
         failed = self._take_all_batches()
         self._undone += 1
         self.tree.roll_back()
         refusal: Exception = StorageFailed("the write was given up", path=self.log.path)
         for batch in failed:
             if not batch.future.done():
-                # It fails for the same reason, or was built on what did.
+                # It fails for the same reason, or its rows depend on the failed ones.
                 batch.future.add_done_callback(_consume)
             elif isinstance(error := batch.future.exception(), Exception):
                 refusal = error
@@ -364,7 +377,7 @@ class AppendedSession(TendedSession):
         return batches
 
     def _resync(self) -> None:
-        """Another program's lines got between ours: read what really stands there, then answer."""
+        """Read the lines of another program that were written between ours, then answer the queued batches."""
         batches = self._take_all_batches()
         self._drifted = False
         self._undone += 1
@@ -374,7 +387,7 @@ class AppendedSession(TendedSession):
         try:
             self._read_rest()
         except (StorageFailed, LogReplaced) as error:
-            # What lies there cannot be known, so nothing here is sure any more: it must be opened again.
+            # The content of the log is unknown, so the tree may be wrong. The session must be opened again.
             unread = error
             self.log.distrust()
         for batch in batches:
@@ -387,7 +400,7 @@ class AppendedSession(TendedSession):
         self.note_refusal()
 
     def _refusal_of_unread(self, prepared: Prepared) -> StorageFailed | None:
-        """Why a batch cannot be acknowledged: a line of it is not in the file any more. None when all are there."""
+        """Return the error of a batch if one of its lines is no longer in the file; None if all are there."""
         missing = [name for name in prepared.ids if self.tree.row(name) is None]
         if not missing:
             return None
@@ -398,6 +411,6 @@ class AppendedSession(TendedSession):
 
 
 def _consume(future: asyncio.Future[Any]) -> None:
-    """Take a result that nobody else awaits, so that asyncio has nothing to complain about."""
+    """Retrieve a result that no task awaits, so that asyncio does not log it."""
     if not future.cancelled():
         future.exception()

@@ -1,4 +1,4 @@
-"""What an append is on its way to the log: as it waits, as it is queued, and as it is committed."""
+"""The states of an append on its way to the log: waiting, queued and committed."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -18,9 +18,9 @@ from sessiond.store.base import Durability
 Done = Callable[["Outcome | Exception"], None]
 
 LARGE_BATCH: Final = 200
-"""Entries of a batch above which it is prepared in slices."""
+"""A batch with more entries than this is prepared in slices."""
 LARGE_BATCH_BYTES: Final = 256 * 1024
-"""And its bytes."""
+"""A batch with more bytes than this is prepared in slices."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -35,7 +35,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class Batch:
-    """A batch that is queued at the log, and who waits for it."""
+    """A batch that is queued at the log, and the callback that answers its request."""
 
     prepared: Prepared
     size: int
@@ -46,7 +46,7 @@ class Batch:
 
 @dataclass(slots=True)
 class QueuedAppend:
-    """An append that waits in line: what was sent, and how far it has been seen to."""
+    """A waiting append: its drafts, and how far it is prepared."""
 
     raw: Sequence[bytes]
     placement: Placement
@@ -54,20 +54,20 @@ class QueuedAppend:
     origin: t.Origin
     done: Done
     size: int
-    concerns_blobs: bool  # what it names must be durable first
-    is_large: bool  # it is looked at and prepared in slices
-    is_looked_at: bool  # its drafts are copies, not parts of a frame, and `concerns_blobs` is known
+    concerns_blobs: bool  # the blobs that it names must become durable first
+    is_large: bool  # it is scanned and prepared in slices
+    is_looked_at: bool  # its drafts are copied out of the frame, and `concerns_blobs` is known
     prepared: "PreparedAt | None" = None
 
     @property
     def may_be_taken(self) -> bool:
-        """Whether it can be queued without being seen to first."""
+        """Whether it can be queued without further preparation."""
         return not self.concerns_blobs and (not self.is_large or self.prepared is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedAt:
-    """A large batch that is ready to be queued, and the state of the tree for which it is."""
+    """A large batch that is ready to be queued, and the state of the tree that it is prepared for."""
 
     prepared: Prepared
     lines: bytes
@@ -75,7 +75,7 @@ class PreparedAt:
 
 
 def look_at(waiting: QueuedAppend, blobs: SessionBlobs) -> Steps[None]:
-    """Copy the drafts of a large batch out of the frame that they came in, and see whether they concern blobs."""
+    """Copy the drafts of a large batch out of their frame, and find out whether they concern blobs."""
     drafts: list[bytes] = []
     concerned = False
     looked_at = 0
@@ -91,7 +91,7 @@ def look_at(waiting: QueuedAppend, blobs: SessionBlobs) -> Steps[None]:
 
 
 def makes_session(row: NewRow) -> bool:
-    """Whether an entry makes a session of a draft: an answer, or a working state without one (decision 0012)."""
+    """Whether an entry promotes a draft session: an answer, or a working state without one (decision 0012)."""
     if row.role == "assistant":
         return True
     return row.type == "custom" and not row.is_silent and updates.sets_state(row.line)

@@ -1,6 +1,6 @@
-"""Reading with blobs put back: entries of a page, messages of a context. All of it happens in a thread.
+"""Resolve the blobs of entries and contexts for reading, in a thread.
 
-What would not fit into a reply is refused before it is read, so that a request holds no more than a reply.
+The size of the result is checked before blobs are read, so that a request holds no more memory than its response.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 
 
 class ResolvedPage(NamedTuple):
-    """The first of some entries, put together, and the hashes of blobs that were not to be had."""
+    """The first entries of a page with their blobs, and the hashes of missing blobs."""
 
     entries: list[bytes]
     missing: list[str]
@@ -30,9 +30,16 @@ class ResolvedPage(NamedTuple):
 async def put_back(
     entries: Sequence[bytes], blobs: SessionBlobs, *, page_bytes: int, most_bytes: int
 ) -> ResolvedPage:
-    """As many of the entries as a page may hold, at least one, with their blobs.
+    """Resolve the blobs of the first entries: as many as fit into a page, at least one.
 
-    Raises `EntryTooLarge` when the first alone has more than `most_bytes`.
+    Args:
+        entries: The entries, as stored.
+        blobs: The blobs of the session.
+        page_bytes: The limit of the page in bytes.
+        most_bytes: The limit of one entry in bytes.
+
+    Raises:
+        EntryTooLarge: An entry that must be returned has more than `most_bytes` bytes.
     """
     if not any(map(restore_blobs.names_blobs, entries)):
         return ResolvedPage(list(entries), [])
@@ -42,7 +49,11 @@ async def put_back(
 async def put_back_into_context(
     context: Context, blobs: SessionBlobs, *, most_bytes: int
 ) -> tuple[Context, list[str]]:
-    """The context with its blobs, and the hashes of those that were not to be had. Raises `ContextTooLarge`."""
+    """Resolve the blobs of a context of at most `most_bytes` bytes. Raises `ContextTooLarge`.
+
+    Returns:
+        The context, and the hashes of missing blobs.
+    """
     if not context.blobs:
         return context, []
     messages, missing = await asyncio.to_thread(_put_back_messages, context, blobs, most_bytes)
@@ -50,14 +61,14 @@ async def put_back_into_context(
 
 
 async def with_images(lines: Sequence[bytes], blobs: SessionBlobs) -> list[bytes]:
-    """Complete lines with their images in them, as far as these are to be had; cut texts stay cut."""
+    """Return lines with their images resolved, as far as the blobs exist. Truncated texts stay truncated."""
     if not await run_in_slices(_name_blobs(lines)):
         return list(lines)
     return await asyncio.to_thread(lambda: [_with_images(line, blobs.find) for line in lines])
 
 
 def _name_blobs(lines: Sequence[bytes]) -> Steps[bool]:
-    """Whether any of the lines may have something to be put back."""
+    """Whether any of the lines may name a blob."""
     for start in range(0, len(lines), ROWS_A_STEP):
         if any(map(restore_blobs.names_blobs, lines[start : start + ROWS_A_STEP])):
             return True
@@ -66,13 +77,13 @@ def _name_blobs(lines: Sequence[bytes]) -> Steps[bool]:
 
 
 async def missing_of(session: LiveSession) -> list[str]:
-    """The hashes of blobs that the entries of a session name and that are not to be had."""
+    """Return the hashes of the missing blobs that the entries of a session name."""
     named = await session.drive(_named(session))
     return await asyncio.to_thread(lambda: [it for it in named if not session.blobs.size(it)])
 
 
 class BlobFinder:
-    """Finds blobs, and remembers which it did not find."""
+    """Finds blobs, and records the hashes of missing ones."""
 
     def __init__(self, blobs: SessionBlobs) -> None:
         self.missing: dict[str, None] = {}
@@ -86,14 +97,14 @@ class BlobFinder:
 
 
 class _Measuring:
-    """Adds up what blobs would take in a reply, without reading them."""
+    """Sums up the size of blobs in a response, without reading them."""
 
     def __init__(self, blobs: SessionBlobs) -> None:
         self.bytes = 0
         self._blobs = blobs
 
     def __call__(self, digest: str) -> None:
-        self.bytes += self._blobs.size(digest) * 4 // 3 + 4  # as base64; text mostly takes less
+        self.bytes += self._blobs.size(digest) * 4 // 3 + 4  # as base64; text usually takes less
 
 
 def _put_back(

@@ -1,4 +1,4 @@
-"""The blobs of one session: where new ones go, and where those that its entries name are looked for."""
+"""The blobs of one session: the store for new blobs, and the sources where named blobs are searched."""
 
 import asyncio
 import contextlib
@@ -15,14 +15,20 @@ from sessiond.store.errors import StorageFailed
 log = logging.getLogger(__name__)
 
 PUTS_AT_ONCE: Final = 16
-"""Blobs of one batch that are written at the same time."""
+"""The number of blobs of one batch that are written at the same time."""
 
 
 class SessionBlobs:
-    """`own` takes new blobs. A session of another program's folder has none: its entries are stored as sent.
+    """The blobs of one session.
 
-    So a file outside of ours names no blob of ours that `blob/collect` could not know of, and its owner finds
-    in it what it can read. `takes_images`: images go into blobs, too; pi, which has no blobs, cannot read them then.
+    Entries of a session in another program's folder are stored as sent. So no file outside our folders names a blob
+    that `blob/collect` does not know of, and the other program can read its file.
+
+    Args:
+        own: The store for new blobs; None for a session in another program's folder.
+        kept: The stores in which blobs are searched and marked as used.
+        beside: A read-only source of another program's blobs, searched last.
+        takes_images: Whether images become blobs too. pi has no blobs and cannot read them then.
     """
 
     def __init__(
@@ -39,10 +45,10 @@ class SessionBlobs:
         self._sources: Sequence[BlobSource] = kept if beside is None else (*kept, beside)
 
     def concern(self, drafts: Sequence[bytes]) -> bool:
-        """Whether drafts must be taken through `take_out` and `keep` before they are queued: a quick look."""
+        """Whether drafts must pass through `take_out` and `keep` before they are queued. A quick check."""
         if self._own is not None:
             for draft in drafts:
-                # Most drafts have no 6; that is known at a hundredth of the cost.
+                # A blob reference contains "sha256:". Most drafts contain no 6, and this check is 100 times cheaper.
                 if extract_blobs.may_hold(draft, images=self.takes_images) or (
                     draft.find(b"6") >= 0 and restore_blobs.names_blobs(draft)
                 ):
@@ -50,13 +56,13 @@ class SessionBlobs:
         return False
 
     async def take_out(self, drafts: Sequence[bytes]) -> tuple[list[bytes], dict[str, bytes]]:
-        """The drafts as they are to be stored, and the blobs that are to be kept before. Raises `TooLarge`."""
+        """Return the drafts as they are stored, and the blobs to store first, by hash. Raises `TooLarge`."""
         for index, draft in enumerate(drafts):
             refuse_too_large(index, draft)
         return await asyncio.to_thread(_take_out, drafts, images=self.takes_images)
 
     async def keep(self, new: dict[str, bytes], drafts: Iterable[bytes]) -> None:
-        """Make durable what drafts name: new blobs, and old ones, so that nobody collects them meanwhile."""
+        """Make the blobs that drafts name durable: store new ones, and refresh old ones so that none is collected."""
         if self._own is not None:
             data = list(new.values())
             for start in range(0, len(data), PUTS_AT_ONCE):
@@ -65,7 +71,7 @@ class SessionBlobs:
             await asyncio.gather(*(place.touch(old) for place in self._kept))
 
     async def carry(self, lines: Sequence[bytes], target: BlobStore) -> None:
-        """Have another place keep what lines name, as far as it is to be had here and not there."""
+        """Copy the blobs that lines name to another store, as far as they exist here and not there."""
         if target is self._own:
             return
         named = await asyncio.to_thread(_named, lines)
@@ -75,14 +81,27 @@ class SessionBlobs:
                 await target.put(data)
 
     def read(self, digest: str, offset: int, limit: int) -> tuple[bytes, int]:
-        """Some bytes of a blob and how many it has, on any thread. Raises `BlobNotFound`, `BlobDamaged`."""
+        """Read a part of a blob. May be called on any thread.
+
+        Args:
+            digest: The hash of the blob.
+            offset: The first byte.
+            limit: The maximum number of bytes.
+
+        Returns:
+            The bytes, and the size of the whole blob in bytes.
+
+        Raises:
+            BlobNotFound: No source has the blob.
+            BlobDamaged: The stored bytes do not match the hash.
+        """
         for source in self._sources:
             with contextlib.suppress(BlobAbsent):
                 return source.read(digest, offset, limit), source.size(digest)
         raise BlobNotFound(digest)
 
     def find(self, digest: str) -> bytes | None:
-        """The bytes of a blob, on any thread; None when there are none that are its own."""
+        """Return the bytes of a blob, or None if it is missing or damaged. May be called on any thread."""
         for source in self._sources:
             try:
                 return source.read(digest)
@@ -93,7 +112,7 @@ class SessionBlobs:
         return None
 
     def size(self, digest: str) -> int:
-        """How many bytes a blob has, on any thread; 0 for one that is not there."""
+        """Return the size of a blob in bytes, or 0 if it is missing. May be called on any thread."""
         for source in self._sources:
             try:
                 return source.size(digest)
@@ -102,7 +121,7 @@ class SessionBlobs:
         return 0
 
     def place(self, digest: str) -> str | None:
-        """The path of a blob's file; None when it is in none, or not there."""
+        """Return the path of a blob's file; None if the blob is missing or not in a file."""
         for source in self._sources:
             with contextlib.suppress(BlobAbsent, StorageFailed):
                 return source.place(digest)

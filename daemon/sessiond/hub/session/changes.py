@@ -1,4 +1,4 @@
-"""What new lines meant for their session as a whole: where the leaf went, and what lists show of it."""
+"""Derive what new lines changed about a session: the leaf, and the fields that lists show."""
 
 from typing import Final, NamedTuple
 
@@ -10,7 +10,7 @@ _BRANCH_SUMMARY: Final = KIND["branch_summary"]
 
 
 class SessionBefore(NamedTuple):
-    """How a session stood before lines came."""
+    """The facts of a session before new lines."""
 
     rows: int
     leaf_id: str | None
@@ -19,12 +19,12 @@ class SessionBefore(NamedTuple):
 
 
 def facts(tree: Tree) -> SessionBefore:
-    """How a session stands, by its committed rows."""
+    """Return the facts of a session by its committed rows."""
     return SessionBefore(tree.committed, tree.leaf_id, tree.title, tree.tags)
 
 
 def leaf_moved(before: SessionBefore, tree: Tree) -> bool:
-    """Whether the leaf went elsewhere than to a new entry; a branch summary says by itself that it did."""
+    """Whether the leaf moved other than to a new entry, or to a branch summary, which always moves it."""
     if tree.leaf_id == before.leaf_id:
         return False
     leaf = tree.leaf
@@ -32,7 +32,7 @@ def leaf_moved(before: SessionBefore, tree: Tree) -> bool:
 
 
 def aspects(before: SessionBefore, tree: Tree) -> list[Aspect]:
-    """What of a session has changed since, in the words of `session/changed`."""
+    """Return what has changed since `before`, as `session/changed` names it."""
     changed: list[Aspect] = []
     if tree.title != before.title:
         changed.append("title")

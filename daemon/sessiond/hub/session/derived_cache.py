@@ -1,6 +1,6 @@
-"""What is kept of a session's tree, so that the next question goes on where the last one ended.
+"""Caches results derived from a session's tree, so that the next request continues from the last result.
 
-All of it can be found anew from the log; nothing is kept of a tree whose parents may still change.
+All of them can be derived from the log again. Nothing is cached for a tree whose parents may still change.
 """
 
 from collections.abc import Generator, Sequence
@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class Kept:
-    """The last answers about one tree. `path` is the tally of the path to `path_row`; it is not changed."""
+    """The cached results of one tree. `path` is the tally of the path to `path_row` and is never modified."""
 
     tree: Tree
     point: Point | None = None
@@ -28,7 +28,7 @@ class Kept:
 
 
 class Derivable(Protocol):
-    """A session of whose tree answers are kept: what the functions below read of it."""
+    """A session with a cache, as far as the functions below use it."""
 
     tree: Tree
     kept: Kept | None
@@ -37,29 +37,29 @@ class Derivable(Protocol):
         """Return the entries of rows."""
 
     async def drive(self, work: Generator[None, None, _T]) -> _T:
-        """Run long work in steps, in turn with that of other requests."""
+        """Run long work in steps, interleaved with that of other requests."""
 
 
 async def state_at(live: Derivable, row: int) -> Point:
-    """The working state at a row, or with `NONE` before the first."""
+    """Return the working state at a row; with `NONE`, the state before the first row."""
     kept = _kept(live)
     kept.point = await live.drive(updates.state_at(kept.tree, row, live.read_rows, kept.point))
     return kept.point
 
 
 async def tally(live: Derivable) -> Tally:
-    """What the whole tree is made of, as it is now: look at it before the next await, and do not change it."""
+    """Return the tally of the whole tree. The caller must read it before its next await and must not modify it."""
     kept = _kept(live)
     await live.drive(statistics.tally_tree(kept.whole, kept.tree, live.read_rows))
     return kept.whole
 
 
 async def tallies(live: Derivable, row: int) -> tuple[Tally, Tally]:
-    """What the path to a row, and what the whole tree is made of. Neither may be changed."""
+    """Return the tallies of the path to a row and of the whole tree. The caller must not modify them."""
     kept = _kept(live)
     tree = kept.tree
     await live.drive(statistics.tally_tree(kept.whole, tree, live.read_rows))
-    whole = kept.whole.copy()  # the next caller may add to the other one while this one still waits
+    whole = kept.whole.copy()  # another caller may extend `kept.whole` while this one awaits
     path, path_row = kept.path, kept.path_row
     rows = await live.drive(steps.path(tree, row, below=path_row))
     goes_on = tree.parent(rows[0]) == path_row if rows else row == path_row

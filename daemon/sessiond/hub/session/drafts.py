@@ -1,6 +1,6 @@
-"""Reading drafts: checks what a client sent, without knowing where it will stand.
+"""Parse and check drafts, independently of their place in a tree.
 
-Bodies stay as they were sent; only a model change is completed, so that pi and oh-my-pi can both read it.
+Bodies are stored as sent. Only model changes are completed, so that both pi and oh-my-pi can read them.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ from sessiond.session.tree import entries, marks
 from sessiond.session.tree.steps import Steps
 
 MAX_ENTRY_BYTES: Final = 48 * 1024 * 1024
-"""One entry must fit into a frame again when it is read."""
+"""The limit of one entry in bytes: it must fit into a frame when it is read."""
 
 _head = msgspec.json.Decoder(entries.DraftHead).decode
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -26,7 +26,7 @@ _UNREADABLE: Final = (RecursionError, KeyError, msgspec.DecodeError)
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
-    """What a client sent for one entry: `fields` has all its members, `target` is that of a leaf or label."""
+    """A parsed draft: `fields` has all its members, `target` is the target id of a leaf or label entry."""
 
     index: int
     type: str
@@ -37,11 +37,16 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     target: str | None
     fields: dict[str, Raw]
     is_silent: bool
-    """Whether it is known to say nothing of its session: see `session.marks`."""
+    """Whether it is known to change no fact of its session: see `session.marks`."""
 
 
 def read_draft(index: int, raw: bytes) -> Draft:
-    """The draft in a JSON object. Raises `InvalidEntry`, `TooLarge`."""
+    """Parse the draft in a JSON object. Raises `InvalidEntry`, `TooLarge`.
+
+    Args:
+        index: The position of the draft in its batch, for errors.
+        raw: The JSON object.
+    """
     refuse_too_large(index, raw)
     try:
         if b"\n" in raw:
@@ -53,7 +58,7 @@ def read_draft(index: int, raw: bytes) -> Draft:
 
 
 def read_in_steps(index: int, raw: bytes) -> Steps[Draft]:
-    """As `read_draft`, in steps, each of which looks through the whole draft once."""
+    """Parse a draft as `read_draft` does, in steps. Each step reads the whole draft once."""
     refuse_too_large(index, raw)
     try:
         if b"\n" in raw:
@@ -96,13 +101,13 @@ def _refusal(index: int, error: Exception) -> InvalidEntry:
 
 
 def refuse_too_large(index: int, raw: bytes) -> None:
-    """Raise `TooLarge` for a draft that no frame could hold when it is read."""
+    """Raise `TooLarge` for a draft that does not fit into a frame when it is read."""
     if len(raw) > MAX_ENTRY_BYTES:
         raise TooLarge(f"entry {index} of the batch", len(raw), MAX_ENTRY_BYTES)
 
 
 def _entry_id(index: int, head: entries.DraftHead) -> str | None:
-    """The id that the client gave, if any. Raises `InvalidEntry` for an id or a type that cannot be."""
+    """Return the id that the client gave, if any. Raises `InvalidEntry` for an invalid id or type."""
     if head.type == "session":
         raise InvalidEntry(index, "`session` is the type of the header; `session/create` writes that")
     if not head.type:
@@ -115,13 +120,13 @@ def _entry_id(index: int, head: entries.DraftHead) -> str | None:
 
 
 def _plain_message(fields: dict[str, Raw]) -> entries.DraftHead | None:
-    """The head of the commonest draft, for which the whole need not be read a second time."""
+    """Return the head of the most common draft without a second parse; None for other drafts."""
     is_plain = len(fields) == 2 and "message" in fields and fields.get("type") == _MESSAGE
     return _PLAIN_MESSAGE if is_plain else None
 
 
 def _take_known(payload: entries.AnyPayload, fields: dict[str, Raw]) -> str | None:
-    """Complete what needs it; answers the entry that a leaf line or a label is about."""
+    """Complete a model change in `fields`. Returns the target id of a leaf or label entry, else None."""
     match payload:
         case entries.LeafEntry(target_id=target) | entries.LabelEntry(target_id=target):
             return target

@@ -1,6 +1,6 @@
-"""From drafts to rows: gives ids, parents and timestamps, finds retries, and says where the leaf goes.
+"""Turn drafts into rows: assigns ids, parents and timestamps, detects retries, and determines the new leaf.
 
-Bodies are spliced, never re-encoded, so what is stored is what was sent.
+Bodies are spliced, never re-encoded, so stored bodies equal the sent ones.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 _POINTERS = frozenset(("leaf", "label"))
 _DRAFTS_A_STEP: Final = 50
 _LARGE: Final = 256 * 1024
-"""Bytes of a draft above which it has steps of its own."""
+"""A draft with more bytes than this has steps of its own."""
 _OURS = frozenset(("type", "id", "parentId", "timestamp", entries.COMMAND_FIELD))
 
 
@@ -43,22 +43,22 @@ class Placement(msgspec.Struct, frozen=True, gc=False):
     expected_leaf: str | UnsetType | None = UNSET
     branch_on_conflict: bool = False
     advance: bool = True
-    as_found: bool = False  # entries of another program's session: what was done there is not judged
-    command: CommandRecord | None = None  # the request can be repeated: its lines name it
+    as_found: bool = False  # entries of another program's session: compactions are not checked
+    command: CommandRecord | None = None  # makes the request idempotent: its lines name the command
 
 
 AT_THE_LEAF: Final = Placement()
 
 
 def at_the_leaf(command: CommandRecord | None) -> Placement:
-    """Where what a command writes goes when it says nothing else."""
+    """Return the placement of a command's entries at the leaf."""
     return AT_THE_LEAF if command is None else Placement(command=command)
 
 
 class Prepared(msgspec.Struct, frozen=True, gc=False):
-    """A batch ready to be queued: new rows, all ids in the order of the request, the leaf before and after.
+    """A batch that is ready to be queued: new rows, all ids in the order of the request, the leaf before and after.
 
-    `repeated` is what the lines of an earlier request with the same command say; there are no new rows then.
+    `repeated` is what the lines of an earlier request with the same command record. There are no new rows then.
     """
 
     rows: list[NewRow]
@@ -67,19 +67,29 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     former_leaf: str | None
     leaf: str | None
     branched: bool = False
-    is_turn: bool = False  # one new message at the leaf: the commonest batch, which changes nothing else
+    is_turn: bool = False  # one new message at the leaf: the most common batch, which changes nothing else
     repeated: CommandMark | None = None
 
     @property
     def duplicate(self) -> bool:
-        """Whether everything was stored before."""
+        """Whether the batch creates no entries, because all of them are stored already."""
         return not self.created
 
 
 def prepare(
     tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
 ) -> Prepared:
-    """Turn drafts into rows for `tree`, without changing it. Raises a `HubError` if one cannot be stored."""
+    """Turn drafts into rows for `tree`, without changing it.
+
+    Args:
+        tree: The tree of the session, with its pending rows.
+        drafts: The drafts, as JSON.
+        placement: Where the batch goes.
+        read: Returns the stored entry of a row.
+
+    Raises:
+        HubError: A draft cannot be stored.
+    """
     if len(drafts) == 1 and placement is AT_THE_LEAF:
         draft = read_draft(0, drafts[0])
         if draft.type == "message" and draft.id is None and draft.parent_id is UNSET:
@@ -93,7 +103,7 @@ def prepare(
 def prepare_in_steps(
     tree: Tree, drafts: Sequence[bytes], placement: Placement, read: Callable[[int], bytes]
 ) -> Steps[Prepared]:
-    """As `prepare`, in steps. Between them no row may be added to the tree or taken away."""
+    """Prepare a batch as `prepare` does, in steps. No row may be added to the tree or removed between steps."""
     command = placement.command
     if command is not None and (known := command_ids.find(tree, command, read)) is not None:
         return _repeated(tree, command, known)
@@ -131,7 +141,7 @@ def prepare_in_steps(
 def _checked(
     tree: Tree, drafts: Sequence[bytes], read: Callable[[int], bytes]
 ) -> Steps[tuple[list[Draft], set[int]]]:
-    """The drafts, and the places of those that are retries of entries which are stored."""
+    """Return the parsed drafts, and the indexes of those that are retries of stored entries."""
     checked: list[Draft] = []
     stored: set[int] = set()
     for index, raw in enumerate(drafts):
@@ -148,7 +158,7 @@ def _checked(
 
 
 def _repeated(tree: Tree, command: CommandRecord, known: command_ids.Recorded) -> Prepared:
-    """Nothing new: a command that was carried out before. Raises `CommandReused` when it was another request."""
+    """Return the result of a command that was carried out before. Raises `CommandReused` if its digest differs."""
     if known.digest != command.digest:
         raise CommandReused(command.id, known.mark.method)
     former = known.mark.answer.get("previousLeafId")
@@ -159,14 +169,14 @@ def _repeated(tree: Tree, command: CommandRecord, known: command_ids.Recorded) -
 
 
 def _check_compaction(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: Callable[[int], bytes]) -> None:
-    """Raise `WouldBreakTree` unless a compaction may stand where it would."""
+    """Raise `WouldBreakTree` unless a compaction is safe at its place."""
     found = safety.objection(tree, rows, new, read)
     if found is not None:
         raise WouldBreakTree(new.id, found.rule, found.reason)
 
 
 def _as_one(rows: list[NewRow]) -> Steps[list[NewRow]]:
-    """Mark the lines of a batch, so that after a crash it is there as a whole or not at all."""
+    """Mark the lines of a batch, so that after a crash the whole batch is present or none of it."""
     for place, row in enumerate(rows[:-1]):
         rows[place] = msgspec.structs.replace(row, line=row.line[:-2] + MORE_FOLLOWS + b"\n")
         if place % _DRAFTS_A_STEP == _DRAFTS_A_STEP - 1 or len(row.line) > _LARGE:
@@ -175,14 +185,14 @@ def _as_one(rows: list[NewRow]) -> Steps[list[NewRow]]:
 
 
 def ended(lines: Sequence[bytes]) -> list[bytes]:
-    """Whole lines that are a log of their own: where they were cut out of a batch, nothing follows now."""
+    """Return lines as a log of their own: if the last line was cut out of a batch, its mark is removed."""
     *before, last = lines
     last = last.rstrip(b"\n")
     return [*before, (last[: -len(MORE_FOLLOWS)] + b"}" if last.endswith(MORE_FOLLOWS) else last) + b"\n"]
 
 
 def _place(tree: Tree, placement: Placement, leaf: str | None) -> tuple[str | None, bool]:
-    """The parent of the first new entry, and whether it became a sibling because the leaf had moved."""
+    """Return the parent of the first new entry, and whether it becomes a sibling because the leaf has moved."""
     expected = placement.expected_leaf
     moved = expected is not UNSET and expected != leaf
     if moved and expected is not UNSET:
@@ -199,14 +209,14 @@ def _place(tree: Tree, placement: Placement, leaf: str | None) -> tuple[str | No
 
 
 def _existing(tree: Tree, created: set[str], entry_id: str | None) -> str | None:
-    """The id of an entry that is there, or null. Raises `EntryNotFound`."""
+    """Return the id of an existing entry, or None. Raises `EntryNotFound`."""
     if entry_id is not None and entry_id not in created and tree.any_row(entry_id) is None:
         raise EntryNotFound(entry_id)
     return entry_id
 
 
 def free_id(tree: Tree, created: Container[str] = ()) -> str:
-    """A new entry id that is not taken in the tree, nor among `created`."""
+    """Return a new entry id that is neither in the tree nor in `created`."""
     while True:
         entry_id = clock.entry_id()
         if entry_id not in created and tree.any_row(entry_id) is None:
@@ -222,7 +232,7 @@ def _new_id(tree: Tree, draft: Draft, created: Container[str], command: CommandR
 
 
 def _parent(tree: Tree, draft: Draft, created: set[str], above: str | None) -> str | None:
-    """What a new entry hangs on: what it says itself, its target if it moves the leaf, else the one above."""
+    """Return the parent of a new entry: its own, its target if it moves the leaf, else the entry above it."""
     parent = above if draft.parent_id is UNSET else _existing(tree, created, draft.parent_id)
     if draft.type not in _POINTERS:
         return parent
@@ -231,13 +241,13 @@ def _parent(tree: Tree, draft: Draft, created: set[str], above: str | None) -> s
 
 
 def _is_retry(tree: Tree, draft: Draft, read: Callable[[int], bytes]) -> bool:
-    """Whether this is a retry of an entry that is stored. Raises `IdReused` when its content is another."""
+    """Whether a draft repeats a stored entry. Raises `IdReused` if the stored content differs."""
     row = tree.any_row(draft.id or "")
     if row is None:
         return False
     fields = {name: value for name, value in draft.fields.items() if name != entries.COMMAND_FIELD}
     if draft.type == "leaf":
-        fields.pop("parentId", None)  # it hangs on its target, whatever was asked for
+        fields.pop("parentId", None)  # its parent is always its target
     if not json_equality.contains(read(row), fields, beside=_OURS):
         raise IdReused(draft.id or "", row)
     return True
@@ -259,10 +269,10 @@ def _row(draft: Draft, entry_id: str, parent_id: str | None, mark: CommandMark |
 
 
 def _leaf_row(tree: Tree, target: str | None, created: set[str]) -> NewRow:
-    """The line that says where the leaf is.
+    """Return a line that sets the leaf.
 
-    Its parent is its target, so that programs which take the last line as the tip still walk the right path
-    (decision 0010).
+    Its parent is its target, so that programs that take the last line as the leaf still read the right path (decision
+    0010).
     """
     entry_id, where = free_id(tree, created), _encode(target)
     line = b'{"type":"leaf","id":"%b","parentId":%b,"timestamp":"%b","targetId":%b}\n' % (

@@ -1,6 +1,6 @@
-"""Whether two JSON texts say the same, to the last digit: what makes an append a retry."""
+"""Compares two JSON texts by value, with all digits of numbers, to detect retries."""
 
-import json  # noqa: TID251 - numbers must stay as they are written, which msgspec cannot do
+import json  # noqa: TID251 - numbers must keep all their digits, which msgspec cannot do
 from collections.abc import Container, Mapping
 from decimal import Decimal
 from typing import Any, Final
@@ -13,7 +13,7 @@ _ABSENT: Final = b""
 
 
 def contains(entry: bytes, fields: Mapping[str, Raw], *, beside: Container[str]) -> bool:
-    """Whether an entry has all these fields with the same values, and no others but those in `beside`."""
+    """Whether an entry has all these fields with equal values, and no others except those in `beside`."""
     stored = _split(entry)
     if any(name not in fields and name not in beside for name in stored):
         return False
@@ -24,7 +24,7 @@ def _split(entry: bytes) -> Mapping[str, bytes | Raw]:
     try:
         return _fields(entry)
     except (msgspec.DecodeError, RecursionError):
-        # Lone surrogates, which other programs write and msgspec does not read.
+        # Other programs write lone surrogates, which msgspec does not read.
         return {name: json.dumps(value).encode() for name, value in json.loads(entry).items()}
 
 
@@ -40,7 +40,7 @@ def _same(a: bytes, b: bytes) -> bool:
 
 
 def _loads(text: bytes) -> Any:
-    # Decimals, so that no digit is lost; Python would also refuse integers of thousands of digits.
+    # Decimal keeps all digits. Python's int also refuses thousands of digits.
     return json.loads(text, parse_float=Decimal, parse_int=Decimal)
 
 

@@ -1,6 +1,6 @@
-"""One open session: what it is called, who has it and watches it, and what they are told.
+"""One open session: its id, its holders and subscribers, and the notifications that they receive.
 
-How lines get into its log is `appending`'s.
+`appending` writes lines to its log.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from sessiond.store.errors import LogReplaced, StorageFailed
 log = logging.getLogger(__name__)
 
 HEAD_BYTES: Final = 64 * 1024
-"""Bytes at the start of a log in which its header is looked for to write the title there."""
+"""The bytes at the start of a log that are searched for the header, to write the title into it."""
 RETRY_SECONDS: Final = 5.0
-"""How often it is looked whether a session that takes no writes can be written again (decision 0005)."""
+"""The interval between checks whether a write-blocked session can be written again (decision 0005)."""
 _BY_ITSELF: Final = t.Origin(kind="daemon")
 _FOREIGN: Final = t.Origin(kind="foreign")
 
 
 class LiveSession(AppendedSession):
-    """An open session. Everything but the `async` methods is synchronous, on the loop's thread."""
+    """An open session. All methods that are not `async` run synchronously on the event loop's thread."""
 
     def __init__(
         self,
@@ -47,18 +47,18 @@ class LiveSession(AppendedSession):
         follower: "GrowthObserver[LiveSession]" = NOBODY,
         diverges: "Callable[[LiveSession], None] | None" = None,
     ) -> None:
-        """`diverges` is called once, before other readers of the file may see the session differently."""
+        """`diverges` is called once, before other readers of the file may see a different session."""
         super().__init__(log, blobs)
         self._diverges = diverges
         self.ephemeral = ephemeral
         self.session_id = log.session_id
         self.holders: set[str] = set()
         self.awaits_holder = False
-        """Whether it was created for a client that does not hold it yet: until then nobody takes it away."""
+        """Whether it was created for a client that does not hold it yet. It is not closed until then."""
         self.known_info: tuple[object, t.SessionInfo] | None = None
         self.loaded_tree: Tree | None = None
         self.loaded_rows = 0
-        """The tree and its committed rows as they were loaded; no tree if other readers see the file differently."""
+        """The tree and its committed rows as loaded. The tree is None if other readers see the file differently."""
         self.subscribers = Subscribers(
             self.session_id,
             self._rows,
@@ -68,14 +68,14 @@ class LiveSession(AppendedSession):
             lambda: self.log.log_id,
         )
         self.used_at = time.monotonic()
-        self.changing = asyncio.Lock()  # held from looking at tags or settings to having changed them
+        self.changing = asyncio.Lock()  # held while tags or settings are read and changed
         self.listener, self.follower = listener, follower
-        self.engaged = 0  # pieces of work that will append here when they are done
+        self.engaged = 0  # jobs under way that will append here
         self._retried_at = time.monotonic()
         self._titling: asyncio.Task[None] | None = None  # writes the title where oh-my-pi reads it
 
     async def load(self) -> None:
-        """Read the whole log, a slice at a time."""
+        """Read the whole log in slices."""
         await super().load()
         if self.tree.header is not None:
             self.name(self.tree.header.id)
@@ -86,14 +86,14 @@ class LiveSession(AppendedSession):
             self._diverge()
 
     def _diverge(self) -> None:
-        """Say once that the session may be another one than its file says: see `is_as_in_file`."""
+        """Report once that the session may differ from its file: see `is_as_in_file`."""
         diverges, self._diverges = self._diverges, None
         if diverges is not None:
             diverges(self)
 
     @property
     def is_as_in_file(self) -> bool:
-        """Whether other readers of its file see the same session: nothing was written since it was loaded."""
+        """Whether other readers of the file see the same session: nothing was written since it was loaded."""
         tree = self.tree
         return (
             tree is self.loaded_tree
@@ -103,7 +103,7 @@ class LiveSession(AppendedSession):
         )
 
     def facts_key(self) -> object:
-        """What changes with anything that the wire says of the session, lines that are on their way left out."""
+        """Return a key that changes whenever the session's description changes. Pending lines do not affect it."""
         tree, log = self.tree, self.log
         return (
             tree, tree.committed, tree.leaf, tree.end, tree.tail,
@@ -111,7 +111,7 @@ class LiveSession(AppendedSession):
         )  # fmt: skip
 
     def name(self, session_id: str) -> None:
-        """Go by this id: the header's, or one made for a file that has none."""
+        """Set the session id: the header's, or one that is generated for a file without a header."""
         self.session_id = self.subscribers.session_id = session_id
 
     def _rows(self) -> int:
@@ -119,20 +119,23 @@ class LiveSession(AppendedSession):
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody has it open, watches it or waits for it; one in memory is wanted to the end."""
+        """True while a client holds or subscribes to the session, or work on it is under way.
+
+        Always true for ephemeral sessions.
+        """
         is_held = bool(self.holders or len(self.subscribers) or self.awaits_holder)
         return is_held or self.pending or bool(self.engaged or self.works) or self.ephemeral
 
     @property
     def is_draft(self) -> bool:
-        """Whether nobody has answered here yet; a foreign program may have, in a file among the drafts."""
+        """Whether it is a draft session. A log in the folder of drafts may have an answer by another program."""
         return self.log.draft and not self.tree.has_assistant()
 
     def _refusal(self) -> t.WriteBlock | None:
         return refusal_of(self.tree, self.read_only, self.log.trouble, time.time_ns())
 
     def note_refusal(self) -> None:
-        """See whether the session takes writes, and say so once when that has changed."""
+        """Check whether the session accepts writes, and announce a change once."""
         before, now = self.write_block, self._refusal()
         if (before and before.reason) == (now and now.reason):
             return
@@ -159,14 +162,14 @@ class LiveSession(AppendedSession):
             raise
 
     async def retry(self) -> None:
-        """Now and then see whether a session that takes no writes can be written again."""
+        """Check whether a write-blocked session can be written again, at most every `RETRY_SECONDS`."""
         if not self.pending and time.monotonic() - self._retried_at > RETRY_SECONDS:
             self._retried_at = time.monotonic()
             async with self._lock:
                 await self.log.retry()
         self.note_refusal()
 
-    # --- telling ---------------------------------------------------------------------------------------
+    # --- notifications ---------------------------------------------------------------------------------
 
     def _begin_to_append(self) -> None:
         self.used_at = time.monotonic()
@@ -195,12 +198,11 @@ class LiveSession(AppendedSession):
         self._tell_of_lines(before, {})
 
     def _tell_of_lines(self, before: changes.SessionBefore, ours: Mapping[str, t.Origin]) -> None:
-        """Notify of what was read from the log since `before`, each run of one origin as one notification.
+        """Announce the lines read from the log since `before`, each run of one origin as one notification.
 
         Args:
-            before: What the session was before the lines came.
-            ours: The origins of the entries that clients sent, by entry id; all others are another program's.
-
+            before: The facts of the session before the lines.
+            ours: The origins of the entries that clients sent, by entry id. All others are another program's.
         """
         tree, subscribers = self.tree, self.subscribers
         rows = [row for row in range(before.rows, tree.committed) if tree.kind(row) not in (BAD, HEADER)]
@@ -216,7 +218,7 @@ class LiveSession(AppendedSession):
         self.follower.grew(self, before.rows)
 
     def _tell_of_meaning(self, before: changes.SessionBefore, origin: t.Origin) -> None:
-        """Notify subscribers of where the leaf went, and the listener of what lists show otherwise now."""
+        """Notify subscribers if the leaf moved, and the observer if fields that lists show changed."""
         tree = self.tree
         if changes.leaf_moved(before, tree) and len(self.subscribers):
             note = t.LeafMovedNote(
@@ -234,7 +236,7 @@ class LiveSession(AppendedSession):
             self.listener.changed(self, changed, origin)
 
     async def move(self, cwd: str, origin: t.Origin) -> None:
-        """Let the session belong to another working directory."""
+        """Move the session to another working directory."""
         self._diverge()
         await self._move(cwd)
         self.listener.changed(self, ["path", "cwd"], origin)
@@ -242,7 +244,7 @@ class LiveSession(AppendedSession):
     # --- the title -------------------------------------------------------------------------------------
 
     def title_changed(self) -> None:
-        """Write the title in the background to where oh-my-pi reads it."""
+        """Write the title to the header, where oh-my-pi reads it, in the background."""
         if self._titling is None:
             self._titling = asyncio.get_running_loop().create_task(self._write_title())
 
@@ -250,7 +252,7 @@ class LiveSession(AppendedSession):
         try:
             async with self._lock:
                 await self._until_idle()
-                self._titling = None  # a title that comes from now on needs another look
+                self._titling = None  # a later title change starts another task
                 if self.ended is None and self.read_only is None:
                     head = self.log.read(0, min(self.log.size, HEAD_BYTES))
                     change = title_change(head, self.tree.title, clock.timestamp())
@@ -266,7 +268,7 @@ class LiveSession(AppendedSession):
     # --- the end ---------------------------------------------------------------------------------------
 
     async def flush(self) -> bool:
-        """Wait until every line is synced; whether there was anything to do."""
+        """Wait until every line is synced. Returns whether there was anything to do."""
         busy = self.pending
         await self._until_served()
         await self._until_idle()
@@ -274,7 +276,7 @@ class LiveSession(AppendedSession):
         return await self.log.flush() or busy
 
     async def close(self) -> None:
-        """Finish what is under way and let go of the log."""
+        """Finish the work under way and close the log."""
         await self._until_served()
         await self._until_titled()
         async with self._lock:

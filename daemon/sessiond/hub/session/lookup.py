@@ -1,4 +1,4 @@
-"""The interface by which open sessions find others on disk by their ids; the index implements it."""
+"""The interface by which the registry finds sessions on disk by id; the index implements it."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from sessiond.protocol import types as t
 
 
 class NearIds(Protocol):
-    """What an id may mean: the refs of sessions by the ids that begin with it, else ids that are similar."""
+    """The matches of an id: `refs` of the sessions whose ids begin with it, else `alike`, the similar ids."""
 
     @property
     def refs(self) -> dict[str, str]: ...
@@ -16,10 +16,10 @@ class NearIds(Protocol):
 
 
 class SessionLookup(Protocol):
-    """Finds sessions on disk by their ids. The index does."""
+    """Finds sessions on disk by id."""
 
     async def near(self, beginning: str, *, shortest: int) -> NearIds:
-        """Return the sessions that an id may mean; a beginning shorter than `shortest` must be the whole id."""
+        """Return the matches of an id. A `beginning` with fewer than `shortest` characters only matches a whole id."""
 
     async def beginning(self, query: str, *, shortest: int, most: int) -> list[t.ListedSession]:
         """Return up to `most` sessions whose id begins with `query`."""

@@ -1,7 +1,8 @@
-"""A log that is looked after: what must be seen to before a line of ours, and what is taken in of other programs.
+"""Maintenance of an open log: prepares it for writes, and ingests the lines of other programs.
 
-A torn tail is put aside, an old version migrated, another program's lines are read, a log moves with its folder; all
-of it under one lock, first come first served. What is appended here, and who is told, is `LiveSession`'s.
+Torn lines are quarantined, old versions are migrated, lines of other programs are read, and the log moves with its
+working directory; all under one lock, first come, first served. `appending` adds appends, and `live` the
+notifications.
 """
 
 import asyncio
@@ -20,30 +21,31 @@ from sessiond.store.base import Log
 from sessiond.store.errors import LogReplaced, StorageFailed
 
 FOREIGN_SLICE: Final = 256 * 1024
+"""The bytes of another program's lines that are ingested in one turn of the event loop."""
 SETTLE_SECONDS: Final = 0.3
-"""How long a foreign program's half line must have stood still before it counts as torn."""
+"""An incomplete last line counts as torn after it has not changed for this time."""
 
 
 class TendedSession(LoadedSession, ABC):
-    """A session whose log is looked after."""
+    """A session whose log is maintained."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
-        self.ended: HubError | None = None  # why nothing more is taken, when it is about to go
+        self.ended: HubError | None = None  # the error of further requests, once it is being closed
         self._lock = asyncio.Lock()
-        self._writable = False  # tail, version and place have been seen to
+        self._writable = False  # tail, version and place are prepared
 
     @abstractmethod
     async def _until_idle(self) -> None:
-        """Wait until nothing of ours is on its way to the log."""
+        """Wait until no append is pending."""
 
     @abstractmethod
     def _tell_of_others(self, before: changes.SessionBefore) -> None:
-        """Tell of the lines of other programs that came since `before`."""
+        """Announce the lines of other programs that were added since `before`."""
 
     @property
     def read_only(self) -> HubError | None:
-        """Why nothing may be written here, or None."""
+        """Why the session can never be written; None if it can."""
         if self.tree.damaged:
             return ReadOnly("it has no valid header; the file is left as it is", path=self.log.path)
         if self.tree.version > entries.CURRENT_VERSION or self.tree.version < 1:
@@ -62,7 +64,7 @@ class TendedSession(LoadedSession, ABC):
             raise refusal
         if await self._put_tail_aside() is None and self.tree.tail_is_entry:
             await self.log.complete_tail()
-            # Not only the newline may be new: what another program wrote just before it is the log's, too.
+            # Besides the newline, there may be lines that another program wrote just before it.
             before = changes.facts(self.tree)
             self._read_rest()
             self._tell_of_others(before)
@@ -71,7 +73,7 @@ class TendedSession(LoadedSession, ABC):
         self._writable = True
 
     async def fix_tail(self) -> str | None:
-        """Put a torn tail aside, as the next append would; where it lies now, None when there is none (any more)."""
+        """Quarantine a torn line, as the next append would. Returns its new place, or None if there is none."""
         async with self._lock:
             await self._until_idle()
             await self._ingest()
@@ -89,14 +91,14 @@ class TendedSession(LoadedSession, ABC):
             except StorageFailed:
                 if not self.log.foreign_bytes():
                     raise
-                await self._ingest()  # the other program went on writing after all
+                await self._ingest()  # the other program is still writing
             else:
                 self.tree.drop_tail()
                 return kept
         return None
 
     async def _let_the_tail_settle(self) -> None:
-        """A half line may be another program's write under way: give it time before it counts as torn."""
+        """Wait until an incomplete last line, which another program may still be writing, has settled."""
         until = time.monotonic() + SETTLE_SECONDS
         while self.tree.tail and time.monotonic() < until:
             await asyncio.sleep(0.02)
@@ -105,9 +107,9 @@ class TendedSession(LoadedSession, ABC):
                 until = time.monotonic() + SETTLE_SECONDS
 
     async def _migrate(self) -> None:
-        """Rewrite a v1 or v2 log as v3, the original kept; the rows and their seqs stay the same.
+        """Rewrite a v1 or v2 log as v3 and store the original beside it. Rows and their seqs stay the same.
 
-        Readers go on meanwhile: they find the old rows in the old bytes until the new tree is there.
+        Readers continue meanwhile: they read the old rows from the old bytes until the new tree is complete.
         """
         version, tree = self.tree.version, Tree()
         former = b"".join(self.log.scan())
@@ -118,7 +120,15 @@ class TendedSession(LoadedSession, ABC):
     async def _rewrite(
         self, lines: bytes, tree: Tree, former: bytes, version: int, *, same_log: bool = False
     ) -> None:
-        """Put lines in the place of all that the log holds; `tree` is made of them, the readers' of `former`."""
+        """Replace the content of the log with `lines`.
+
+        Args:
+            lines: The new content.
+            tree: The tree of `lines`.
+            former: The old content, which readers use until the rewrite is complete.
+            version: The format version of the old content.
+            same_log: Whether the log keeps its log id.
+        """
         self._former = former
         try:
             await self.log.rewrite(lines, version, same_log=same_log)
@@ -129,16 +139,16 @@ class TendedSession(LoadedSession, ABC):
             raise self.log.trouble
 
     async def _move(self, cwd: str) -> None:
-        """Have the log lie where those of another working directory lie, and its header say so.
+        """Move the log to the folder of another working directory, and write the directory into its header.
 
-        pi and oh-my-pi go by the header, and so do our lists; a line that overruled it would be ours alone. So the
-        header is rewritten, its other fields and every other line as they are, and the original kept beside it.
-        The log moves first: after a crash in between the header decides, and the same request does the rest.
+        pi, oh-my-pi and our lists read the header, and only we would read an entry that overrides it. So the header is
+        rewritten, with its other fields and every other line unchanged, and the original is stored beside the log. The
+        log moves first: after a crash in between, the header decides, and the same request completes the move.
         """
         async with self._lock:
             if self.ended is not None:
                 raise self.ended
-            self._writable = False  # whoever appends waits for us
+            self._writable = False  # appends wait for the lock
             await self._make_writable()
             self._writable = False
             tree, header = self.tree, self.tree.header
@@ -150,9 +160,9 @@ class TendedSession(LoadedSession, ABC):
                 await self._rewrite(lines, moved, former, tree.version, same_log=True)
 
     async def ingest(self) -> bool:
-        """Take in what another program has added, and announce it; whether there was anything.
+        """Read and announce the lines that another program has added. Returns whether there were any.
 
-        Raises `LogReplaced` when the file was cut short or replaced.
+        Raises `LogReplaced` if the file was truncated or replaced.
         """
         async with self._lock:
             await self._until_idle()

@@ -1,4 +1,4 @@
-"""What a log becomes that is rewritten as a whole: of a new version, or with a new cwd. Writing it is the caller's."""
+"""The content of a log that is rewritten as a whole: for a new version or a new cwd."""
 
 from sessiond.hub.execution.slices import run_in_slices
 from sessiond.session.tree import migrate, payloads
@@ -10,7 +10,7 @@ _ROWS_A_STEP = 100
 
 
 async def migrated(tree: Tree, log: bytes) -> bytes:
-    """A v1 or v2 log as v3: one line for each line, so that every seq stays what it is."""
+    """Return a v1 or v2 log as v3. Each line becomes one line, so every seq stays the same."""
     return await run_in_slices(_migrating(tree, log))
 
 
@@ -30,7 +30,7 @@ def _migrating(tree: Tree, log: bytes) -> Steps[bytes]:
 
 
 def with_cwd(tree: Tree, log: bytes, cwd: str) -> bytes:
-    """A log whose header names another working directory; all but this field is as it was."""
+    """Return a log with another working directory in its header and everything else unchanged."""
     row = next(row for row in range(tree.committed) if tree.kind(row) == HEADER)
     start, end = tree.span(row)
     raw = log[start:end].rstrip(b"\r\n")

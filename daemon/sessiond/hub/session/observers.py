@@ -1,4 +1,4 @@
-"""The observers of sessions: the interfaces that the hub calls when sessions come and change.
+"""The observer interfaces of sessions, which the hub calls when sessions are created or changed.
 
 They are generic in the type of the session, so that this module does not depend on it.
 """
@@ -12,35 +12,35 @@ Session = TypeVar("Session")
 Observed = TypeVar("Observed", contravariant=True)
 
 Aspect: TypeAlias = Literal["title", "tags", "labels", "path", "cwd", "readOnly", "writeBlock"]
-"""What of a session may change; the words of `session/changed`."""
+"""The parts of a session that may change, as `session/changed` names them."""
 
 
 class SessionObserver(Protocol[Observed]):
-    """Who is told. The methods are called in the order of the log, and must neither block nor raise."""
+    """Observes sessions. The methods are called in log order and must neither block nor raise."""
 
     def created(self, live: Observed, origin: t.Origin) -> None:
-        """A session was made, or a draft became one."""
+        """A session was created, or a draft session was promoted."""
 
     def changed(self, live: Observed, aspects: Sequence[Aspect], origin: t.Origin) -> None:
-        """Something that lists show of a session has changed."""
+        """Fields that lists show have changed."""
 
 
 class GrowthObserver(Protocol[Observed]):
-    """Who looks at a session when lines have come. Called for each batch, so it must cost next to nothing."""
+    """Observes new rows. It is called for each batch, so it must be cheap."""
 
     def grew(self, live: Observed, first: int) -> None:
-        """The rows from `first` on are committed and have been told of."""
+        """The rows from `first` on are committed and announced to subscribers."""
 
 
 class ListObserver(GrowthObserver[Observed], Protocol[Observed]):
-    """Who shows sessions, open or not, and wants to know when others have changed them."""
+    """Observes all sessions, open or not."""
 
     def written(self, refs: Set[str]) -> None:
-        """Somebody has written to the logs at these places, moved or removed them; nobody has them open."""
+        """Another program wrote, moved or removed these logs, none of which is open here."""
 
 
 class Followers(Generic[Session]):
-    """All who look at sessions when lines have come, one after the other."""
+    """Calls several observers one after the other."""
 
     def __init__(self, first: GrowthObserver[Session]) -> None:
         self._first = first
@@ -57,16 +57,16 @@ class Followers(Generic[Session]):
 
 
 class _Nobody:
-    """Where no server listens, and nobody follows."""
+    """An observer that does nothing."""
 
     def grew(self, live: object, first: int) -> None:
-        """Nobody looks."""
+        """Do nothing."""
 
     def created(self, live: object, origin: t.Origin) -> None:
-        """Nobody hears it."""
+        """Do nothing."""
 
     def changed(self, live: object, aspects: Sequence[Aspect], origin: t.Origin) -> None:
-        """Nobody hears it."""
+        """Do nothing."""
 
 
 NOBODY: Final = _Nobody()

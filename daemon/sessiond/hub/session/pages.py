@@ -1,6 +1,6 @@
-"""A session as a page, in parts: looked up on the loop, drawn in a thread.
+"""A session as an HTML page, in parts: rows are looked up on the event loop and rendered in a thread.
 
-What draws is loaded when somebody first asks for a page; most daemons never need it.
+The renderer is imported for the first page; most daemons never need it.
 """
 
 import asyncio
@@ -21,21 +21,28 @@ from sessiond.session.tree.tree import KIND, Tree
 from sessiond.session.views.tree_view import Outline
 
 PART_BYTES: Final = 512 * 1024
-"""A part ends here, whatever its limit: the first is there soon, and none is one giant message."""
+"""The size limit of a part in bytes, whatever its row limit: the first part arrives fast, and no message is huge."""
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""What one row may say; a picture or a text beyond is not shown on a page."""
+"""The limit of one row in bytes. Larger images and texts are not shown."""
 
 _ROWS_A_STEP: Final = 50
 _MAX_BAD_LINES: Final = 2_000
-"""Lines that are no entries to pass over in one part."""
+"""The maximum number of lines without an entry that one part skips."""
 _LABEL: Final = KIND["label"]
 
 
 async def part(live: LiveSession, position: t.After | None, limit: int) -> t.PageResult:
-    """The rows behind a line, as many as a part holds.
+    """Return the rows after a position, as many as fit into a part.
 
-    What is told of a row is of this moment or later; what changes one afterwards has a line behind `seq`. Raises
-    `CursorExpired` for a position in another log.
+    Each row is described as of now or later. A line that changes a described row has a seq above the result's `seq`.
+
+    Args:
+        live: The session.
+        position: The position of the last row that the client has; None for the first part.
+        limit: The maximum number of rows.
+
+    Raises:
+        CursorExpired: The position belongs to another log.
     """
     tree, outline, session = await _looked_through(live)
     if position is not None and position.log_id != live.log.log_id:
@@ -55,24 +62,24 @@ async def part(live: LiveSession, position: t.After | None, limit: int) -> t.Pag
 
 
 def document(nonce: str) -> str:
-    """The document that shows the rows in a webview."""
+    """Return the HTML document that shows the rows in a webview."""
     from sessiond.export import html
 
     return html.document(nonce)
 
 
 async def _looked_through(live: LiveSession) -> tuple[Tree, Outline, t.PageSession]:
-    """The tree, what views need to know of all its rows, and what the page's head says, all as they are now."""
+    """Return the tree, its outline, and the head of the page, all of the same moment."""
     while True:
         tree, outline = live.tree, live.outline
         tally = await derived_cache.tally(live)
         await live.drive(outline.extend(tree, live.read_rows))
-        if tree is live.tree:  # else it was rewritten meanwhile
+        if tree is live.tree:  # otherwise the log was rewritten meanwhile
             return tree, outline, msgspec.structs.replace(head_of(tree, tally), session_id=live.session_id)
 
 
 def _chosen(tree: Tree, after: int, limit: int) -> tuple[list[int], int]:
-    """The rows behind one that a part may hold, and the last row that was looked at."""
+    """Return the rows after a row that fit into a part, and the last row that was examined."""
     rows: list[int] = []
     room, row = PART_BYTES, after
     end = min(tree.committed - 1, after + limit + _MAX_BAD_LINES)
@@ -94,16 +101,16 @@ def _places(tree: Tree, outline: Outline, rows: Sequence[int]) -> Steps[list[Row
 
 
 async def _whole(live: LiveSession, lines: Sequence[bytes]) -> Sequence[bytes]:
-    """As many of the entries as a part holds, with their blobs."""
+    """Return the first entries with their blobs, as many as fit into a part."""
     try:
         found = await blob_resolution.put_back(lines, live.blobs, page_bytes=PART_BYTES, most_bytes=MAX_BYTES)
     except EntryTooLarge:
-        return lines[:1]  # what was cut says so itself
+        return lines[:1]  # the entry marks its truncated parts
     return found.entries
 
 
 def _drawn(places: Sequence[RowPlace], lines: Sequence[bytes]) -> list[t.PageRow]:
-    """As many rows as a part holds, at least one if there is any."""
+    """Render as many rows as fit into a part, at least one if there is any."""
     from sessiond.export.rows import row_of
 
     rows: list[t.PageRow] = []
@@ -123,7 +130,7 @@ def _drawn(places: Sequence[RowPlace], lines: Sequence[bytes]) -> list[t.PageRow
 def _marked(
     tree: Tree, outline: Outline, lines: Sequence[bytes], seqs: Sequence[int], after: int
 ) -> list[tuple[int, t.PageMark]]:
-    """The rows of former parts that some of these lines are labels of, each with the row of its line."""
+    """Return the rows of earlier parts that these lines label, each with the row of its label line."""
     found: dict[str, tuple[int, t.PageMark]] = {}
     for row, line in zip(seqs, lines, strict=True):
         target = preview.decoded(line).get("targetId") if tree.kind(row) == _LABEL else None

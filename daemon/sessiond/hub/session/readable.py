@@ -1,4 +1,4 @@
-"""A session as one reads it: a log and its tree, rows by id, lines in pages, long work in steps."""
+"""A session for reading: a log and its tree, rows by id, lines in pages, long work in steps."""
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -25,14 +25,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KEPT_BYTES: Final = 32 * 1024 * 1024
+"""A context with more bytes than this is not cached."""
 KEPT_SECONDS: Final = 60.0
+"""A cached context is dropped after this time without a request."""
 _TOGETHER: Final = 1 << 20
+"""Adjacent rows are read together up to about this many bytes."""
 _SMALL: Final = 20_000
+"""Similar ids are searched only in sessions of up to this many rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A context, the row that it is of, and when it was asked for."""
+    """A cached context, its row, and the time of the last request for it."""
 
     tree: Tree
     row: int
@@ -42,7 +46,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a session is at one moment, for work that takes longer: only rows below `committed` belong to it."""
+    """The facts of a session at one moment, for long work. Only rows below `committed` belong to it."""
 
     committed: int
     leaf: int
@@ -52,7 +56,7 @@ class Moment:
 
 
 class LoadedSession:
-    """A log that has been read. Everything but the `async` methods is synchronous, on the loop's thread."""
+    """A log that has been read. All methods that are not `async` run synchronously on the event loop's thread."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -61,17 +65,17 @@ class LoadedSession:
         self.kept: Kept | None = None
         self._kept: _Kept | None = None
         self.works = 0
-        """How many pieces of long work read the session now."""
+        """The number of long jobs that read the session now."""
         self._former: bytes | None = None
-        """What the log held before a rewrite that is under way: the tree's rows lie in these bytes."""
+        """The old content of the log during a rewrite. The rows of the tree refer to these bytes."""
 
     def moment(self) -> "Moment":
-        """Return what the session is now."""
+        """Return the facts of the session now."""
         tree = self.tree
         return Moment(tree.committed, tree.leaf, tree.leaf_id, tree.title, tuple(tree.tags))
 
     async def load(self) -> None:
-        """Read the whole log, a slice at a time; a batch that a crash cut off is set aside as a whole.
+        """Read the whole log in slices. A batch that a crash cut off is set aside as a whole.
 
         Raises `ForeignDialect` for a file of another program.
         """
@@ -87,40 +91,40 @@ class LoadedSession:
             self.tree.set_aside(self.log.read(start, self.log.size), told_of_cut_off(lines))
 
     def row(self, entry_id: str) -> int:
-        """The committed row of an entry. Raises `EntryNotFound`."""
+        """Return the committed row of an entry. Raises `EntryNotFound`."""
         row = self.tree.row(entry_id)
         if row is None:
             raise self.not_found(entry_id)
         return row
 
     def not_found(self, entry_id: str) -> EntryNotFound:
-        """Return the refusal of an id that no entry has, with those that begin like it."""
+        """Return the error for an unknown entry id, with the ids that begin with it."""
         return EntryNotFound(entry_id, did_you_mean=self._near(entry_id))
 
     def row_at(self, leaf_id: str | UnsetType | None) -> int:
-        """The row that a request means by an id: the leaf if it names none, `NONE` for null: before the first entry.
+        """Return the row that a request names by an id: the leaf if it is unset, `NONE` if it is None.
 
-        Raises `EntryNotFound`.
+        `NONE` stands for the place before the first entry. Raises `EntryNotFound`.
         """
         if isinstance(leaf_id, UnsetType):
             return self.tree.leaf
         return trees.NONE if leaf_id is None else self.row(leaf_id)
 
     def _near(self, entry_id: str) -> list[str]:
-        """Ids that begin like a mistyped one; only looked for in a session small enough to look through."""
+        """Return ids that begin with a mistyped one. Large sessions are not searched."""
         if len(entry_id) < 3 or len(self.tree) > _SMALL:
             return []
         names = (self.tree.id(row) for row in range(1, self.tree.committed))
         return [name for name in names if name is not None and name.startswith(entry_id)][:3]
 
     def read(self, row: int) -> bytes:
-        """The entry of one row, pending ones too."""
+        """Return the entry of one row, which may be pending."""
         if row >= self.tree.committed:
             return self.tree.pending_line(row)
         return self._entries([row], [self._bytes(*self.tree.span(row))])[0]
 
     def read_rows(self, rows: Sequence[int]) -> list[bytes]:
-        """The entries of rows; neighbors in the log are read together."""
+        """Return the entries of committed rows. Adjacent rows are read together."""
         found: list[bytes] = []  # lines, as they are stored
         tree, position = self.tree, 0
         while position < len(rows):
@@ -137,13 +141,13 @@ class LoadedSession:
         return self._entries(rows, found)
 
     def _entries(self, rows: Sequence[int], lines: Sequence[bytes]) -> list[bytes]:
-        """The entries in the lines of rows. Raises `LogReplaced` when a line is not the one that was there."""
+        """Return the entries in the lines of rows. Raises `LogReplaced` if a line belongs to another entry now."""
         if self._former is None and self.log.is_touched and not all(map(self._is_still, rows, lines)):
             raise self.log.distrust()
         return list(map(self.tree.entry, rows, lines))
 
     def _is_still(self, row: int, line: bytes) -> bool:
-        """Whether a line is still one of this entry; what it says may have changed."""
+        """Whether a line still belongs to the entry of its row. Its content may have changed."""
         if self.tree.kind(row) in (trees.BAD, trees.HEADER):
             return True
         try:
@@ -153,7 +157,7 @@ class LoadedSession:
         return self.tree.version < 2 or found.id == self.tree.id(row)
 
     def read_in_steps(self, rows: Sequence[int]) -> Steps[list[bytes]]:
-        """As `read_rows`, in steps."""
+        """Return the entries of rows as `read_rows` does, in steps."""
         found: list[bytes] = []
         for some in batches(self.tree, rows):
             found += self.read_rows(some)
@@ -161,9 +165,9 @@ class LoadedSession:
         return found
 
     def page_rows(self, row: int, size: int, count: int = 10_000) -> tuple[list[int], int]:
-        """The rows of the entries from a row on, and their bytes.
+        """Return the rows of the entries from a row on, and their size in bytes.
 
-        They are at most about `size` bytes and `count` entries, and at least one entry if there is any.
+        They have at most about `size` bytes and `count` entries, and at least one entry if there is any.
         """
         tree = self.tree
         rows: list[int] = []
@@ -177,7 +181,7 @@ class LoadedSession:
         return rows, taken
 
     async def context(self, leaf_row: int) -> Context:
-        """What a model would see at a row. The last answer is kept: the next is mostly a few rows longer."""
+        """Return the context of a model at a row. It is cached, since the next request usually adds a few rows."""
         tree, kept, seen = self.tree, self._kept, None
         if kept is not None and kept.tree is tree:
             seen = await self.drive(extend_context(tree, kept.context, kept.row, leaf_row, self.read_rows))
@@ -188,12 +192,12 @@ class LoadedSession:
         return seen
 
     def drop_unused(self) -> None:
-        """Let go of what was kept for questions that did not come."""
+        """Drop the cached context if it was not requested for `KEPT_SECONDS`."""
         if self._kept is not None and time.monotonic() - self._kept.at > KEPT_SECONDS:
             self._kept = None
 
     async def drive(self, work: Generator[None, None, T]) -> T:
-        """Run long work of the core in steps, in turn with that of other requests."""
+        """Run long work in steps, interleaved with that of other requests."""
         self.works += 1
         try:
             return await run_in_slices(work)
@@ -205,7 +209,7 @@ class LoadedSession:
 
 
 def _until(slices: Iterable[bytes], end: int) -> Iterator[bytes]:
-    """The slices of a log up to a byte."""
+    """Yield the slices of a log up to a byte."""
     for data in slices:
         yield data[:end]
         end -= len(data)
@@ -214,7 +218,7 @@ def _until(slices: Iterable[bytes], end: int) -> Iterator[bytes]:
 
 
 async def read_into(tree: Tree, slices: Iterable[bytes]) -> None:
-    """Feed a tree with the bytes behind its `end`, to the end of the log."""
+    """Feed a tree with the bytes after its `end`, up to the end of the log."""
     await run_in_slices(_reading(tree, slices))
     tree.finish()
 

@@ -1,7 +1,7 @@
-"""The sessions that are open: found by id or path, and loaded once, however many ask at a time.
+"""The open sessions: found by id or path, and loaded once for concurrent requests.
 
-A session is opened under its id, whichever path leads to it. Requests for a session that is being created wait until
-it is there. A log that is being let go of (closed, or moved to the trash) is not opened again before that has ended.
+A session is open under its id, whichever path leads to it. Requests for a session that is being created wait until it
+is open. A log that is being closed or trashed cannot be opened again before that has ended.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from sessiond.store.errors import LogCopied, LogExists, LogNotFound, LogReplaced
 Load: TypeAlias = Callable[[LoadedSession], Awaitable[None]]
 
 LOADED_TOGETHER: Final = 32
-"""Sessions that are loaded at the same time: each takes a descriptor of its own meanwhile."""
+"""The number of sessions that are loaded at the same time. Each uses a file descriptor while it is loaded."""
 _HEADER_BYTES: Final = 64 * 1024
-"""Bytes at the beginning of a log in which its header is looked for."""
+"""The bytes at the start of a log that are searched for its header."""
 SHORTEST: Final = 4
-"""Characters that a prefix of an id must have."""
+"""The minimum number of characters in an id prefix."""
 
 
 class OpenSessions:
-    """One `LiveSession` per log. A session that is slow to load holds up nobody who wants another one."""
+    """The registry: one `LiveSession` for each log. Loading one session does not block requests for others."""
 
     def __init__(self, files: Store, memory: Store, index: SessionLookup, trash: Trash) -> None:
         self.takes_images = False
@@ -51,37 +51,38 @@ class OpenSessions:
         self._loading: dict[str, asyncio.Task[LiveSession]] = {}
         self._creating: dict[str, asyncio.Task[LiveSession]] = {}
         self._loading_refs: set[str] = set()
-        self._leaving: dict[str, asyncio.Future[None]] = {}  # by where they lie
+        self._leaving: dict[str, asyncio.Future[None]] = {}  # by ref
         self._leaving_ids: dict[str, asyncio.Future[None]] = {}
-        self._gone = 0  # how many were let go of
+        self._gone = 0  # the number of closed logs
         self._closed = False
         self._loads = asyncio.Semaphore(LOADED_TOGETHER)
 
     def close(self) -> None:
-        """Open no more: the daemon lets go of what is open, and then of the disk."""
+        """Open no more sessions: the daemon closes the open ones, and then the stores."""
         self._closed = True
 
     def all(self) -> list[LiveSession]:
+        """Return all open sessions."""
         return list(self._by_id.values())
 
     def diverged(self) -> list[LiveSession]:
-        """Those that other readers of their files may see differently: something was written here, or refused."""
+        """Return the sessions that other readers of their files may see differently, after a write or a write block."""
         self._diverged -= {live for live in self._diverged if not self.has(live)}
         return list(self._diverged)
 
     def cached(self, session_id: str) -> LiveSession | None:
-        """The session if it is open under exactly this id."""
+        """Return the session if it is open under exactly this id."""
         live = self._by_id.get(session_id)
         if live is not None:
             live.used_at = time.monotonic()
         return live
 
     def at(self, ref: str) -> LiveSession | None:
-        """The open session at a place, which is no key: it changes when the draft of the log is promoted."""
+        """Return the open session at a ref. The ref is not a key, because it changes when a draft is promoted."""
         return next((live for live in self._by_id.values() if live.log.ref == ref), None)
 
     async def session(self, session_id: str) -> LiveSession:
-        """The session with this id, loaded. Raises `SessionNotFound`, `SessionTrashed`."""
+        """Open and return the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
         live = self.cached(session_id)
         while live is None or not self.has(live):
             if creating := self._creating.get(session_id):
@@ -89,12 +90,12 @@ class OpenSessions:
                 live = self.cached(session_id)
                 if live is not None:
                     continue
-            # Those who wait for the same session go on in the order in which they came.
+            # Requests that wait for the same session resume in the order of their arrival.
             live = await _shared(self._finding, session_id, lambda: self._find(session_id))
         return live
 
     async def at_path(self, path: str) -> LiveSession:
-        """The session in a file. Raises as `session`, `Damaged`, and `LogExists`: another has its id."""
+        """Open and return the session in a file. Raises as `session`, `Damaged`, and `LogExists` for a used id."""
         live: LiveSession | None = None
         while live is None or not self.has(live):
             live = await self._adopt(await self._log_at(path))
@@ -103,15 +104,15 @@ class OpenSessions:
     async def create(
         self, session_id: str, make: Callable[[], Awaitable[Log]], *, ephemeral: bool
     ) -> LiveSession:
-        """Create a session; it is open, and stays so until its creator holds it.
+        """Create and open a session. It stays open until its creator holds it.
 
         Args:
             session_id: The id of the new session.
-            make: Makes its log.
-            ephemeral: Whether the log lies in memory.
+            make: Creates its log.
+            ephemeral: Whether the log is in memory only.
 
         Raises:
-            LogExists: A session with this id is open, or being opened or created, or lies on the disk.
+            LogExists: A session with this id is open, being opened or created, or on disk.
         """
         if session_id in self._by_id or session_id in self._creating or session_id in self._loading:
             raise LogExists(session_id)
@@ -122,7 +123,7 @@ class OpenSessions:
         return await _shared(self._creating, session_id, create)
 
     async def session_id_at(self, path: str) -> str | None:
-        """The id of the session in a file, as its header says; None where there is none."""
+        """Return the id in the header of a file; None if there is none."""
         live = self.at(path)
         if live is not None:
             return live.session_id
@@ -135,7 +136,7 @@ class OpenSessions:
         return None if tree.header is None else tree.header.id
 
     def has(self, live: LiveSession) -> bool:
-        """Whether a session is still open: it may have been let go of while somebody waited for it."""
+        """Whether a session is still open. It may have been closed while a request waited for it."""
         return self._by_id.get(live.session_id) is live
 
     async def _find(self, session_id: str) -> LiveSession:
@@ -143,7 +144,7 @@ class OpenSessions:
             try:
                 log = await self._opened(lambda: self._files.open(session_id))
             except (LogNotFound, ValueError):
-                live = self.cached(session_id)  # it may have been opened, and moved, while it was looked for
+                live = self.cached(session_id)  # it may have been opened and moved during the search
                 if live is None:
                     ref = await self._ref_of(session_id)
                     live = self.cached(ref) or self.at(ref)
@@ -155,12 +156,12 @@ class OpenSessions:
                 return live
 
     async def ref_of(self, session_id: str) -> str:
-        """Where the session lies that has this id. Raises `SessionNotFound`."""
+        """Return the ref of the session with this id. Raises `SessionNotFound`."""
         live = self.cached(session_id)
         return live.log.ref if live is not None else await self._ref_of(session_id)
 
     async def _ref_of(self, session_id: str) -> str:
-        """Where the session lies that has this id; or the id of an open one in memory."""
+        """Return the ref of the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
         near = await self._index.near(session_id, shortest=SHORTEST)
         live = self.cached(session_id)
         ref = near.refs.get(session_id) if live is None else live.log.ref
@@ -173,7 +174,7 @@ class OpenSessions:
     async def resolve(
         self, params: t.ResolveParams, standing: Callable[[LiveSession], t.ListedSession]
     ) -> t.ResolveResult:
-        """The sessions whose id is `params.query` or begins so; `standing` tells of those that are open."""
+        """Return the sessions whose id is `params.query` or begins with it; `standing` describes the open ones."""
         query = params.query
         closed = await self._index.beginning(query, shortest=SHORTEST, most=params.limit + 1)
         found = {it.session_id: it for it in closed}
@@ -184,9 +185,9 @@ class OpenSessions:
         )
 
     async def _log_at(self, path: str, session_id: str | None = None) -> Log:
-        """Open the log at a place, which the index may remember from before a move.
+        """Open the log at a path, which may be outdated if it came from the index.
 
-        `session_id` is the id that was asked for, if a session was asked for by its id: the trash is searched for it.
+        `session_id` is the id that the request names, if any. The trash is searched for it.
         """
         try:
             return await self._opened(lambda: self._files.open_ref(path))
@@ -194,13 +195,13 @@ class OpenSessions:
             raise await self._absent(session_id or path, []) from None
 
     async def _absent(self, name: str, alike: list[str]) -> HubError:
-        """What is to be said of a session that is not there."""
+        """Return the error for a session that does not exist."""
         found = await self._trash.find(name)
         if found is None:
             near = await self._trash.beginning(name, shortest=SHORTEST)
             if len({it.log.session_id for it in near}) != 1:
                 return SessionNotFound(name, did_you_mean=alike)
-            found = near[0]  # nothing is done with it: a person who meant it is told where it is
+            found = near[0]  # a unique prefix is enough, because the error only reports the place
         return SessionTrashed(found.log.session_id, found.log.ref)
 
     async def _opened(self, find: Callable[[], Awaitable[Log]]) -> Log:
@@ -212,15 +213,15 @@ class OpenSessions:
             leaving = self._leaving.get(log.ref)
             if leaving is None and gone == self._gone:
                 return log
-            await log.close()  # it may be the file of a moment ago, which lies in the trash by now
+            await log.close()  # its file may have been trashed meanwhile
             if leaving is not None:
                 await asyncio.wait([leaving])
 
     @contextlib.asynccontextmanager
     async def glance(self, path: str, load: Load = LoadedSession.load) -> AsyncIterator[LoadedSession]:
-        """The session in a file, only to be read now: a copy of a session that is open elsewhere will do.
+        """Yield the session in a file for reading only. The file may be a copy of a session that is open.
 
-        `load` reads one that is not open, or knows it already. Raises `SessionNotFound`.
+        `load` reads a session that is not open, or restores it from what is known. Raises `SessionNotFound`.
         """
         log = await self._log_at(path)
         try:
@@ -235,15 +236,15 @@ class OpenSessions:
             await log.close()
 
     async def adopt(self, log: Log, *, ephemeral: bool) -> LiveSession:
-        """Open the session in a log that nobody else can open meanwhile. Raises as `at_path`."""
+        """Open the session in a log that no other request can open meanwhile. Raises as `at_path`."""
         live = await self._adopt(log, ephemeral=ephemeral)
         return live or await self.session(log.session_id)
 
     async def _adopt(self, log: Log, *, ephemeral: bool = False) -> LiveSession | None:
-        """Return the session in an open log, which is closed again if the session is open already.
+        """Return the session in an open log. If the session is open already, the log is closed.
 
-        Returns None when the log has moved, or was let go of, while it was opened: it must be looked for again.
-        Raises as `at_path`.
+        Returns None if the log moved or was closed while it was opened. The caller searches again. Raises as
+        `at_path`.
         """
         try:
             session_id = _id_in(log) or _damaged_id(log)
@@ -301,7 +302,7 @@ class OpenSessions:
         return live
 
     def blobs_of(self, log: Log) -> SessionBlobs:
-        """The blobs of a log on disk that is not open."""
+        """Return the blobs of a log on disk that is not open."""
         return self._blobs_of(log, self._files)
 
     def _blobs_of(self, log: Log, store: Store) -> SessionBlobs:
@@ -310,18 +311,21 @@ class OpenSessions:
         return SessionBlobs(own, kept=kept, beside=store.blobs_beside(log.ref))
 
     def store_images_as_blobs(self, wanted: bool) -> None:
-        """Have the images of all further entries stored as blobs, or only where pi cannot read the session."""
+        """Set whether images of all new entries are stored as blobs, or only where pi cannot read the session."""
         self.takes_images = wanted
         for live in self.all():
             live.blobs.takes_images = self._takes_images_of(live)
 
     def _takes_images_of(self, live: LiveSession) -> bool:
-        """Whether images of a session become blobs: pi reads neither what is in memory nor a file with a title slot."""
+        """Whether images become blobs: by default only if pi cannot read the session.
+
+        pi reads neither sessions in memory nor files with a title slot.
+        """
         return self.takes_images or live.ephemeral or live.tree.slot_title is not None
 
     @contextlib.asynccontextmanager
     async def leaving(self, ref: str) -> AsyncIterator[None]:
-        """Within this block a log is let go of: whoever wants to open it waits, and then looks again."""
+        """Mark a log as being closed during the block. Requests that open it wait, and then search again."""
         ended = self._leaving[ref] = asyncio.get_running_loop().create_future()
         live = self.at(ref)
         if live is not None:
@@ -337,12 +341,12 @@ class OpenSessions:
             ended.set_result(None)
 
     def may_leave(self, ref: str) -> bool:
-        """Whether nobody opens or lets go of a log just now."""
+        """Whether a log is neither being opened nor being closed."""
         return ref not in self._loading_refs and ref not in self._leaving
 
 
 def _begins(name: str, prefix: str) -> bool:
-    """Whether a session may be called so: by its id, or by enough of its beginning."""
+    """Whether `prefix` is the session's id or a sufficiently long prefix of it."""
     return name == prefix or (len(prefix) >= SHORTEST and name.startswith(prefix))
 
 
@@ -351,7 +355,7 @@ async def _shared(
     key: str,
     start: Callable[[], Coroutine[Any, Any, LiveSession]],
 ) -> LiveSession:
-    """Await the work for a key, which is done once for all who want it; nobody's cancellation ends it."""
+    """Await the task of a key, which is shared by all requests. Cancelling a request does not cancel the task."""
     task = tasks.get(key)
     if task is None:
         task = tasks[key] = asyncio.get_running_loop().create_task(start())
@@ -363,18 +367,18 @@ def _end(tasks: dict[str, asyncio.Task[LiveSession]], key: str, task: asyncio.Ta
     if tasks.get(key) is task:
         del tasks[key]
     if not task.cancelled():
-        task.exception()  # taken, should nobody wait for it any more
+        task.exception()  # retrieved, in case no request awaits it any more
 
 
 def _id_in(log: Log) -> str | None:
-    """The id in the header of a log; None where there is none near its beginning."""
+    """Return the id in the header of a log; None if its first bytes hold no header."""
     tree = Tree()
     tree.read(log.read(0, _HEADER_BYTES))
     return None if tree.header is None else tree.header.id
 
 
 def _is_in_its_place(log: Log) -> bool:
-    """Whether the log still lies where it was opened."""
+    """Whether the log is still the file at its path."""
     try:
         log.foreign_bytes()
     except LogReplaced:
@@ -383,5 +387,5 @@ def _is_in_its_place(log: Log) -> bool:
 
 
 def _damaged_id(log: Log) -> str:
-    """An id for a file whose header has none: the same for every reader of the same place."""
+    """Return an id for a file without a header, the same for every reader of the same place."""
     return "damaged-" + hashlib.sha256(log.ref.encode("utf-8", "surrogateescape")).hexdigest()[:12]

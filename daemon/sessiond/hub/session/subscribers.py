@@ -1,6 +1,6 @@
-"""Who watches a session and how they hear of it: encode once, send to many, replay gaps, wait for nobody.
+"""The subscribers of a session: encode once, send to many, replay gaps, and never block on a slow client.
 
-A line of the log reaches a subscriber exactly once and in order: by `session/appended`, live or as a replay.
+A subscriber receives each line exactly once and in order, in `session/appended`, either live or as a replay.
 """
 
 import asyncio
@@ -19,16 +19,17 @@ from sessiond.store.errors import LogReplaced, StorageFailed
 log = logging.getLogger(__name__)
 
 SOFT_LIMIT: Final = 8 * 1024 * 1024
-"""Bytes queued for a client above which it is told that it lags (decision 0026)."""
+"""If more bytes are queued for a client, it receives `session/lagged` (decision 0026)."""
 REPLAY_SLICE: Final = 128 * 1024
+"""The approximate size in bytes of one replay notification."""
 LARGE: Final = 1024 * 1024
-"""Bytes of lines above which each subscriber has them at its own pace, as a replay: copies cost memory."""
+"""Lines with more bytes than this are sent as a replay, at the pace of each subscriber, because copies use memory."""
 PLACE_SECONDS: Final = 10.0
-"""How long a subscriber may take to read a single large line while others wait for room."""
+"""The time a subscriber may take to read a large line while others wait for memory."""
 _NOTHING: Final = b'"no entry"'
-"""What stands in the place of entries in a note that is encoded without them; in a text its quotes would be escaped."""
+"""The placeholder for entries in a notification encoded without them. In a JSON text its quotes are escaped."""
 REPLAY_LIMIT: Final = 64 * 1024 * 1024
-"""A larger gap is answered with a snapshot: reading the tree anew is cheaper than all of its lines."""
+"""A gap of more bytes than this is answered with a snapshot: reading the tree is cheaper than reading all lines."""
 
 
 class Subscriber(Protocol):
@@ -38,22 +39,22 @@ class Subscriber(Protocol):
 
     @property
     def queued_bytes(self) -> int:
-        """What this client has not read yet."""
+        """The bytes that this client has not read yet."""
 
     def wants(self, notification: str) -> bool:
-        """Whether it has not opted out of a notification."""
+        """Whether the client has not opted out of a notification."""
 
     def send(self, body: bytes) -> None:
         """Queue an encoded message."""
 
     def send_parts(self, parts: list[bytes]) -> None:
-        """Queue an encoded message that is in parts, without joining them."""
+        """Queue an encoded message in parts, without joining them."""
 
     async def drained(self) -> None:
-        """Wait until little is queued, or the client is gone."""
+        """Wait until little is queued or the client has disconnected."""
 
     def place(self, size: int) -> AbstractAsyncContextManager[None]:
-        """Room for so many bytes, of that which all subscribers share, for the time of the block."""
+        """Reserve bytes of the memory that all subscribers share, for the duration of the block."""
 
 
 @dataclass
@@ -61,7 +62,7 @@ class _Subscription:
     subscriber: Subscriber
     next_row: int
     pump: asyncio.Task[None] | None = None
-    """What replays to it; None when it hears everything live."""
+    """The task that replays lines; None while the subscriber is live."""
 
     @property
     def live(self) -> bool:
@@ -74,9 +75,9 @@ class Subscribers:
 
     session_id: str
     rows: Callable[[], int]
-    """How many rows are committed."""
+    """Returns the number of committed rows."""
     page_rows: Callable[[int, int], tuple[list[int], int]]
-    """The rows from one on, up to a number of bytes, and how many these are; see `LiveSession.page_rows`."""
+    """Returns the rows from a row on, up to a number of bytes, and their size; see `LiveSession.page_rows`."""
     read_rows: Callable[[Sequence[int]], list[bytes]]
     leaf_id: Callable[[], str | None]
     log_id: Callable[[], str]
@@ -89,26 +90,26 @@ class Subscribers:
         return len(self._all)
 
     def add(self, subscriber: Subscriber, *, next_row: int) -> None:
-        """Send `subscriber` every line from `next_row` on. What is there already follows in later loop ticks."""
+        """Send `subscriber` every line from `next_row` on. Existing lines are sent in later turns of the event loop."""
         self.remove(subscriber.client_id)
         subscription = self._all[subscriber.client_id] = _Subscription(subscriber, next_row)
         if next_row < self.rows():
             self._catch_up(subscription)
 
     def rename(self, client_id: str, new_id: str) -> None:
-        """A subscriber goes by another id now."""
+        """Change the client id of a subscriber."""
         if client_id in self._all:
             self._all[new_id] = self._all.pop(client_id)
 
     def remove(self, client_id: str) -> bool:
-        """Stop sending; whether there was a subscription."""
+        """Stop sending. Returns whether there was a subscription."""
         subscription = self._all.pop(client_id, None)
         if subscription is not None and subscription.pump is not None:
             subscription.pump.cancel()
         return subscription is not None
 
     def appended(self, entries: Sequence[bytes], seqs: Sequence[int], origin: t.Origin) -> None:
-        """Tell of committed lines."""
+        """Notify of committed lines."""
         if not self._all or not seqs:
             return
         if sum(map(len, entries)) > LARGE:
@@ -124,29 +125,29 @@ class Subscribers:
             subscription.next_row = seqs[-1] + 1
 
     def catch_up(self) -> None:
-        """Much has been added at once: let everybody have it as a replay, at the pace at which they read."""
+        """Send new lines to all subscribers as a replay, at the pace of each."""
         for subscription in self._all.values():
             if subscription.live:
                 self._catch_up(subscription)
 
     def lag(self, client_id: str) -> None:
-        """Send this subscriber no more, and tell it so."""
+        """Cancel the subscription of a client and send it `session/lagged`."""
         subscription = self._all.get(client_id)
         if subscription is not None:
             self._drop(subscription)
 
     def cut_off(self) -> None:
-        """No more will come from here: tell everybody to subscribe again."""
+        """Cancel all subscriptions and send `session/lagged`: the clients have to subscribe again."""
         for subscription in list(self._all.values()):
             self._drop(subscription)
 
     def let_go(self) -> None:
-        """Send nothing more to anybody; each will be told why by other means."""
+        """Cancel all subscriptions without `session/lagged`. The caller notifies the clients of the reason."""
         for client_id in list(self._all):
             self.remove(client_id)
 
     def tell(self, notification: m.Notification[Any], note: t.Wire) -> None:
-        """Tell of something that is not a line."""
+        """Send live subscribers a notification other than `session/appended`."""
         if not self._all:
             return
         body = encode_notification(notification.name, note)
@@ -162,7 +163,7 @@ class Subscribers:
             subscriber.send(body)
 
     def _drop(self, subscription: _Subscription) -> None:
-        """Send no more, and say from where on: a gap is never silent."""
+        """Cancel a subscription and send `session/lagged` with the last delivered seq, so that no gap is silent."""
         self.remove(subscription.subscriber.client_id)
         note = t.LaggedNote(
             session_id=self.session_id, log_id=self.log_id(), last_seq=subscription.next_row - 1
@@ -182,7 +183,7 @@ class Subscribers:
         )  # fmt: skip
 
     def _note_in_parts(self, entries: Sequence[bytes], seqs: Sequence[int]) -> list[bytes]:
-        """The note of a replay, its entries uncopied: each copy of what is large holds the loop."""
+        """Encode a replay notification without copying its entries: copying large entries blocks the event loop."""
         note = self._note([_NOTHING], seqs, None, replay=True)
         head, _, tail = note.partition(b"[%b]" % _NOTHING)
         parts = [part for entry in entries for part in (b",", entry)]
@@ -209,8 +210,8 @@ class Subscribers:
             subscription.pump = None
 
     async def _send_large(self, subscription: _Subscription, seqs: Sequence[int], size: int) -> None:
-        """Send a page with a large line. Who does not read it soon makes room for the next, all the same."""
-        async with subscription.subscriber.place(size):  # hundreds may wait for the same large line
+        """Send a page with a large line. A slow subscriber releases its memory to the next after `PLACE_SECONDS`."""
+        async with subscription.subscriber.place(size):  # hundreds may wait for the same line
             if subscription.subscriber.wants(m.APPENDED.name):
                 subscription.subscriber.send_parts(self._note_in_parts(self.read_rows(seqs), seqs))
             subscription.next_row = seqs[-1] + 1

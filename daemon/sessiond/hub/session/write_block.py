@@ -1,4 +1,4 @@
-"""Why a session takes no writes, and what a refused append is told. It decides nothing itself."""
+"""Derive the reason why a session accepts no writes, and the error of a refused append."""
 
 import errno
 from typing import Final
@@ -17,11 +17,14 @@ from sessiond.session.tree.tree import Tree
 from sessiond.store.errors import LogReplaced, StorageFailed, StorageFull, SyncFailed
 
 RESTS_ON_LINES: Final = (LeafConflict, IdReused, CommandReused, WouldBreakTree)
-"""Refusals of an append because of lines that may not be committed yet."""
+"""Errors of an append that depend on lines which may still be pending."""
 
 
 def as_committed(refusal: Exception, tree: Tree) -> Exception:
-    """Return a refusal once the lines are committed that it rests on; another program may have added lines to them."""
+    """Return the error of an append after the lines that it depends on are committed.
+
+    Another program may have added lines, so the leaf of a `LeafConflict` is updated.
+    """
     if not isinstance(refusal, LeafConflict) or refusal.current == tree.leaf_id:
         return refusal
     row = 0 if refusal.expected is None else tree.row(refusal.expected)
@@ -34,17 +37,16 @@ def as_committed(refusal: Exception, tree: Tree) -> Exception:
 def refusal_of(
     tree: Tree, lasting: HubError | None, trouble: StorageFailed | LogReplaced | None, since_ns: int
 ) -> t.WriteBlock | None:
-    """Return why a session takes no writes, as the protocol names it.
+    """Return why a session accepts no writes, as the protocol names it.
 
     Args:
         tree: The tree of the session.
-        lasting: Why nothing may be written to it at all, or None.
-        trouble: What the last write to its log met, or None.
-        since_ns: Since when that is so, in nanoseconds since 1970.
+        lasting: Why the session can never be written, or None.
+        trouble: The error of the last write to its log, or None.
+        since_ns: The start of the write block, in nanoseconds since 1970.
 
     Returns:
-        The reason, or None when the session takes writes.
-
+        The reason, or None if the session accepts writes.
     """
     if lasting is not None:
         reason: t.WriteBlockReason = "permissionDenied"
