@@ -1,1 +1,1 @@
-"""A session as a page that people read: one self-contained HTML file."""
+"""Conversion of a session to documents for people: an HTML page and a Markdown transcript."""

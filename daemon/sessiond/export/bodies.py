@@ -1,7 +1,6 @@
-"""What one entry says, as a heading, a few facts and safe HTML.
+"""Converts one entry to a heading, a few facts and safe HTML.
 
-Calls of tools, results and thinking are folded (`details`); pictures are shown when they are of a kind that cannot
-hold script.
+Tool calls, results and thinking are folded (`details`). Images are shown only if their type cannot contain script.
 """
 
 import re
@@ -17,12 +16,12 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]*={0,2}\s*")
 _SUMMARY: Final = 160
 _LONG: Final = 120
 _CHANGES: Final = (("oldText", "newText"), ("old_string", "new_string"), ("old_text", "new_text"))
-"""What tools call the text that an edit takes out, and the one that it puts in."""
+"""Names that tools use for the text that an edit removes, and for the text that it inserts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """One entry as it is shown; an entry without `html` is a line between others."""
+    """The displayed form of one entry. An entry without `html` is one line between others."""
 
     heading: str
     html: str = ""
@@ -30,7 +29,7 @@ class Body:
 
 
 def body_of(entry: dict[str, Any]) -> Body:
-    """What an entry says."""
+    """Return the displayed form of an entry."""
     match fields.type_of(entry):
         case "message":
             return _said(fields.mapping(entry.get("message")))

@@ -1,4 +1,4 @@
-"""What the head of a page says of its session."""
+"""The head of a page: the session and its figures."""
 
 from sessiond.protocol import types as t
 from sessiond.session.content import preview
@@ -6,13 +6,13 @@ from sessiond.session.state.statistics import Tally
 from sessiond.session.tree import entries, lines
 from sessiond.session.tree.tree import Tree
 
-_DIGITS = 9  # of a cost: sums of binary fractions have a noise in their last digits that means nothing
+_DIGITS = 9  # of a cost: further digits of a sum of binary fractions are noise
 _TITLE = 200
-_SPEAKERS = ("user", "assistant")  # whose messages lists count, too
+_SPEAKERS = ("user", "assistant")  # lists count the messages of the same roles
 
 
 def head_of(tree: Tree, tally: Tally) -> t.PageSession:
-    """The session of a tree; `tally` counts all of it."""
+    """Return the session of a tree. `tally` must cover the whole tree."""
     header = tree.header or entries.Header(id="", timestamp="")
     return t.PageSession(
         session_id=header.id, title=tree.title and preview.one_line(lines.sound(tree.title), _TITLE),

@@ -1,8 +1,8 @@
-"""A session as one self-contained HTML page: its tree, its transcript, nothing fetched, nothing that can run but ours.
+"""Writes a session as one self-contained HTML page that fetches nothing and runs only its own script.
 
-The page's policy names its one script and its one style sheet by their hashes, so whatever a transcript managed to
-put into the page would not run. The session itself stands in a block of JSON, in which no tag can begin. In a webview
-the same page is empty at first, and its policy goes by a nonce; its rows come as messages.
+The page's policy names its script and its style sheet by their hashes, so script that a transcript injects does not
+run. The session is in a block of JSON that cannot contain a tag. In a webview, the same page is empty at first, its
+policy uses a nonce, and its rows arrive as messages.
 """
 
 import base64
@@ -27,13 +27,13 @@ from sessiond.session.tree.tree import Tree
 
 _SCRIPTS: Final = ("model.js", "sidebar.js", "transcript.js", "live.js", "host.js", "page.js")
 _STYLES: Final = ("default", "github-dark")
-"""pygments' styles for code on light and on dark ground."""
+"""Styles of pygments for code on a light and on a dark background."""
 _BREAKING: Final = {ord(it): f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}
 _NOTHING_ELSE: Final = "base-uri 'none'; form-action 'none'"
 
 
 def to_html(whole: Whole, losses: ConversionLosses) -> bytes:
-    """The page; nothing is lost, since every entry has its row."""
+    """Return the page. Nothing is lost, because every entry has a row."""
     log = to_jsonl(whole, losses)
     tree, tally = Tree(), Tally()
     tree.read(log)
@@ -47,7 +47,7 @@ def to_html(whole: Whole, losses: ConversionLosses) -> bytes:
 
 
 def page(session: t.PageSession, rows: Sequence[t.PageRow], *, live: str | None = None) -> bytes:
-    """The page of a session and its rows; `live` is the address on its own server that tells what is new."""
+    """Return the page of a session and its rows. `live` is the path on the page's own server that streams changes."""
     policy = (
         f"default-src 'none'; script-src '{digest(scripts())}'; style-src '{digest(styles())}'; img-src data:; "
         f"connect-src '{'none' if live is None else 'self'}'; {_NOTHING_ELSE}"
@@ -57,7 +57,7 @@ def page(session: t.PageSession, rows: Sequence[t.PageRow], *, live: str | None 
 
 
 def document(nonce: str) -> str:
-    """The page without a session, for a webview; only what bears the nonce runs or styles it."""
+    """Return the page without a session, for a webview. Only elements with the nonce may run or style it."""
     bearing = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'"
     policy = f"default-src 'none'; {bearing}; img-src data:; {_NOTHING_ELSE}"
     return _written(policy, "Transcript", f' nonce="{escape(nonce)}"', {"hosted": True})
@@ -70,31 +70,31 @@ def _written(policy: str, title: str, nonce: str, data: Mapping[str, object]) ->
     )  # fmt: skip
     before = _part("page.html")
     written: list[str] = []
-    for name, part in parts:  # in the order of the page; what was put in is not looked at again
+    for name, part in parts:  # in the order of the page; inserted parts are not searched
         head, _, before = before.partition(f"{{{{{name}}}}}")
         written += [head, part]
     return "".join([*written, before])
 
 
 def embedded(value: object) -> str:
-    """JSON for a script element: no character in it can begin a tag or end a line."""
+    """Return JSON for a script element: no character in it can begin a tag or end a line."""
     return msgspec.json.encode(value).decode().translate(_BREAKING)
 
 
 def digest(text: str) -> str:
-    """How a policy names an inline script or style sheet."""
+    """Return the name of an inline script or style sheet in a policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 @cache
 def scripts() -> str:
-    """The page's script."""
+    """Return the page's script."""
     return '"use strict";\n(() => {\n' + "".join(map(_part, _SCRIPTS)) + "})();\n"
 
 
 @cache
 def styles() -> str:
-    """The page's style sheet, with the colors of code for both grounds."""
+    """Return the page's style sheet, with the colors of code for both backgrounds."""
     light, dark = _STYLES
     by_choice = code_styles(dark, ':root[data-theme="dark"] pre')
     by_system = code_styles(dark, ':root:not([data-theme="light"]) pre')

@@ -1,7 +1,7 @@
-"""What was said as HTML that is safe to insert: Markdown, code, plain text. None of it can be script.
+"""Converts Markdown, code and plain text to HTML that is safe to insert and cannot contain script.
 
-Raw HTML in Markdown is shown as text; links go to http, https and mailto only; pictures that would be fetched
-become links. What would command a terminal or turn the reading order is left out (`preview.clean`).
+Raw HTML in Markdown is shown as text. Links go to http, https and mailto only. Remote images become text with their
+address. Characters that control a terminal or reverse the reading order are removed (`preview.clean`).
 """
 
 import re
@@ -20,7 +20,7 @@ from pygments.util import ClassNotFound
 from sessiond.session.content import preview
 
 _MAX_COLORED: Final = 20_000
-"""Characters of one piece of code; what is longer is shown without colors, which cost about 10 us a character."""
+"""Characters of one piece of code. Longer code is shown without colors, which cost about 10 us a character."""
 
 _LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _MARKDOWN_SIGNS: Final = re.compile(r"[\\`*_{}\[\]<>#+\-=|~&!:]|\d[.)]|\n(?: {4}|\t)")
@@ -29,21 +29,21 @@ _CLASSES: Final = "h-"
 
 
 def markdown(text: str) -> str:
-    """Markdown (CommonMark, tables, strikethrough) as HTML."""
+    """Return Markdown (CommonMark, tables, strikethrough) as HTML."""
     text = preview.clean(text)
-    if not _MARKDOWN_SIGNS.search(text):  # most of what people type; a hundred times cheaper
+    if not _MARKDOWN_SIGNS.search(text):  # true of most messages of users; a hundred times cheaper
         paragraphs = re.split(r"\n\s*\n", text.strip())
         return "".join(f"<p>{_broken(it)}</p>" for it in paragraphs if it)
     return str(_parser().render(text))
 
 
 def plain(text: str) -> str:
-    """Text as it is, in lines."""
+    """Return text unchanged, with its line breaks."""
     return f"<pre>{escape(preview.clean(text))}</pre>"
 
 
 def code(text: str, language: str | None = None, *, file: str | None = None) -> str:
-    """Code with its colors; the language by its name, or by the name of a file."""
+    """Return code with colors. The language is given by name, or by the name of a file."""
     text = preview.clean(text)
     lexer = _lexer(language or "") or (None if file is None else _lexer_of_file(file))
     if lexer is None or len(text) > _MAX_COLORED:
@@ -53,7 +53,7 @@ def code(text: str, language: str | None = None, *, file: str | None = None) -> 
 
 
 def code_styles(style: str, scope: str) -> str:
-    """The rules that color code in one of pygments' styles, below a selector."""
+    """Return the rules that color code in one of pygments' styles, below a selector."""
     formatter = HtmlFormatter(style=style, classprefix=_CLASSES)
     rules = formatter.get_token_style_defs(scope)  # type: ignore[no-untyped-call]  # its stub has no types here
     return "\n".join(rules)
@@ -106,18 +106,18 @@ def _color(text: str, language: str, _attributes: str) -> str:
 
 
 def _cell(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
-    """A cell of a table without its inline style, which the page's policy would refuse."""
+    """Return a table cell without its inline style, which the page's policy would refuse."""
     return f"<{tokens[index].tag}>"
 
 
 def _link(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
-    """A link that tells its target nothing of this page, and gets no hold of it."""
+    """Return a link whose target gets no referrer and no access to this page."""
     tokens[index].attrs |= {"rel": "noopener noreferrer nofollow", "target": "_blank"}
     return self.renderToken(tokens, index, options, env)
 
 
 def _image(self: RendererHTML, tokens: Any, index: int, options: Any, env: Any) -> str:
-    """The picture's words, and where it lies: a page that is read fetches nothing."""
+    """Return the image's text and address. The page does not fetch the image."""
     token = tokens[index]
     words = self.renderInlineAsText(token.children, options, env) or "picture"
     return f"<span class=remote>{escape(words)} ({escape(str(token.attrs.get('src', '')))})</span>"

@@ -1,4 +1,4 @@
-"""Where an entry stands in its tree, and which filters show it: what a page says of a row beside its body."""
+"""The position of an entry in its tree, and the filters that show it."""
 
 from dataclasses import dataclass
 from typing import Final, get_args
@@ -8,14 +8,14 @@ from sessiond.session.tree.tree import LEAF, NONE, Tree
 from sessiond.session.views import tree_view
 
 SAY: Final = 120
-"""Characters of what is said in one line."""
+"""Characters of a one-line preview."""
 
 FILTERS: Final[tuple[tree_view.Filter, ...]] = get_args(tree_view.Filter)
 
 
 @dataclass(frozen=True, slots=True)
 class RowPlace:
-    """What the tree knows of a row; `shown` has one bit a filter."""
+    """The tree's data about a row. `shown` has one bit for each filter."""
 
     id: str
     parent_id: str | None
@@ -25,7 +25,7 @@ class RowPlace:
 
 
 def place_of(tree: Tree, outline: tree_view.Outline, row: int) -> RowPlace:
-    """The place of a row; the outline is brought up to date before (`Outline.extend`)."""
+    """Return the place of a row. The caller updates the outline first (`Outline.extend`)."""
     parent = tree.parent(row)
     label = tree.labels.get(tree.id(row) or "")
     return RowPlace(

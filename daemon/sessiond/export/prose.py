@@ -1,8 +1,9 @@
-"""What was said as Markdown that stays in its place in a larger document, whoever wrote it.
+"""Converts Markdown of messages to Markdown that is safe inside a larger document.
 
-Headings go below those of the document, HTML is shown as text, pictures that would be fetched become links, and what
-is opened is closed. The result is parsed again; what a parser then still takes for more than it may be is put into a
-fence, which nothing leaves. What would command a terminal or turn the reading order is left out (`preview.clean`).
+Headings are moved below those of the document, HTML is shown as text, remote images become links, and an open fence is
+closed. The result is parsed again. If the parser still finds a construct that is not allowed, the text is put into a
+fence that it cannot end. Characters that control a terminal or reverse the reading order are removed
+(`preview.clean`).
 """
 
 import re
@@ -17,9 +18,9 @@ from sessiond.session.content import preview
 from sessiond.session.content.markdown import fence
 
 _BELOW: Final = 3
-"""Levels that headings go down: those of the document are two."""
+"""Levels that headings are moved down. The document has headings of two levels."""
 _LONGEST: Final = 100_000
-"""Characters; what is longer is hardly prose, and parsing it would take a second."""
+"""Characters. Longer text is hardly prose, and parsing it takes a second."""
 
 _VERBATIM: Final = ("fence", "code_block")
 _ATX: Final = re.compile(r"#{1,6}(?=\s|$)")
@@ -29,12 +30,12 @@ _SENTINEL: Final = "The end"
 
 
 def agents(text: str) -> str:
-    """Markdown as an agent wrote it."""
+    """Return Markdown that an agent wrote."""
     return _in_place(text, keep_lines=False)
 
 
 def persons(text: str) -> str:
-    """What a person typed: as Markdown, too, but a new line stays one."""
+    """Return text that a person typed, as Markdown with its line breaks."""
     return _in_place(text, keep_lines=True)
 
 
@@ -80,7 +81,7 @@ def _lower(lines: list[str], heading: Token) -> None:
 
 
 def _soft_ends(tokens: Sequence[Token]) -> Iterator[int]:
-    """The lines of paragraphs that another line of the same paragraph follows."""
+    """Yield the lines of paragraphs that are followed by another line of the same paragraph."""
     for token in tokens:
         if token.type == "paragraph_open":
             first, after = _rows(token)
@@ -93,7 +94,7 @@ def _is_closed(lines: Sequence[str], last: Token) -> bool:
 
 
 def _blocks(lines: Sequence[str], verbatim: set[int]) -> Iterator[list[str]]:
-    """The lines, block by block (what is quoted in one with backticks is not closed in another), without HTML."""
+    """Yield the lines block by block, without HTML. A backtick quote does not extend into the next block."""
     block: list[str] = []
     for row, line in enumerate(lines):
         if row not in verbatim and line.strip():
@@ -108,7 +109,7 @@ def _blocks(lines: Sequence[str], verbatim: set[int]) -> Iterator[list[str]]:
 
 
 def _without_html(text: str) -> str:
-    """Text in which, but for what backticks quote, no < begins a tag and no ! a picture."""
+    """Return text in which, except in backtick quotes, no `<` begins a tag and no `!` an image."""
     found: list[str] = []
     at = 0
     while at < len(text):
@@ -129,7 +130,7 @@ def _without_html(text: str) -> str:
 
 
 def _span(text: str, at: int) -> str:
-    """What a run of backticks quotes, with both runs; the run itself when no equal one ends it."""
+    """Return a backtick quote with both runs, or only the opening run if no equal run closes it."""
     opening = _SPAN.match(text, at)
     run = opening[0] if opening else "`"
     for closing in _SPAN.finditer(text, at + len(run)):
@@ -139,7 +140,7 @@ def _span(text: str, at: int) -> str:
 
 
 def _stays(text: str) -> bool:
-    """Whether a heading behind this text is one of the document, and nothing in it is more than it may be."""
+    """Return whether a heading after this text is one of the document, and all constructs in the text are allowed."""
     tokens = _reader().parse(f"{text}\n\n## {_SENTINEL}\n")
     *said, opening, title, closing = tokens if len(tokens) >= 3 else [*tokens, *[Token("", "", 0)] * 3]
     if (opening.type, opening.tag, opening.level, title.content) != ("heading_open", "h2", 0, _SENTINEL):
@@ -161,5 +162,5 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _reader() -> MarkdownIt:
-    """As viewers read it, who let HTML through."""
+    """Return a parser that accepts HTML, as viewers do."""
     return MarkdownIt("commonmark", {"html": True, "maxNesting": 40}).enable(["table", "strikethrough"])

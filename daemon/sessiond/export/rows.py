@@ -1,4 +1,4 @@
-"""The rows of a page: every entry of a tree with its place and what it says."""
+"""The rows of a page: every entry of a tree with its place and its displayed form."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from sessiond.session.views import tree_view
 
 
 def row_of(place: RowPlace, line: bytes) -> t.PageRow:
-    """One entry as its page has it."""
+    """Return the row of one entry."""
     entry = preview.decoded(line)
     message, type_, at = entry.get("message"), entry.get("type"), entry.get("timestamp")
     role = message.get("role") if isinstance(message, dict) else None
@@ -29,7 +29,7 @@ def row_of(place: RowPlace, line: bytes) -> t.PageRow:
 
 
 def all_rows(tree: Tree, read: Read) -> Iterator[t.PageRow]:
-    """Every entry in the order of the log."""
+    """Yield the row of every entry in log order."""
     outline = tree_view.Outline()
     steps.run(outline.extend(tree, read))
     entries = [row for row in range(1, tree.committed) if tree.is_entry(row)]

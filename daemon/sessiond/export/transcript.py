@@ -1,8 +1,8 @@
-"""The path to the leaf as a Markdown document for people: what was said is read, what tools did is folded.
+"""Writes the path to the leaf as a Markdown document for people, with tool calls and results folded.
 
-A turn of the agent stands under one heading, with its tool calls and their results in it. The same session makes the
-same bytes, and a longer one only more of them, so that a version control shows what came. Text that is no prose stands
-in fences that it cannot end; HTML is ours alone.
+A turn of the agent has one heading, with its tool calls and their results below it. The same session yields the same
+bytes, and a longer session only appends to them, so a version control system shows the additions. Text that is not
+prose is in fences that it cannot end. All HTML is generated here.
 """
 
 import base64
@@ -27,20 +27,20 @@ _SUMMARIES: Final = {
 }
 _PICTURES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 _SHORT: Final = 200
-"""Characters of an argument that is shown with others; a longer one, or one of several lines, has a fence."""
+"""Characters of an argument that is shown together with others. A longer or multi-line argument gets a fence."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z0-9]{1,12}")
 
 
 @dataclass(slots=True)
 class Pictures:
-    """The pictures of a transcript: files in a folder beside it, which the links name; without one, none."""
+    """The images of a transcript: files in a folder beside it, to which it links. Without a folder there are none."""
 
     folder: str | None = None
     files: dict[str, bytes] = field(default_factory=dict)
-    """By name, each named after its bytes."""
+    """By name. A name is derived from the content."""
 
     def link(self, kind: str, data: str) -> str | None:
-        """Where the picture is, as seen from the transcript; None when it goes nowhere or is none."""
+        """Return the path of an image relative to the transcript; None without a folder or for an invalid image."""
         ending = _PICTURES.get(kind)
         if self.folder is None or ending is None:
             return None
@@ -54,7 +54,7 @@ class Pictures:
 
 
 def to_markdown(whole: Whole, losses: ConversionLosses, pictures: Pictures | None = None) -> bytes:
-    """The transcript; `pictures` takes in what it links to."""
+    """Return the transcript. Images that it links to are added to `pictures`."""
     text = "\n\n".join(_Transcript(whole, losses, pictures or Pictures()).parts()) + "\n"
     return text.encode("utf-8", "replace")
 
@@ -70,7 +70,7 @@ class _Transcript:
                 self._labels[fields.as_text(entry.get("targetId"))] = fields.as_text(entry.get("label"))
 
     def parts(self) -> Iterator[str]:
-        """The paragraphs of the document."""
+        """Yield the paragraphs of the document."""
         whole, path = self._whole, self._whole.on_path()
         yield f"# {inline(whole.title or 'Session ' + whole.session_id)}"
         yield _facts(whole)
@@ -185,7 +185,7 @@ def _facts(whole: Whole) -> str:
 
 
 def _heading(entry: dict[str, Any]) -> str | None:
-    """Who speaks, or what comes; None for what belongs to the turn that it stands in."""
+    """Return the heading of an entry; None if it belongs to the turn before it."""
     message = fields.mapping(entry.get("message"))
     if fields.type_of(entry) in _SETTINGS:
         return None
@@ -212,7 +212,7 @@ def _begun(heading: str, entry: dict[str, Any]) -> Iterator[str]:
 
 
 def _call(name: str, arguments: dict[str, Any]) -> str:
-    """A tool call, folded: its name and what it is about, then its arguments."""
+    """Return a folded tool call: its name and a short description, then its arguments."""
     about = escape(preview.one_line(preview.text_of_arguments(arguments), 120))
     title = f"<code>{escape(preview.one_line(name, 60)) or 'a tool'}</code> {about}".rstrip()
     long = {
@@ -228,7 +228,7 @@ def _call(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _language(key: str, arguments: dict[str, Any]) -> str:
-    """What a long argument is written in: a shell's language, or by the ending of the file's name."""
+    """Return the language of a long argument: shell, or the extension of the file's name."""
     if key == "command":
         return "sh"
     path = fields.first(arguments, "path", "file_path", "filePath")
@@ -237,7 +237,7 @@ def _language(key: str, arguments: dict[str, Any]) -> str:
 
 
 def _branches(whole: Whole, path: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """By the entry that they leave: a line for each branch that is not the path."""
+    """Return a line for each branch that leaves the path, by the id of the entry where it leaves."""
     on_path = {fields.as_text(it.get("id")) for it in path}
     children: dict[str, list[dict[str, Any]]] = {}
     for entry in whole.entries:
@@ -258,7 +258,7 @@ def _is_for_models_only(entry: dict[str, Any]) -> bool:
 
 
 def _spoken(root: dict[str, Any], children: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """What was said below an entry and in it, in the order of the tree; each once, whatever the links say."""
+    """Return the visible entries at and below an entry, in tree order. Each entry occurs once, even in a cycle."""
     found, waiting, seen = [], [root], set()
     while waiting:
         entry = waiting.pop()
@@ -273,7 +273,7 @@ def _spoken(root: dict[str, Any], children: dict[str, list[dict[str, Any]]]) -> 
 
 
 def _folded(title: str, *paragraphs: str) -> str:
-    """What is shown when somebody opens it. The title is HTML, on one line, so that it ends before what was said."""
+    """Return a folded block. The title is HTML on one line, so that it ends before the content."""
     return "\n\n".join((f"<details>\n<summary>{title}</summary>", *paragraphs, "</details>"))
 
 

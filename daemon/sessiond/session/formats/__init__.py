@@ -1,1 +1,1 @@
-"""An agent's messages in the shapes of the providers' APIs, written and read. Pure, like all of the core."""
+"""Conversion of an agent's messages to and from the formats of provider APIs. No input or output."""

@@ -1,7 +1,7 @@
 """Reads an agent's message as a turn or a tool result. A message that providers do not know becomes text of the user.
 
-Reading cannot fail. The roles are those of pi and oh-my-pi; the sentences around summaries, commands and files are
-our own (decision 0016).
+Reading cannot fail. The roles are those of pi and oh-my-pi. The sentences around summaries, commands and files are
+defined here (decision 0016).
 """
 
 import re
@@ -76,7 +76,7 @@ _block = msgspec.json.Decoder(_Block)
 
 
 def said(message: bytes | Raw, source: int) -> Turn | Result | str:
-    """What a message says, or the reason (`session.reasons`) why it says nothing to a provider."""
+    """Return the turn or result of a message, or the reason (`session.reasons`) why it has none for a provider."""
     found = payloads.part(_message, message) or _loosely(message)
     if found is None:
         return "notAMessage"
@@ -85,7 +85,7 @@ def said(message: bytes | Raw, source: int) -> Turn | Result | str:
 
 
 def _loosely(message: bytes | Raw) -> _Message | None:
-    """A message whose content is not what it should be: what of it can be read."""
+    """Return a message whose content is malformed, with the readable blocks of its content."""
     fields = payloads.part(_fields, message)
     if fields is None:
         return None
@@ -117,7 +117,7 @@ def _turn(role: Role, message: _Message, source: int) -> Turn:
 
 
 def _of_system(message: _Message, source: int) -> Turn:
-    """As pi has it: its system messages have named sections beside their content."""
+    """Return the turn of a system message, whose sections (of pi) are appended to its content."""
     sections = message.sections if isinstance(message.sections, dict) else {}
     texts = [part.text for part in _spoken(message.content) if isinstance(part, TextPart)]
     texts += [text for text in sections.values() if isinstance(text, str) and not _is_blank(text)]
@@ -177,7 +177,7 @@ def _ran(what: str, message: _Message) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Text between fences that are longer than any in it."""
+    """Return text between fences that are longer than any fence in it."""
     longest = max(map(len, re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}\n{fence}"
@@ -230,7 +230,7 @@ _ROLES: Final[dict[str, Callable[[_Message, int], Turn | Result | str]]] = {
 
 
 def _spoken(content: list[_Block] | str | None) -> list[TextPart | Image]:
-    """The text and the images of a content, without blank text, which providers refuse."""
+    """Return the text and images of a content, without blank text, which providers refuse."""
     if isinstance(content, str):
         return _words(content)
     parts: list[TextPart | Image] = []
@@ -243,7 +243,7 @@ def _spoken(content: list[_Block] | str | None) -> list[TextPart | Image]:
 
 
 def _of_block(block: _Block) -> list[Part]:
-    """The part that a block of an assistant's content is; none for blocks that we do not know."""
+    """Return the part for a block of an assistant's content; none for an unknown block."""
     match block.type:
         case "text":
             return _signed_words(block)
@@ -277,7 +277,7 @@ def _call_of(block: _Block) -> Call:
     arguments, unparsed = block.arguments, _text(block.unparsed_arguments)
     text = b"null" if arguments is UNSET else bytes(arguments).strip()
     if not text.startswith(b"{"):
-        # Whatever it is, it is not lost: a JSON text that holds an object is that object.
+        # A JSON string that contains an object becomes that object. Another value becomes {"value": …}.
         inner = _object_in(text)
         arguments = inner if inner is not None else _NO_ARGUMENTS
         if inner is None and text != b"null":
@@ -299,7 +299,7 @@ def _image_of(block: _Block) -> TextPart | Image:
 
 
 def _image(data: object, media_type: object, url: object = None, detail: object = None) -> Image | None:
-    """An image that a provider can read; None when it is no base64 of a known type, and no link either."""
+    """Return an image that a provider can read; None if it is neither base64 of a known type nor a link."""
     kind = media_type.lower() if isinstance(media_type, str) else None
     kind = kind if kind is not None and _media_type(kind) else None
     hint = detail if detail in ("auto", "low", "high", "original") else None

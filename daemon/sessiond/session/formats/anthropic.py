@@ -1,8 +1,14 @@
-"""Anthropic's Messages API: `system` beside, then messages whose roles alternate.
+"""Writes Anthropic's Messages API: `system` as a separate field, then messages whose roles alternate.
 
-What the API refuses beyond its types: empty or blank text, a result that is not right behind its call, another
-image type than four, an image in a result that is an error, thinking at the end of a turn, white space at the
-end of the last turn, ids of calls with other characters.
+Beyond its types, the API refuses:
+
+- empty or blank text
+- a result that does not directly follow its call
+- an image type other than four
+- an image in a result that is an error
+- thinking at the end of a turn
+- white space at the end of the last turn
+- call ids with other characters
 """
 
 import re
@@ -33,7 +39,13 @@ _NAME_LENGTH: Final = 128
 
 
 def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[Written]:
-    """Request-ready `messages` and `system` of turns in legal order."""
+    """Return request-ready `messages` and `system`.
+
+    Args:
+        turns: The turns in legal order.
+        system: The system prompt, or None.
+        reasons: Receives the changes.
+    """
     written = Written(reasons=reasons)
     if system is not None:
         written.system = Raw(msgspec.json.encode(system))
@@ -54,7 +66,7 @@ def _message(message: Joined) -> dict[str, Any]:
 
 
 def _drop_last_thoughts(turn: Turn, reasons: Reasons) -> None:
-    """Thinking must have something behind it."""
+    """Remove thinking at the end of a turn, which the API refuses."""
     while turn.parts and isinstance(turn.parts[-1], Thinking):
         turn.parts.pop()
         reasons.setdefault(turn.source, "thinkingLeftOut")
@@ -118,7 +130,7 @@ def _result(result: Result) -> dict[str, Any]:
 
 
 def _trim_the_end(messages: list[Joined], reasons: Reasons) -> None:
-    """The last turn, if it is the assistant's, is one to go on from: it may not end in white space."""
+    """Remove white space at the end of an assistant message in last place. The API continues that message."""
     if not messages or messages[-1].role != "assistant":
         return
     last = messages[-1].blocks[-1]

@@ -1,4 +1,4 @@
-"""What a path says beside its messages that a provider's request needs: system prompt, provider, last change."""
+"""Finds the data on a path that a request needs besides messages: system prompt, provider, last change."""
 
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ _init = msgspec.json.Decoder(_Init)
 
 
 def beside(tree: Tree, leaf_row: int, context: Context, read: Read) -> Steps[tuple[Beside, str | None]]:
-    """What stands beside a context that was built for `leaf_row`; and the entry that has the system prompt."""
+    """Return this data for a context that was built for `leaf_row`, and the id of the entry with the system prompt."""
     path = yield from steps.path(tree, leaf_row)
     prompt = entry_id = None
     changed = -1

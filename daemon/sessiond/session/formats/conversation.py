@@ -1,6 +1,6 @@
-"""A conversation as no provider has it: turns of parts, which every format is written from.
+"""A provider-independent conversation: turns of parts, from which every format is written.
 
-Shapes only. `agent` reads them out of messages, `legal` puts them in order, one module a provider writes them.
+`agent` reads the turns from messages, `legal` orders them, and one module for each provider writes them.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -9,18 +9,18 @@ import msgspec
 from msgspec import Raw
 
 MADE_ID: Final = "noid_"
-"""How the id of a call begins to which its provider gave none (Google need not)."""
+"""Prefix of a generated call id, for calls whose provider gave none (Google may omit it)."""
 
 
 class TextPart(msgspec.Struct, gc=False):
-    """Words. `signature` is Google's, of the thoughts before them."""
+    """Text. `signature` is Google's signature of the thoughts before it."""
 
     text: str
     signature: str | None = None
 
 
 class Image(msgspec.Struct, gc=False):
-    """An image as base64 with its media type, or else by its URL. `detail` is OpenAI's hint."""
+    """An image as base64 with its media type, or as a URL. `detail` is OpenAI's hint."""
 
     media_type: str | None
     data: str | None = None
@@ -29,7 +29,7 @@ class Image(msgspec.Struct, gc=False):
 
 
 class Thinking(msgspec.Struct, gc=False):
-    """What a model thought; of redacted thinking only the opaque `redacted` is there."""
+    """A model's thinking. Redacted thinking has only the opaque `redacted`."""
 
     text: str
     signature: str | None = None
@@ -37,7 +37,7 @@ class Thinking(msgspec.Struct, gc=False):
 
 
 class Call(msgspec.Struct, gc=False):
-    """A call of a tool. `arguments` is a JSON object; `unparsed` what a model wrote instead of one."""
+    """A tool call. `arguments` is a JSON object. If the model wrote no object, `unparsed` has its text."""
 
     id: str
     name: str
@@ -50,7 +50,7 @@ Part: TypeAlias = TextPart | Image | Thinking | Call
 
 
 class Result(msgspec.Struct):
-    """What a tool answered. `response` is the JSON object that its words were written from, if they were."""
+    """A tool result. `response` is the JSON object that its text was made from, if it was made from one."""
 
     source: int
     call_id: str
@@ -61,20 +61,21 @@ class Result(msgspec.Struct):
 
 
 Reasons: TypeAlias = dict[int, str]
-"""By the number of an agent's message, why it is not as it was, or is out (`session.reasons`).
+"""Why a message was changed or left out (`session.reasons`), by the number of the agent's message.
 
-The first change counts; leaving out counts more.
+The first change is recorded. The reason for leaving a message out replaces it.
 """
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "results"]
 
 
 class Turn(msgspec.Struct):
-    """One turn. `source` counts the agent's messages; turns of the role `results` have `results`, no parts.
+    """One turn.
 
-    `plain`: the content was one text, not a list of blocks. `failed`: the turn was aborted or ended in an error.
-    `told`: no provider has its role, its words are told as the user's. `foreign`: another provider made it than the
-    one that is asked, so that its signatures mean nothing there.
+    `source` is the number of the agent's message. Turns of the role `results` have `results` and no parts. `plain`:
+    the content was a string and not a list of blocks. `failed`: the turn was aborted or ended in an error. `told`: no
+    provider has its role, so its text becomes the user's. `foreign`: another provider than the one of the request made
+    it, so its signatures are not valid there.
     """
 
     role: Role

@@ -1,4 +1,4 @@
-"""Items of an append in a provider's format as drafts in the agents' own format, each encoded once."""
+"""Converts items of an append in a provider's format to drafts in the agents' format. Each is encoded once."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -18,7 +18,7 @@ _READERS: Final[dict[Provider, Callable[[bytes | Raw], list[Json]]]] = {
     "google": from_google.read,
 }
 _ANSWERS: Final = ("role", "choices", "candidates", "parts")
-"""What only a provider's message or answer has, of all that may be sent bare."""
+"""Fields that only a provider's message or answer has, and no entry with a `message`."""
 
 
 class _Envelope(msgspec.Struct, rename="camel"):
@@ -32,10 +32,14 @@ _envelope = msgspec.json.Decoder(_Envelope)
 
 
 def drafts(format: Provider, item: bytes | Raw) -> Sequence[bytes | Raw]:
-    """The drafts that an item is: a provider's message, bare or as the `message` of an entry, or any other draft.
+    """Return the drafts of an item: a provider's message, bare or as the `message` of an entry, or any other draft.
 
-    A message that becomes several has the item's id on the first; the others have that with `-1`, `-2` and so
-    on. Raises `NotReadable`, `msgspec.DecodeError`, `RecursionError`.
+    If a message becomes several, the first has the item's id. The others have that id with `-1`, `-2` and so on.
+
+    Raises:
+        NotReadable: The message is not one of its format.
+        msgspec.DecodeError: The item is not valid JSON, or not of the expected types.
+        RecursionError: The item is nested too deeply.
     """
     fields = _fields.decode(item)
     envelope = _envelope.decode(item)
@@ -77,6 +81,6 @@ def _ids(entry_id: object, count: int) -> Sequence[str | None]:
 
 
 def _inside(reason: str) -> str:
-    """What is wrong in the message of an entry, with its place in the entry."""
+    """Return an error text with its position in the message replaced by the position in the entry."""
     said, at, place = reason.partition(" - at `$")
     return f"{said} - at `$.message{place}" if at else f"{said} - at `$.message`"

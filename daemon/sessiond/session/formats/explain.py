@@ -1,4 +1,4 @@
-"""Why each entry of a path is in the context of its end, or not: one row an entry, root first."""
+"""Explains why each entry of a path is in the context of its leaf, or not: one row for each entry, root first."""
 
 from collections import defaultdict
 from typing import Any, Final
@@ -26,7 +26,11 @@ _SETTINGS: Final = frozenset(
 
 
 class ExplainedEntry(msgspec.Struct, frozen=True):
-    """What became of one entry. `reason` is one of `REASONS`; `message` the place of its words in the messages."""
+    """The outcome for one entry.
+
+    `reason` is one of `REASONS` and `because` its sentence. `tokens` is an estimate. `message` is the number of the
+    message that contains the entry's text, or None.
+    """
 
     entry_id: str
     type: str
@@ -49,10 +53,15 @@ _head = msgspec.json.Decoder(_Head)
 def explain(
     tree: Tree, leaf_row: int, context: Context, read: Read, written: Written | None, prompt_id: str | None
 ) -> Steps[list[ExplainedEntry]]:
-    """A row for every entry of the path to `leaf_row`, whose context is given.
+    """Return a row for every entry of the path to `leaf_row`.
 
-    `written` is that context in a provider's format, or None for the agents' own; `prompt_id` the entry whose
-    system prompt stands beside its messages.
+    Args:
+        tree: The tree of the session.
+        leaf_row: The row of the leaf.
+        context: The context of this leaf.
+        read: Reads the lines of rows.
+        written: The context in a provider's format, or None for the agents' own format.
+        prompt_id: The id of the entry with the system prompt that is not among the messages, or None.
     """
     if leaf_row == NONE:
         return []
@@ -71,7 +80,7 @@ def explain(
 
 
 class _Story:
-    """What is known of a context while its rows are explained."""
+    """The state from which the rows of a context are explained."""
 
     def __init__(
         self,
@@ -93,7 +102,7 @@ class _Story:
         self._said: dict[str, list[int]] = defaultdict(list)
 
     def begin(self) -> Steps[None]:
-        """Take in which rows can speak, and what each has said."""
+        """Compute which rows may have messages, and the message numbers of each entry."""
         selection, entry_ids = self._selection, self._context.entry_ids
         self._kept.update(selection.kept)
         yield
@@ -105,7 +114,7 @@ class _Story:
             yield
 
     def row(self, row: int, entry: bytes) -> ExplainedEntry:
-        """The row of one entry of the path."""
+        """Return the row of one entry of the path."""
         entry_id = self._tree.id(row) or ""
         head = payloads.part(_head, entry) or _Head()
         role = head.message.get("role") if isinstance(head.message, dict) else None
@@ -124,7 +133,7 @@ class _Story:
         )  # fmt: skip
 
     def _reason(self, row: int, entry_id: str, role: object) -> str:
-        """Why an entry is in the context of the agents' own format, or not."""
+        """Return why an entry is in the context of the agents' own format, or not."""
         kind, selection = self._tree.kind(row), self._selection
         if entry_id in self._said:
             if kind == _COMPACTION:
@@ -143,7 +152,7 @@ class _Story:
         return "olderCompaction" if kind == _COMPACTION else "compactedAway"
 
     def _why_silent(self, row: int, entry_id: str, role: object) -> str:
-        """Why an entry says nothing whose place is in the context."""
+        """Return why an entry has no message although its position is in the context."""
         if entry_id in self.edits:
             return "editedOut"
         if row in self._kept and role == "system":
@@ -152,7 +161,7 @@ class _Story:
 
 
 def _in_format(written: Written, number: int, reason: str) -> tuple[str, int | None]:
-    """Reason and place of what a provider's format made of a message that the agents' own format has."""
+    """Return reason and message number after the conversion to a provider's format."""
     of_format = written.reasons.get(number)
     if number not in written.places:
         return (of_format if of_format is not None and REASONS[of_format][0] == "out" else "empty"), None

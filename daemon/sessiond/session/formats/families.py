@@ -1,7 +1,7 @@
-"""Whose turns are whose: which formats an assistant's turn was made in, and who takes its thinking back.
+"""Determines the format and the provider that an assistant's turn was made with, and who accepts its thinking.
 
-A signature is taken back only by who made it. Anthropic's newer models also want everything before it to be what
-it was, the system prompt too.
+Only the provider that made a signature accepts it. Anthropic's newer models also require that everything before it is
+unchanged, including the system prompt.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,9 +10,9 @@ from sessiond.session.formats.conversation import Turn
 
 
 def made_in(turn: Turn, format: str) -> bool:
-    """Whether a turn of the assistant was made in this format: by its API, as agents call it, or its provider.
+    """Return whether an assistant's turn was made in this format, by the API that the agent names, or its provider.
 
-    pi and oh-my-pi say `openai-completions`, `anthropic-messages`, `google-generative-ai`, `google-vertex`.
+    pi and oh-my-pi name `openai-completions`, `anthropic-messages`, `google-generative-ai`, `google-vertex`.
     """
     said = turn.api or turn.provider
     return said is not None and said.startswith(format)
@@ -21,10 +21,16 @@ def made_in(turn: Turn, format: str) -> bool:
 def keeps_thinking(
     format: str, turns: Sequence[Turn], provider: str | None, unchanged_from: int
 ) -> Callable[[Turn], bool]:
-    """Whether thinking of a turn may go back: only to its provider, and to Anthropic from `unchanged_from` on.
+    """Return a function that tells whether the thinking of a turn may be sent back.
 
-    `provider` is that of the model in force. When it made none of the turns of this format, the provider of the
-    newest of these counts. `unchanged_from` is the first message before which nothing has changed since.
+    Thinking is sent only to the provider that made it. For Anthropic the turn must not be before `unchanged_from`.
+
+    Args:
+        format: The format of the request.
+        turns: All turns.
+        provider: The provider of the current model. If it made none of the turns in this format, the provider of the
+            newest of these turns is used.
+        unchanged_from: The number of the first message before which nothing has been compacted or edited since.
     """
     if format == "openai":
         return lambda _turn: False

@@ -1,4 +1,4 @@
-"""Ids of calls, names of tools and images such as a provider takes them, and turns without what it refuses."""
+"""Adapts call ids, tool names and images to a provider's limits, and removes parts that it refuses."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ _TURNS_A_STEP: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a provider takes: which ids of calls, names of tools, and images in turns of which role.
+    """The limits of a provider: valid call ids, tool names, and images by the role of the turn.
 
-    Ids that begin with `unwritten` are not told to the provider, so they may be used again.
+    Ids that begin with `unwritten` are not sent to the provider, so they may be repeated.
     """
 
     fits_as_id: Callable[[str], object]
@@ -26,7 +26,7 @@ class Taken:
 
 
 def fit(turns: Sequence[Turn], taken: Taken, reasons: Reasons) -> Steps[None]:
-    """Make ids, names and images such as a provider takes them, in the calls and in their results alike."""
+    """Change ids, names and images in calls and results to those that a provider accepts."""
     ids, given = _Ids(taken), list[str]()
     for number, turn in enumerate(turns):
         if turn.role == "assistant":
@@ -52,7 +52,7 @@ def fit(turns: Sequence[Turn], taken: Taken, reasons: Reasons) -> Steps[None]:
 
 
 def without(turns: Sequence[Turn], unwanted: Callable[[Part], bool], reasons: Reasons) -> Steps[list[Turn]]:
-    """The turns without some parts, and without the turns that then say nothing."""
+    """Return the turns without unwanted parts, and without turns that are empty after that."""
     kept: list[Turn] = []
     for number, turn in enumerate(turns):
         parts = [part for part in turn.parts if not unwanted(part)]
@@ -78,17 +78,17 @@ def _fit_images(said: Turn | Result, role: Role, taken: Taken, reasons: Reasons)
 
 @dataclass(slots=True)
 class _Ids:
-    """Ids of calls that a provider takes. Each is given once.
+    """Call ids that a provider accepts. Each is used once.
 
-    One that does not fit, or was given before, becomes another: always the same for the same conversation up to
-    there, so that a prompt that a provider has cached stays the same.
+    An id that is invalid or was used before is replaced. The replacement depends only on the conversation up to that
+    call, so a prompt that a provider has cached is unchanged.
     """
 
     taken: Taken
     given: set[str] = field(default_factory=set)
 
     def take(self, call_id: str) -> str:
-        """The id for a call whose own is `call_id`."""
+        """Return the id for a call whose own id is `call_id`."""
         name, again, unwritten = call_id, 0, self.taken.unwritten
         if unwritten is not None and call_id.startswith(unwritten):
             return call_id

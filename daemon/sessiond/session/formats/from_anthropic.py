@@ -1,4 +1,4 @@
-"""Reading a message of Anthropic's Messages API: one that was sent to it, or its whole answer."""
+"""Reads a message of Anthropic's Messages API: a message of a request, or a complete response."""
 
 from typing import Final, Literal, TypeAlias
 
@@ -80,9 +80,11 @@ _message = msgspec.json.Decoder(_Message)
 
 
 def read(message: bytes | Raw) -> list[Json]:
-    """The agents' messages that a message is: one, or one for each tool result and one for what is between.
+    """Return the agents' messages for a message: one, or one for each tool result and each run of blocks between them.
 
-    Raises `NotReadable`, `msgspec.DecodeError`.
+    Raises:
+        NotReadable: The message is not one of this format.
+        msgspec.DecodeError: The message is not valid JSON, or not of the expected types.
     """
     said = _message.decode(message)
     if said.role == "assistant":

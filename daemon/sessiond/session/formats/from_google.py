@@ -1,4 +1,4 @@
-"""Reading a content of Google's Gemini API, in camelCase or snake_case, or its whole answer."""
+"""Reads a content of Google's Gemini API, in camelCase or snake_case, or a complete response."""
 
 from collections import Counter
 from typing import Any, Final, Literal
@@ -12,7 +12,7 @@ from sessiond.session.formats.made import AnswerDetails, Json, NotReadable, Toke
 
 _FINISH_REASONS: Final = {"STOP": "stop", "MAX_TOKENS": "length", "FINISH_REASON_UNSPECIFIED": "stop"}
 
-# Both spellings of every name: REST has camelCase, the Python SDK and the protocol buffers snake_case.
+# The structs have both spellings of every name: REST uses camelCase, the Python SDK and protocol buffers snake_case.
 
 
 class _Blob(msgspec.Struct):
@@ -106,10 +106,13 @@ _text = msgspec.json.Decoder(str)
 
 
 def read(message: bytes | Raw) -> list[Json]:
-    """The agents' messages that a content, a candidate or a whole answer is.
+    """Return the agents' messages for a content, a candidate or a complete response.
 
-    A content is one message, or one for each function response and one for what is between. Raises
-    `NotReadable`, `msgspec.DecodeError`.
+    A content becomes one message, or one for each function response and each run of parts between them.
+
+    Raises:
+        NotReadable: The message is not one of this format.
+        msgspec.DecodeError: The message is not valid JSON, or not of the expected types.
     """
     kind = _kind.decode(message)
     if kind.candidates is not None:
@@ -191,7 +194,7 @@ def _of_model(part: _Part, unnamed: Counter[str], place: str) -> Json:
 
 
 def _result(response: _Response, unnamed: Counter[str], place: str) -> Json:
-    """The words of `output` or `error` where there is nothing else, or else the whole response as JSON."""
+    """Return a tool result: the text of `output` or `error` if it is the only field, or else the response as JSON."""
     said, is_error = response.response, "error" in response.response
     words = _only_text(said)
     encoded = Raw(msgspec.json.encode(said))
@@ -214,7 +217,7 @@ def _only_text(said: dict[str, Raw]) -> str | None:
 
 
 def _made_id(name: str, unnamed: Counter[str]) -> str:
-    """An id for a call that has none, and the same for the response that comes in the same order."""
+    """Return an id for a call without one. The response in the same position gets the same id."""
     unnamed[name] += 1
     return f"{MADE_ID}{name}_{unnamed[name] - 1}"
 

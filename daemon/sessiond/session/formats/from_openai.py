@@ -1,4 +1,4 @@
-"""Reading a message of OpenAI's Chat Completions: one that was sent to it, or its whole answer."""
+"""Reads a message of OpenAI's Chat Completions: a message of a request, or a complete response."""
 
 import re
 from typing import Any, Final, Literal, TypeAlias
@@ -106,9 +106,11 @@ _fields = msgspec.json.Decoder(dict[str, Raw])
 
 
 def read(message: bytes | Raw) -> list[Json]:
-    """The agents' message that a message, or the one choice of a completion, is.
+    """Return the agents' message for a message, or for the only choice of a completion.
 
-    Raises `NotReadable`, `msgspec.DecodeError`.
+    Raises:
+        NotReadable: The message is not one of this format.
+        msgspec.DecodeError: The message is not valid JSON, or not of the expected types.
     """
     if _kind.decode(message).choices is not None:
         return [_of_completion(_completion.decode(message))]
@@ -172,7 +174,7 @@ def _call(call: _FunctionCall | _CustomCall) -> Json:
 
 
 def _function_call(call_id: str, function: _Function) -> Json:
-    """What a model wrote as arguments may be no JSON object; then it is kept beside, as it is."""
+    """Return a call. Arguments that are not a JSON object are stored as text in `unparsedArguments`."""
     try:
         text = function.arguments.strip().encode()
         _fields.decode(text or b"{}")

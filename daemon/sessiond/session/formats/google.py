@@ -1,7 +1,7 @@
-"""Google's Gemini API: `systemInstruction` beside, then `contents` of parts, whose roles alternate.
+"""Writes Google's Gemini API: `systemInstruction` as a separate field, then `contents` whose roles alternate.
 
-What the API refuses beyond its types: an answer that is not right behind its call, and, from Gemini 3 on, a call
-without the signature of the thought behind it.
+Beyond its types, the API refuses a result that does not directly follow its call. Since Gemini 3 it also refuses a
+call without the signature of the thought before it.
 """
 
 import re
@@ -28,14 +28,20 @@ from sessiond.session.formats.written import Joined, Written, add_all, joined, w
 from sessiond.session.tree.steps import Steps
 
 UNSIGNED: Final = "skip_thought_signature_validator"
-"""What Google has stand for the signature of a call that another provider's model made."""
+"""Google's placeholder for the signature of a call that a model of another provider made."""
 
 _NAME_LENGTH: Final = 64
 _fits_as_signature = re.compile(r"[A-Za-z0-9+/_-]+={0,2}").fullmatch
 
 
 def write(turns: Sequence[Turn], system: str | None, reasons: Reasons) -> Steps[Written]:
-    """Request-ready `contents` and `systemInstruction` of turns in legal order."""
+    """Return request-ready `contents` and `systemInstruction`.
+
+    Args:
+        turns: The turns in legal order.
+        system: The system prompt, or None.
+        reasons: Receives the changes.
+    """
     written = Written(reasons=reasons)
     if system is not None:
         written.system = Raw(msgspec.json.encode({"parts": [{"text": system}]}))
@@ -56,7 +62,7 @@ def _legal_name(name: str) -> str:
 
 
 def _is_unreadable(part: Part) -> bool:
-    """Redacted thinking is Anthropic's."""
+    """Return whether the part is redacted thinking, which only Anthropic has."""
     return isinstance(part, Thinking) and part.redacted is not None
 
 

@@ -1,8 +1,8 @@
-"""Turns put in an order that every provider takes: each call with its result right behind it.
+"""Orders turns as every provider requires: each call directly followed by its result.
 
-Failed turns go, with their results. A call without a result gets one that says so; a result without a call
-becomes words. What only some providers want (roles that alternate, other ids, images only here or there) is the
-affair of `fitting` and of their own modules.
+Failed turns are removed with their results. A call without a result gets one that says so. A result without a call
+becomes text. Requirements of single providers (alternating roles, other ids, images in some places only) are met by
+`fitting` and by the provider modules.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,14 +24,14 @@ from sessiond.session.tree.steps import Steps
 NO_RESULT: Final = "No result was recorded for this call."
 
 KeepsThinking: TypeAlias = Callable[[Turn], bool]
-"""Whether a provider would take back the thinking and the signatures of a turn."""
+"""Returns whether a provider accepts the thinking and the signatures of a turn."""
 
 _TURNS_A_STEP: Final = 200
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """A call and what came for it. `seen_turns`: how many turns there were when it was made."""
+    """A call and its result. `seen_turns` is the number of turns placed before the call's result."""
 
     call: Call
     turn: int
@@ -42,11 +42,11 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Calls:
-    """The calls of a conversation as one goes through it."""
+    """The calls of a conversation up to the current message."""
 
     by_turn: dict[int, list[_Waiting]] = field(default_factory=dict)
     latest: dict[str, list[_Waiting]] = field(default_factory=dict)
-    """By id, the calls of the last turn that made any with it: ids are used again."""
+    """By id, the calls of the last turn that used this id: ids are reused."""
     last: list[_Waiting] = field(default_factory=list)
 
     def make(self, turn: Turn, seen_turns: int) -> None:
@@ -63,18 +63,21 @@ class _Calls:
             known.append(waiting)
 
     def of(self, result: Result) -> list[_Waiting]:
-        """The calls that a result may belong to."""
+        """Return the calls that a result may belong to."""
         found = self.latest.get(result.call_id, [])
         if result.call_id.startswith(MADE_ID) and all(waiting.result is not None for waiting in found):
-            # Without ids of the provider's, results come in the order of the calls of their tool.
+            # Without ids of the provider, results come in the order of the calls of their tool.
             return [it for it in self.last if it.call.name == result.name] or found
         return found
 
 
 def legal(said: Sequence[Turn | Result | None], reasons: Reasons, keeps: KeepsThinking) -> Steps[list[Turn]]:
-    """The turns of a conversation in order, each result behind its call. Its turns are changed in place.
+    """Return the turns in order, with each result directly after its call. The given turns are modified.
 
-    `said` has None for a message that says nothing; `reasons` is added to.
+    Args:
+        said: The turns and results, with None for a message that has neither.
+        reasons: Receives the changes.
+        keeps: Returns whether the thinking of a turn may be sent back.
     """
     calls, placed = _Calls(), list[Turn]()
     for number, each in enumerate(said):
@@ -103,7 +106,7 @@ def legal(said: Sequence[Turn | Result | None], reasons: Reasons, keeps: KeepsTh
 
 
 def _take_result(result: Result, calls: _Calls, seen_turns: int, reasons: Reasons) -> list[Turn]:
-    """Give a result to its call; the turn that it becomes when it has none."""
+    """Assign a result to its call. If it has none, return the turn that it becomes."""
     candidates = calls.of(result)
     waiting = next((each for each in candidates if each.result is None), None)
     if waiting is not None:
@@ -139,7 +142,7 @@ def _results(turn: Turn, waiting: Sequence[_Waiting], reasons: Reasons) -> Turn:
 
 
 def _clean(turn: Turn, reasons: Reasons, keeps: KeepsThinking) -> None:
-    """Take out of an assistant's turn what nobody would take."""
+    """Remove the parts of an assistant's turn that no provider accepts, and foreign thinking."""
     kept: list[Part] = []
     own = keeps(turn)
     turn.foreign = not own

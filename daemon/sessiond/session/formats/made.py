@@ -1,7 +1,7 @@
 """Makes messages in the agents' own format, as pi and oh-my-pi write them, from provider formats.
 
-Members that a provider did not send are left out, with one exception: an assistant message always has a usage, of
-zeros where it is unknown, because both programs read it without a check (decision 0016).
+Fields that a provider did not send are omitted, with one exception: an assistant message always has a usage, of zeros
+if it is unknown, because both programs read it without a check (decision 0016).
 """
 
 from typing import Any, Final, TypeAlias
@@ -27,7 +27,7 @@ class NotReadable(TemplatedError):
 
 
 class TokenUsage(msgspec.Struct, frozen=True):
-    """Tokens as agents count them: `input` is what was neither read from a cache nor written to one."""
+    """Token counts of agents. `input` counts tokens that were neither read from a cache nor written to one."""
 
     input: int = 0
     output: int = 0
@@ -36,7 +36,7 @@ class TokenUsage(msgspec.Struct, frozen=True):
 
 
 class AnswerDetails(msgspec.Struct, frozen=True):
-    """What a provider says of an answer beside its content, in the agents' words."""
+    """The fields of a provider's answer besides its content, with the agents' values."""
 
     api: str
     provider: str
@@ -95,7 +95,7 @@ def image(media_type: str, data: str) -> Json:
 
 
 def linked_image(url: str, media_type: str | None = None) -> Json:
-    """An image that lies elsewhere; the peers know only those that are in the message."""
+    """Return an image at a URL. pi and oh-my-pi only know images inside the message."""
     block = {"type": "image", "url": url}
     return block if media_type is None else {**block, "mimeType": media_type}
 
@@ -106,7 +106,7 @@ def thinking(thought: str, signature: str | None) -> Json:
 
 
 def redacted_thinking(data: str) -> Json:
-    """Pi has it as thinking without words; oh-my-pi reads that, too."""
+    """Return redacted thinking in pi's form, thinking without text, which oh-my-pi also reads."""
     return {"type": "thinking", "thinking": "", "thinkingSignature": data, "redacted": True}
 
 
@@ -116,7 +116,7 @@ def call(call_id: str, name: str, arguments: Raw, signature: str | None = None) 
 
 
 def an_object(value: Raw, place: str) -> Raw:
-    """A value that must be a JSON object. Raises `NotReadable`."""
+    """Return `value` if it is a JSON object. Raises `NotReadable` if not; `place` is its position in the message."""
     try:
         _fields.decode(value)
     except msgspec.DecodeError:

@@ -1,7 +1,7 @@
-"""OpenAI's Chat Completions: messages of the roles system, developer, user, assistant and tool.
+"""Writes OpenAI's Chat Completions: messages of the roles system, developer, user, assistant and tool.
 
-What the API refuses beyond its types: a call without its result right behind, ids of calls of more than 40
-characters, images from anybody but the user, names of tools with other characters.
+Beyond its types, the API refuses a call without a directly following result, call ids of more than 40 characters,
+images from any role but the user, and tool names with other characters.
 """
 
 import re
@@ -21,7 +21,7 @@ _BYTES_A_STEP: Final = 512 * 1024
 
 
 def write(turns: Sequence[Turn], _system: str | None, reasons: Reasons) -> Steps[Written]:
-    """Request-ready `messages` of turns in legal order; system messages are among them, where they stand."""
+    """Return request-ready `messages` of turns in legal order. System messages stay at their positions."""
     written = Written(reasons=reasons)
     yield from fit(turns, _TAKEN, reasons)
     size = 0
@@ -82,7 +82,13 @@ def _call(call: Call) -> dict[str, Any]:
 
 
 def _add_results(written: Written, turn: Turn) -> int:
-    """A message a result, then the images of all of them, which only a user's message can hold."""
+    """Add one message for each result, then a user message with all their images.
+
+    Only a user message can have images.
+
+    Returns:
+        The size of the messages in bytes.
+    """
     size, images, shown = 0, list[dict[str, Any]](), list[int]()
     for result in turn.results:
         size += written.add(_result(result), [result.source])

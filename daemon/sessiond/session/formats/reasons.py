@@ -1,4 +1,4 @@
-"""Why an entry is in a context, or not: the closed list of reasons, and a sentence for each."""
+"""The closed list of reasons why an entry is in a context or not, with a sentence for each."""
 
 from typing import Final, Literal, TypeAlias
 
@@ -49,4 +49,4 @@ REASONS: Final[dict[str, tuple[Fate, str]]] = {
     "resultOfAbortedTurn": ("out", "Its call is in a turn that was aborted or ended in an error."),
     "duplicateResult": ("out", "Its call has a result already."),
 }
-"""Every reason with the fate that it means. Adding one is a change of the protocol."""
+"""Every reason and its fate. An additional reason is a change of the protocol."""

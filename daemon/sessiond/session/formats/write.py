@@ -1,4 +1,4 @@
-"""An agent's messages as the request-ready messages of a provider, in steps."""
+"""Converts an agent's messages to request-ready messages of a provider, in steps."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, TypeAlias
@@ -18,7 +18,7 @@ from sessiond.session.tree.steps import Steps, let_go
 Provider: TypeAlias = Literal["openai", "anthropic", "google"]
 
 BESIDE: Final = -1
-"""The number of a system prompt that is no message of the context: `Beside.system_prompt`."""
+"""The number of a system prompt that is not a message of the context: `Beside.system_prompt`."""
 
 _MESSAGES_A_STEP: Final = 128
 _BYTES_A_STEP: Final = 512 * 1024
@@ -30,10 +30,10 @@ _WRITERS: Final[dict[Provider, Callable[[Sequence[Turn], str | None, Reasons], S
 
 
 class Beside(msgspec.Struct, frozen=True):
-    """What a path says beside its messages, as `beside.beside` finds it.
+    """Data on a path besides its messages, as returned by `beside.beside`.
 
-    `system_prompt` is that of the last `session_init`; it counts when the context has no system message of its
-    own. `unchanged_from` is the number of the first message before which nothing was compacted or edited since.
+    `system_prompt` is that of the last `session_init`. It is used if the context has no system message.
+    `unchanged_from` is the number of the first message before which nothing has been compacted or edited since.
     """
 
     provider: str | None = None
@@ -42,7 +42,7 @@ class Beside(msgspec.Struct, frozen=True):
 
 
 def write(format: Provider, messages: Sequence[Raw], beside: Beside) -> Steps[Written]:
-    """The messages of a context as `format` has them, and what became of each. Never raises on content."""
+    """Return the messages of a context in `format`, and what became of each. Never raises on content."""
     reasons: Reasons = {}
     heard = yield from _heard(messages, reasons)
     turns = [each for each in heard if isinstance(each, Turn)]
@@ -53,7 +53,7 @@ def write(format: Provider, messages: Sequence[Raw], beside: Beside) -> Steps[Wr
     if prompt is None and beside.system_prompt is not None:
         prompt = beside.system_prompt
         heard.insert(0, Turn("system", BESIDE, [TextPart(prompt)], plain=True))
-    unchanged_from = max([beside.unchanged_from, *systems])  # the system prompt stands before everything
+    unchanged_from = max([beside.unchanged_from, *systems])  # the system prompt is before everything
     keeps = keeps_thinking(format, turns, beside.provider, unchanged_from)
     yield
     ordered = yield from legal(heard, reasons, keeps)
@@ -64,7 +64,7 @@ def write(format: Provider, messages: Sequence[Raw], beside: Beside) -> Steps[Wr
 
 
 def _system_prompt(messages: Sequence[Raw]) -> str | None:
-    """The words that system messages come to; None when they have none."""
+    """Return the text of the system prompt in force, or None."""
     message = system_message.in_force(messages)
     turn = None if message is None else said(message, BESIDE)
     words = turn.parts[0] if isinstance(turn, Turn) and turn.parts else None

@@ -1,4 +1,4 @@
-"""What a format makes of a conversation, and the joining of turns for providers whose roles alternate."""
+"""The result of a conversion to a provider's format, and the joining of turns for alternating roles."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from sessiond.session.formats.conversation import Reasons, TextPart, Turn
 from sessiond.session.tree.steps import Steps, let_go
 
 OPENING: Final = "(The conversation began earlier; what was said first is not shown.)"
-"""What the user says first where a provider wants that, and the conversation begins with the assistant."""
+"""The first user message if a provider requires one and the conversation begins with the assistant."""
 
 _TURNS_A_STEP: Final = 50
 _BYTES_A_STEP: Final = 512 * 1024
@@ -21,8 +21,8 @@ _BYTES_A_STEP: Final = 512 * 1024
 class Written:
     """Messages of a provider. Numbers are those of the agent's messages that they were made from.
 
-    `sources`: of each message, the first it was made from. `places`: where the words of an agent's message are;
-    those of the system prompt, which stands in `system`, are at None.
+    `sources` has, for each message, the first number that it was made from. `places` maps a number to the index of its
+    message, or to None for a system prompt, which is in `system`.
     """
 
     messages: list[Raw] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Written:
     reasons: Reasons = field(default_factory=dict)
 
     def add(self, message: dict[str, Any], sources: Sequence[int]) -> int:
-        """Add a message that was made from these; answers its size in bytes."""
+        """Add a message that was made from `sources`. Return its size in bytes."""
         for source in sources:
             self.places.setdefault(source, len(self.messages))
         self.sources.append(sources[0])
@@ -43,7 +43,7 @@ class Written:
 
 @dataclass(slots=True)
 class Joined:
-    """Turns of one role as one message: its blocks, or the one text that `plain` is."""
+    """Turns of one role as one message: its blocks, or `plain` if the message is one text."""
 
     role: str
     blocks: list[dict[str, Any]]
@@ -54,7 +54,14 @@ class Joined:
 def joined(
     turns: Sequence[Turn], blocks_of: Callable[[Turn], list[dict[str, Any]]], assistant: str, reasons: Reasons
 ) -> Steps[list[Joined]]:
-    """Turns as messages whose roles alternate, the first one the user's; `assistant` is what that role is called."""
+    """Return turns as messages whose roles alternate, beginning with the user.
+
+    Args:
+        turns: The turns.
+        blocks_of: Returns the blocks of a turn.
+        assistant: The provider's name for the assistant's role.
+        reasons: Receives the changes.
+    """
     messages: list[Joined] = []
     for number, turn in enumerate(turns):
         blocks = blocks_of(turn)
@@ -78,11 +85,11 @@ def joined(
 def add_all(
     written: Written, messages: list[Joined], message_of: Callable[[Joined], dict[str, Any]]
 ) -> Steps[None]:
-    """Encode messages and add them, the opening one as said by nobody. The list is empty then."""
+    """Encode messages and add them. The opening message gets no entry in `places`. `messages` is empty afterwards."""
     size = 0
     for number, message in enumerate(messages):
         size += written.add(message_of(message), message.sources)
-        message.blocks = []  # to free them all at the end would hold the loop
+        message.blocks = []  # freeing them all at the end would block the event loop
         if message.plain is OPENING:
             written.places.pop(message.sources[0])
         if number % _TURNS_A_STEP == 0 or size > _BYTES_A_STEP:
@@ -92,7 +99,7 @@ def add_all(
 
 
 def without_system(written: Written, turns: Sequence[Turn]) -> list[Turn]:
-    """The turns without system messages, for a provider that takes their words beside the messages."""
+    """Return the turns without system messages, for a provider that has a separate field for their text."""
     for turn in turns:
         if turn.role == "system":
             written.places[turn.source] = None
