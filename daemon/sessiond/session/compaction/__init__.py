@@ -1,1 +1,1 @@
-"""Preparing compactions and branch summaries: where to cut, what to ask, what is safe."""
+"""Prepares and checks compactions and branch summaries: the cut, the prompt, the rules of safety."""

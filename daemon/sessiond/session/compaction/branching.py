@@ -1,4 +1,4 @@
-"""Prepares a move of the leaf: the entries it leaves, where a person continues, and the prompt for a summary.
+"""Prepares a move of the leaf: the entries it leaves, the leaf after it, and the prompt for a branch summary.
 
 The leaf is not moved and no model is called (decision 0019).
 """
@@ -25,18 +25,26 @@ _BRANCH_SUMMARY: Final = KIND["branch_summary"]
 _CUSTOM_MESSAGE: Final = KIND["custom_message"]
 _SUMMARIES: Final = (_COMPACTION, _BRANCH_SUMMARY)
 _MOSTLY_FULL: Final = 0.9
-"""Of the budget: a summary is let in beyond it as long as less is used."""
+"""Part of the budget. If less is used, a summary that exceeds the budget is still included."""
 
 
 @dataclass(frozen=True, slots=True)
 class BranchPreparation:
-    """What moving the leaf from one entry to another would leave behind.
+    """The result of preparing a move of the leaf from one entry to another.
 
-    - `entries_to_summarize` are those from below the common ancestor to the old leaf, in order, whatever their type.
-    - `tokens` estimates those of them that are in `prompt`; there is none when they say nothing, and nothing but
-      results of tools is nothing.
-    - `resume_at` is the target, but the place before it when it is a user's message or an extension's, whose text is
-      `editor_text`. `file_operations` belong into `details` of the summary, as `readFiles` and `modifiedFiles`.
+    Attributes:
+        target_id: The target of the move; None for the place before the first entry.
+        old_leaf_id: The leaf before the move.
+        common_ancestor_id: The deepest entry that is on both paths, or None.
+        resume_at: The leaf after the move: the target, or its parent if the target is a message of a user or an
+            extension.
+        editor_text: The text of such a message, for the user to edit.
+        entries_to_summarize: All entries from below the common ancestor to the old leaf, in order, except `leaf`
+            lines.
+        file_operations: Files for the `details` of the summary, as `readFiles` and `modifiedFiles`.
+        tokens: Estimated tokens of the entries that are in `prompt`.
+        prompt: The prompt for a summarizer; None if the entries have no text, or only tool results.
+
     """
 
     target_id: str | None
@@ -54,16 +62,24 @@ def prepare_branch(
     tree: Tree, old_row: int, target_row: int, read: Read, max_tokens: int | None = None,
     instructions: str | None = None,
 ) -> Steps[BranchPreparation]:  # fmt: skip
-    """Prepare a move from a row to another; `NONE` is the place before the first entry. Never raises on content.
+    """Prepare a move of the leaf. Never raises on content.
 
         prepared = await live.drive(prepare_branch(tree, tree.leaf, target, live.read_rows, max_tokens=100_000))
         if prepared.prompt is not None:
             summary = await summarize(prepared.prompt)
 
-    The common ancestor is the deepest entry of the target's path that is on the old path, too; the walk goes on
-    through compactions. With `max_tokens` the newest entries are in the prompt that fit, and at least one: a
-    summary that does not fit is let in all the same while less than nine tenths are used. `leaf` lines are passed
-    over; nobody is shown them.
+    The common ancestor is the deepest entry of the target's path that is also on the old path; compactions between
+    them do not matter. `leaf` lines are skipped, because clients do not see them.
+
+    Args:
+        tree: The tree of the session.
+        old_row: The row of the leaf; `NONE` is the place before the first entry.
+        target_row: The row of the target; `NONE` is the place before the first entry.
+        read: Returns the entries of rows.
+        max_tokens: Budget of the prompt for entries. The newest entries that fit are included, and at least one. A
+            summary that does not fit is included if less than nine tenths of the budget are used.
+        instructions: The user's instructions for the summarizer.
+
     """
     ancestor, left = yield from left_behind(tree, old_row, target_row)
     resume_at, editor_text = _resumption(tree, target_row, read)
@@ -87,7 +103,7 @@ def prepare_branch(
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What one entry says, of those left behind; `counts` when it is for the prompt."""
+    """The message of one entry that the leaf leaves; `counts` is true if it belongs in the prompt."""
 
     body: Raw
     tokens: int
@@ -96,19 +112,19 @@ class Left:
 
 
 def left_behind(tree: Tree, old_row: int, target_row: int) -> Steps[tuple[int, list[int]]]:
-    """The row of the common ancestor or `NONE`, and the rows from below it to the old leaf."""
+    """Return the row of the common ancestor or `NONE`, and the rows from below it to the old leaf."""
     old_path = [] if old_row == NONE else (yield from steps.path(tree, old_row))
     target_path = [] if target_row == NONE else (yield from steps.path(tree, target_row))
     places, staying = {row: place for place, row in enumerate(old_path)}, set(target_path)
     yield
     ancestor = next((row for row in reversed(target_path) if row in places), NONE)
     below = old_path[places.get(ancestor, -1) + 1 :]
-    # Only where parents go in a circle can an entry stand below the ancestor and on the target's path as well.
+    # Only if parents form a circle can an entry be below the ancestor and also on the target's path.
     return ancestor, [row for row in below if row not in staying] if tree.irregular else below
 
 
 def said_by(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[Left], TouchedPaths]]:
-    """What rows say, with the edits among them, and the files that they touched."""
+    """Return the messages of rows, with the edits among them applied, and the files that they touched."""
     edits: dict[str, Raw | None] = {}
     for batch in steps.batches(tree, [row for row in rows if tree.kind(row) == _EDIT]):
         edits.update(edit for edit in map(messages.edit_of, read(batch)) if edit is not None)
@@ -118,7 +134,7 @@ def said_by(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[Lef
     for batch in steps.batches(tree, [row for row in rows if tree.kind(row) in _SAYS]):
         for row, entry in zip(batch, read(batch), strict=True):
             if tree.kind(row) == _BRANCH_SUMMARY:
-                files.add_summary(entry)  # those of a compaction may be older than the branch
+                files.add_summary(entry)  # the files of a compaction may be older than the branch
             found = _SAYS[tree.kind(row)](entry, edits.get(tree.id(row) or "", UNSET))
             if found is None or found.role == "system":
                 continue
@@ -132,7 +148,10 @@ def said_by(tree: Tree, rows: Sequence[int], read: Read) -> Steps[tuple[list[Lef
 
 
 def _within(said: Sequence[Left], max_tokens: int | None) -> tuple[list[Left], int]:
-    """The newest that fit, the oldest first, and their tokens. Results are left out: their calls tell of them."""
+    """Return the newest messages that fit, in log order, and their tokens. Tool results are omitted.
+
+    The calls that remain name the tools.
+    """
     chosen: list[Left] = []
     total = 0
     for one in reversed([one for one in said if one.counts]):
@@ -148,7 +167,7 @@ def _within(said: Sequence[Left], max_tokens: int | None) -> tuple[list[Left], i
 
 
 def _resumption(tree: Tree, target_row: int, read: Read) -> tuple[str | None, str | None]:
-    """Where a person goes on, and the text that is there to be edited."""
+    """Return the leaf after the move, and the text for the user to edit."""
     if target_row == NONE:
         return None, None
     kind = tree.kind(target_row)
@@ -160,7 +179,7 @@ def _resumption(tree: Tree, target_row: int, read: Read) -> tuple[str | None, st
 
 
 def above_leaf_lines(tree: Tree, row: int) -> int:
-    """The row, or the nearest above it that is no `leaf` line."""
+    """Return the row, or its nearest ancestor that is not a `leaf` line."""
     seen: set[int] = set()
     while row != NONE and tree.kind(row) == LEAF and row not in seen:
         seen.add(row)

@@ -1,6 +1,6 @@
 """Finds the place where a path is cut so that its older part can be summarized. No call is separated from its result.
 
-The input is one `CutPiece` for each entry that adds to a context (decision 0018).
+The input is one `CutPiece` for each entry that may add to a context (decision 0018).
 """
 
 from collections.abc import Sequence
@@ -12,18 +12,24 @@ from sessiond.session.compaction.tool_calls import NO_CALLS, MessageToolCalls
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 
 Voice = Literal["silent", "system", "asks", "answers", "other"]
-"""What an entry is in the context: nothing, a system message, the begin of a turn, an assistant's words, else."""
+"""The role of an entry for a cut: no message, a system message, the start of a turn, an assistant message, other."""
 
 _MAX_CUTS: Final = 2
-"""How many times what is to be kept may be kept, so that a run of tools need not be cut."""
+"""The kept part may hold this many times `keep_tokens` if that avoids a cut within a run of tool calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutPiece:
-    """An entry as far as a cut goes: what it says in the context, and what its line says of calls.
+    """The properties of an entry that a cut depends on.
 
-    `role` is that of a message's line, "" of other entries. `calls` are those in the line, `said_calls` those in
-    the context: an edit may have changed them. No cut may come between the piece at `bound_to` and this one.
+    Attributes:
+        voice: The role of the entry's message for the cut.
+        role: The role of the message in the line; "" for other entries.
+        tokens: The estimated tokens of the entry's message in the context.
+        calls: The tool calls in the line.
+        said_calls: The tool calls in the context; an edit may have changed them.
+        bound_to: The index of a piece from which no cut may separate this one, or None.
+
     """
 
     voice: Voice
@@ -40,22 +46,27 @@ class CutPiece:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Places in the pieces: of the first one kept, and of where its turn begins if that is cut in its middle."""
+    """A cut: the index of the first kept piece, and of the start of its turn if the cut is within a turn."""
 
     at: int
     turn: int | None = None
 
 
 def find_cut(pieces: Sequence[CutPiece], keep_tokens: int) -> Steps[Cut | None]:
-    """The cut that keeps about the newest `keep_tokens`; None when there is none that leaves anything behind.
+    """Find the cut that keeps about the newest `keep_tokens` tokens.
 
-    From the newest piece back, until they hold that many tokens: the cut is before the first piece from there on
-    that may begin what is kept, else before the last one that may (pi). That may: what begins a turn, and an
-    assistant's words; never a tool result, and nothing that stands between a call and its result.
+    Pieces are counted from the newest back until they hold `keep_tokens`. The cut is before the first piece from there
+    on that may begin the kept part, or else before the last piece that may (pi). A piece may begin the kept part if it
+    starts a turn or is an assistant message. A tool result may not, and neither may a piece between a call and its
+    result.
 
-    Before words that call tools a cut is taken only inside one long turn. So if it came to stand there, it moves
-    back to the nearest place before what begins a turn, or before words without calls, as long as at most twice
-    `keep_tokens` stay and something is left to be summarized. Otherwise the turn is cut there.
+    A cut before an assistant message with tool calls is allowed only within one long turn. So if the cut is at such a
+    message, it moves back to the nearest piece that starts a turn or is an assistant message without calls, if at most
+    twice `keep_tokens` are kept and something is left to summarize. Otherwise, the turn is cut there.
+
+    Returns:
+        The cut, or None if no cut leaves anything to summarize.
+
     """
     kept = list(accumulate((piece.tokens for piece in reversed(pieces)), initial=0))[::-1]
     yield
@@ -87,10 +98,10 @@ def find_cut(pieces: Sequence[CutPiece], keep_tokens: int) -> Steps[Cut | None]:
 
 
 def places(pieces: Sequence[CutPiece]) -> Steps[list[int]]:
-    """The places before which a cut parts no call from its result.
+    """Return the indexes before which a cut separates no call from its result.
 
-    A result belongs to the nearest call of its id above it. Calls of an assistant's newest words that have no
-    result yet may still get one, so nothing below those words is such a place.
+    A result belongs to the nearest call above it with its id. If calls of the newest assistant message have no result
+    yet, results may follow, so no index after that message is returned.
     """
     crossed = [0] * (len(pieces) + 2)
     bonds = yield from _bonds(pieces, [piece.calls for piece in pieces])
@@ -107,7 +118,10 @@ def places(pieces: Sequence[CutPiece]) -> Steps[list[int]]:
 
 
 def _bonds(pieces: Sequence[CutPiece], calls: Sequence[MessageToolCalls]) -> Steps[list[tuple[int, int]]]:
-    """Calls with their results, and the newest words with the end when they wait for one."""
+    """Return the index pairs of calls and results.
+
+    If results of the newest assistant message are missing, a pair of its index and the end is included.
+    """
     bonds: list[tuple[int, int]] = []
     made_at: dict[str | None, int] = {}
     newest, unanswered = 0, set[str | None]()
@@ -124,7 +138,7 @@ def _bonds(pieces: Sequence[CutPiece], calls: Sequence[MessageToolCalls]) -> Ste
 
 
 def awaits_results(pieces: Sequence[CutPiece]) -> bool:
-    """Whether a path ends between a call and its result, where no compaction may stand."""
+    """Return whether a path ends between a call and its result, where no compaction is allowed."""
     answered: set[str | None] = set()
     for piece in reversed(pieces):
         if piece.role == "toolResult":
@@ -135,7 +149,7 @@ def awaits_results(pieces: Sequence[CutPiece]) -> bool:
 
 
 def _turn(pieces: Sequence[CutPiece], at: int) -> int | None:
-    """Where the turn begins that a cut goes through; None when the cut is at its beginning."""
+    """Return the index where the turn begins that a cut is within; None if the cut is at the start of a turn."""
     if pieces[at].voice == "asks":
         return None
     return next((begin for begin in range(at - 1, -1, -1) if pieces[begin].voice == "asks"), None)

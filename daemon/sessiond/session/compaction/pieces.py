@@ -1,4 +1,4 @@
-"""The part of a path that a context is made of, one piece an entry, as a cut needs it."""
+"""Converts the part of a path that a context is made of into one piece for each entry, as `cuts` needs it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,14 +30,21 @@ _VOICES: Final[dict[object, Voice]] = {
     "assistant": "answers",
     "system": "system",
 }
-"""Voices by role; the first seven begin a turn, as in pi."""
+"""Voices by role; the first seven start a turn, as in pi."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Rows that can speak behind the last compaction's cut or reset, what they say, and their pieces.
+    """The rows that a context is built from, with their messages and pieces.
 
-    `compaction` is the row of the compaction in force, or `NONE`; the first `kept` pieces stand before it.
+    Attributes:
+        path: The whole path.
+        rows: The rows that may have a message.
+        said: The message of each row in the context, or None.
+        pieces: The piece of each row.
+        compaction: The row of the compaction in force, or `NONE`.
+        kept: The number of first pieces that are before the compaction.
+
     """
 
     path: Sequence[int]
@@ -49,7 +56,7 @@ class Stretch:
 
 
 def stretch_of(tree: Tree, leaf_row: int, context: Context, read: Read) -> Steps[Stretch]:
-    """The stretch of a context that was built for this row."""
+    """Return the stretch of a context that was built for this row."""
     if leaf_row == NONE:
         return Stretch((), (), [], [], NONE, 0)
     path = yield from steps.path(tree, leaf_row)
@@ -75,9 +82,10 @@ def stretch_of(tree: Tree, leaf_row: int, context: Context, read: Read) -> Steps
 
 
 def first_kept(tree: Tree, stretch: Stretch, at: int) -> str:
-    """The entry that a cut before a piece names: settings and the like that stand right before it are kept, too.
+    """Return the id of the first entry that a cut before a piece keeps.
 
-    It is no label and no `leaf` line, because those are taken out of a path when it is forked.
+    Settings and similar entries directly before the piece are kept too. The entry is never a label or a `leaf` line,
+    because a fork removes those from the path.
     """
     path, place = stretch.path, stretch.path.index(stretch.rows[at])
     first = place
@@ -107,7 +115,7 @@ def _bind_to_edits(
     pieces: list[CutPiece],
     read: Read,
 ) -> Steps[None]:
-    """An edit that stands before what it edits stays with it: without it, the words would be others."""
+    """Bind each edited piece to an edit that precedes it, because without the edit its message would change."""
     places = {tree.id(row): place for place, row in enumerate(rows)}
     targets: dict[int, str] = {}
     for batch in steps.batches(tree, edits):

@@ -1,6 +1,6 @@
-"""Prepares a compaction: whether it is needed, where the cut is, what leaves the context, and the prompt for a summary.
+"""Prepares a compaction: whether it is needed, the cut, the entries that leave the context, and the prompt.
 
-Nothing is written and no model is called. `cuts` has the rule for the cut (decision 0018).
+Nothing is written and no model is called. `cuts` defines the rule for the cut (decision 0018).
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ _MESSAGES_A_STEP: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class CompactionLimits:
-    """When a context counts as full, and how much of it a compaction keeps; all in tokens (pi's defaults)."""
+    """When a context is full, and how much of it a compaction keeps. All values are in tokens, with pi's defaults."""
 
     context_window: int
     reserve_tokens: int = 16_384
@@ -35,21 +35,31 @@ class CompactionLimits:
 
 
 def is_full(count: int, limits: CompactionLimits) -> bool:
-    """Whether so many tokens leave less of the window than is reserved for the answer."""
+    """Return whether a context of `count` tokens leaves less of the window than is reserved for the answer."""
     return count > limits.context_window - limits.reserve_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a compaction at `leaf_id` would do. With a `reason` there is none to be made, and no cut.
+    """The result of preparing a compaction at `leaf_id`.
 
-    - `entries_to_summarize` are the entries whose words would leave the context, in order; `turn_prefix` the last
-      of them, when the turn that they begin goes on behind the cut (`split_turn`).
-    - `tokens_before` is `tokens.count` of the context. `tokens_after` estimates what stays: the kept messages and
-      the system message, without the summary; it is `tokens_before` when there is no cut.
-    - `system_message` is what the compaction must carry as `systemMessage`, since what is kept has none (pi).
-    - `prompt` is all that a summarizer needs. `file_operations` belong into `details` of the compaction, as
-      `readFiles` and `modifiedFiles`, where the next one finds them.
+    Attributes:
+        leaf_id: The entry at which the context ends, or None.
+        needed: Whether the context is full.
+        tokens_before: The tokens of the context, by `tokens.count`.
+        tokens_after: Estimated tokens of the kept messages and the system message, without the summary. Equal to
+            `tokens_before` if there is no cut.
+        reason: Why no compaction can be made; None if it can.
+        first_kept_entry_id: The `firstKeptEntryId` of the compaction.
+        entries_to_summarize: The entries whose messages leave the context, in order.
+        turn_prefix: The last of these entries, if their turn continues after the cut.
+        split_turn: Whether the cut is within a turn.
+        previous_summary: The summary of the compaction in force, or None.
+        file_operations: Files for the `details` of the compaction, as `readFiles` and `modifiedFiles`. The next
+            preparation reads them there.
+        system_message: The `systemMessage` that the compaction must carry, because no kept message has one (pi).
+        prompt: The complete prompt for a summarizer.
+
     """
 
     leaf_id: str | None
@@ -70,16 +80,24 @@ class Preparation:
 def prepare(
     tree: Tree, leaf_row: int, read: Read, limits: CompactionLimits, instructions: str | None = None
 ) -> Steps[Preparation]:
-    """Prepare the compaction of a row's context; with `NONE` there is nothing to do. Never raises on content.
+    """Prepare a compaction of a row's context. Never raises on content.
 
         prepared = await live.drive(compaction.prepare(tree, row, live.read_rows, limits))
         if prepared.reason is None:
             summary = await summarize(prepared.prompt)
             append({"type": "compaction", "summary": summary, "firstKeptEntryId": prepared.first_kept_entry_id, …})
 
-    A compaction appended to this row with this cut gives a context of its summary and the kept messages, and is
-    one that `safety` lets through. `callsUnanswered` says that a tool's result is still to come: try again when
-    it has. `alreadyCompacted` says that nothing was said since the last compaction.
+    A compaction with this cut, appended to this row, gives a context of its summary and the kept messages, and
+    `safety` accepts it. The reason `callsUnanswered` means that a tool result is missing: retry after it was appended.
+    `alreadyCompacted` means that no message was added since the last compaction.
+
+    Args:
+        tree: The tree of the session.
+        leaf_row: The row; with `NONE` there is nothing to summarize.
+        read: Returns the entries of rows.
+        limits: The limits in tokens.
+        instructions: The user's instructions for the summarizer.
+
     """
     context = yield from build_context(tree, leaf_row, read)
     counted = yield from tokens.count(tree, leaf_row, context)
@@ -139,7 +157,7 @@ _summary = msgspec.json.Decoder(_Summary)
 
 
 def _of_compaction(tree: Tree, stretch: Stretch, context: Context) -> list[Raw]:
-    """What the compaction in force says at the beginning of a context: a system message, if any, and its summary."""
+    """Return the messages of the compaction in force: a system message, if it carries one, and the summary."""
     compaction_id = None if stretch.compaction == NONE else tree.id(stretch.compaction)
     begin = zip(context.entry_ids[:2], context.messages[:2], strict=True)
     return [message for entry_id, message in begin if entry_id == compaction_id]
@@ -151,7 +169,7 @@ def _summary_in(said: list[Raw]) -> str | None:
 
 
 def _rendered(stretch: Stretch, places: range, files: TouchedFiles) -> Steps[list[str]]:
-    """The parts that pieces say to a summarizer; their files are taken note of."""
+    """Return the rendered messages of pieces, and add their files to `files`."""
     parts: list[str] = []
     for looked_at, place in enumerate(places):
         said = stretch.said[place]
@@ -165,7 +183,7 @@ def _rendered(stretch: Stretch, places: range, files: TouchedFiles) -> Steps[lis
 
 
 def _system_messages(stretch: Stretch, said_first: list[Raw]) -> Steps[list[Raw]]:
-    """Of a context, the oldest first; those that a compaction carries come before all others."""
+    """Return the system messages of a context, oldest first, beginning with that of the compaction."""
     found = said_first[:-1]
     for place, (message, piece) in enumerate(zip(stretch.said, stretch.pieces, strict=True)):
         if message is not None and piece.voice == "system":
@@ -176,7 +194,7 @@ def _system_messages(stretch: Stretch, said_first: list[Raw]) -> Steps[list[Raw]
 
 
 def _ids(tree: Tree, stretch: Stretch, places: range) -> Steps[tuple[str, ...]]:
-    """The entries of the pieces that say something to a summarizer."""
+    """Return the ids of the pieces that a summarizer receives."""
     found: list[str] = []
     for looked_at, place in enumerate(places):
         if stretch.pieces[place].voice not in ("silent", "system"):

@@ -1,7 +1,7 @@
-"""What a summarizer is asked: our own words around fenced material.
+"""Builds the prompts for a summarizer: fixed instructions around fenced material.
 
-Everything that comes from a session stands between tags, and a tag that the material itself holds, in whatever
-spelling, is not used: so no text can end its fence and pass for orders.
+All text from a session is between tags. A tag that occurs in the material in any spelling is replaced by a numbered
+one, so no text can close its fence and pass for instructions.
 """
 
 import re
@@ -73,9 +73,14 @@ _PARTS_A_STEP: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a summary is to be made of: rendered messages (`rendering.render`), and what is known beside them.
+    """The material of a summary.
 
-    `turn` is the beginning of a turn that is cut. With `previous_summary` the answer is to take its place.
+    Attributes:
+        conversation: The rendered messages (`rendering.render`).
+        files: The files that were read or modified.
+        turn: The rendered messages of a turn that the cut splits.
+        previous_summary: A summary that the new one replaces.
+
     """
 
     conversation: Sequence[str]
@@ -85,13 +90,13 @@ class Material:
 
 
 def compaction_prompt(material: Material, instructions: str | None = None) -> Steps[str]:
-    """Ask for the summary of the older part of a conversation: one text, all that a model needs."""
+    """Return the prompt for a summary of the older part of a conversation."""
     first = _UPDATE if material.previous_summary else _COMPACTION
     return _prompt(material, first, instructions)
 
 
 def branch_prompt(material: Material, instructions: str | None = None) -> Steps[str]:
-    """Ask for the summary of what a move of the leaf leaves behind: one text, all that a model needs."""
+    """Return the prompt for a summary of the branch that a move of the leaf leaves."""
     return _prompt(material, _BRANCH, instructions)
 
 
@@ -127,14 +132,14 @@ def _prompt(material: Material, first: str, instructions: str | None) -> Steps[s
 
 
 def _listed(files: TouchedPaths) -> Iterator[str]:
-    """One file a line; a path that is no single line says so by its escapes."""
+    """Yield one line for each file. A path with unprintable characters is escaped, so that it stays one line."""
     for action, paths in (("read", files.read), ("modified", files.modified)):
         for path in paths:
             yield f"{action}: {path if path.isprintable() else ascii(path)}"
 
 
 def _tags_in(fenced: Iterable[Sequence[str]]) -> Steps[set[str]]:
-    """What looks like one of our tags in the material."""
+    """Return the occurrences of our tags in the material, in lower case."""
     found: set[str] = set()
     for at, part in enumerate(chain.from_iterable(fenced)):
         found.update(tag.casefold() for tag in _TAG_LIKE.findall(part))
@@ -144,6 +149,6 @@ def _tags_in(fenced: Iterable[Sequence[str]]) -> Steps[set[str]]:
 
 
 def _free(tag: str, taken: set[str]) -> str:
-    """The tag, numbered if the material holds it."""
+    """Return the tag, with a number if the material contains it."""
     numbered = (f"{tag}-{number}" for number in count(2))
     return tag if tag not in taken else next(name for name in numbered if name not in taken)

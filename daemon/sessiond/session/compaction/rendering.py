@@ -1,6 +1,6 @@
-"""Renders a conversation as text for a summarizer: roles as labels, tool results cut, thinking left out.
+"""Renders a conversation as text for a summarizer: roles as labels, long tool results cut, thinking omitted.
 
-The labels are those of pi (decision 0019). The text is untrusted; `prompts` puts it into a fence.
+The labels are those of pi (decision 0019). The text is untrusted; `prompts` puts it between tags.
 """
 
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from sessiond.session.content.agent_message import AgentMessage, Block, text, te
 from sessiond.session.tree import lines
 
 MAX_RESULT_CHARACTERS: Final = 2_000
-"""Characters of a tool's result, or of a command's output, that a summarizer is shown."""
+"""Limit of the characters of a tool result or of a command's output."""
 
 SEPARATOR: Final = "\n\n"
-"""What stands between two parts of a conversation."""
+"""The text between two parts of a conversation."""
 
 
 def render(message: AgentMessage) -> list[str]:
-    """The parts of one message, each with its label; none for a message that says nothing.
+    """Return the parts of one message, each with its label; an empty list for a message without text.
 
     Join the parts of all messages with `SEPARATOR`.
     """
@@ -39,7 +39,7 @@ def _of_result(message: AgentMessage) -> list[tuple[str, str]]:
 
 
 def _of_command(message: AgentMessage) -> list[tuple[str, str]]:
-    """A command that the user ran; one that no model was shown is shown to no summarizer either."""
+    """Return the parts of a command that the user ran; none if it was excluded from the context."""
     if message.exclude_from_context is True:
         return []
     command = text(message.command) or text(message.code)

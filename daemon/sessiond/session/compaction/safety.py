@@ -21,20 +21,27 @@ ReadRow = Callable[[int], bytes]
 
 
 class Objection(NamedTuple):
-    """The rule that a compaction would break, and how, as the end of a sentence."""
+    """The rule that a compaction breaks, and the reason, as the end of a sentence."""
 
     rule: Literal["noToolSplit", "firstKeptOnPath"]
     reason: str
 
 
 def objection(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: ReadRow) -> Objection | None:
-    """Why the compaction `new` may not stand below its parent; None when it may.
+    """Return why the compaction `new` is not allowed below its parent; None if it is allowed.
 
-    The parent is in the tree or among `rows`, which are new in the same batch. A compaction
+    A compaction
 
-    - does not stand between a call and its result, nor after words whose calls wait for one;
-    - names an entry of its path; or itself (pi 0.87) or none when nothing is kept;
-    - keeps no result whose call it takes out of the context, and takes away no call that may yet be answered.
+    - is not between a call and its result, nor after an assistant message whose calls have no results yet;
+    - names an entry of its path, or itself (pi 0.87) or no entry if nothing is kept;
+    - does not keep a result whose call it removes, and does not remove a call that may still be answered.
+
+    Args:
+        tree: The tree of the session.
+        rows: New rows of the same batch; the parent may be among them.
+        new: The compaction.
+        read: Returns the entry of a row.
+
     """
     path = _Path(tree, rows, read)
     caller = _caller(path, new.parent_id)
@@ -60,16 +67,17 @@ def objection(tree: Tree, rows: Sequence[NewRow], new: NewRow, read: ReadRow) ->
 
 
 def last_settled(tree: Tree, row: int, read: ReadRow) -> int:
-    """The nearest row, from `row` towards the root, below which no tool call waits for its result.
+    """Return the nearest row, from `row` towards the root, after which no tool call is without its result.
 
-    That is `row` itself, or else the parent of the words that made the call; `NONE` when those are the first.
+    That is `row` itself, or the parent of the assistant message that made the call; `NONE` if that message is the
+    first.
     """
     caller = _caller(_Path(tree, (), read), row)
     return row if caller is None else tree.parent(caller.row)
 
 
 class _Step(NamedTuple):
-    """One entry of a path: stored, or new in the same batch (`row` is `NONE` and `line` is there)."""
+    """One entry of a path: stored, or new in the same batch. A new entry has `row` `NONE` and its `line`."""
 
     row: int
     id: str | None
@@ -79,7 +87,7 @@ class _Step(NamedTuple):
 
 
 class _Path:
-    """The paths through the new rows of a batch and then the tree, from their ends towards the root."""
+    """Walks through the new rows of a batch and then the tree, from the end of a path towards the root."""
 
     def __init__(self, tree: Tree, rows: Sequence[NewRow], read: ReadRow) -> None:
         self._tree, self._read = tree, read
@@ -106,7 +114,7 @@ class _Path:
         return calls_of(message_of(self.line(step)))
 
     def in_context(self, start: int | str | None) -> Iterator[_Step]:
-        """As `up_from`, as far as the last compaction, with what it keeps, or the last reset."""
+        """Yield steps as `up_from` does, up to the last reset or the first entry that the last compaction keeps."""
         last: str | None = None
         seen_compaction = False
         for step in self.up_from(start):
@@ -131,7 +139,7 @@ _compaction = msgspec.json.Decoder(_Compaction)
 
 
 def _caller(path: _Path, start: int | str | None) -> _Step | None:
-    """The last words in a context, when they call a tool whose result is still to come."""
+    """Return the last assistant message of a context if a result of its tool calls is missing."""
     answered: set[str | None] = set()
     for step in path.in_context(start):
         if step.role == "toolResult":
@@ -143,11 +151,12 @@ def _caller(path: _Path, start: int | str | None) -> _Step | None:
 
 
 def _parting(path: _Path, new: NewRow, kept_id: object) -> Objection | None:
-    """Whether a call would leave the context while its result stays, or is still to come.
+    """Return an objection if a call would leave the context while its result is kept or may still follow.
 
-    A result belongs to the nearest call of its id above it, and only the newest words wait for results.
+    A result belongs to the nearest call above it with its id. Only the newest assistant message can have missing
+    results.
     """
-    waiting: set[str] = set()  # calls whose results are kept, and that were not met yet
+    waiting: set[str] = set()  # ids of kept results whose calls were not found yet
     answered: set[str] = set()
     newest_met = False
     keeps = kept_id != new.id

@@ -1,15 +1,22 @@
-"""Tool calls and their results: which calls a message makes, which one it answers, which may still be answered."""
+"""Extracts tool calls and their results from messages."""
 
 from typing import Final, NamedTuple
 
 from sessiond.session.content.agent_message import AgentMessage
 
 NOBODY_RUNS: Final = ("aborted", "error")
-"""Stop reasons of answers whose calls no agent carries out."""
+"""Stop reasons of assistant messages whose calls no agent executes."""
 
 
 class MessageToolCalls(NamedTuple):
-    """Of a message: ids of the calls it makes, the id of the call it answers, whether results may come."""
+    """The tool calls of a message.
+
+    Attributes:
+        made: The ids of the calls that it makes.
+        answered: The id of the call whose result it is, or None.
+        awaited: Whether results of its calls may follow.
+
+    """
 
     made: tuple[str, ...] = ()
     answered: str | None = None
@@ -20,7 +27,7 @@ NO_CALLS: Final = MessageToolCalls()
 
 
 def calls_of(message: AgentMessage) -> MessageToolCalls:
-    """The calls that a message makes or answers."""
+    """Return the calls that a message makes or answers."""
     if message.role == "toolResult" and isinstance(message.tool_call_id, str):
         return MessageToolCalls(answered=message.tool_call_id)
     made = tuple(block.id for block in message.tool_calls if isinstance(block.id, str))

@@ -1,1 +1,1 @@
-"""What a model sees at a leaf, and why: messages, settings, system message, tokens."""
+"""The context that a model receives at a leaf: messages, settings, system message, tokens."""

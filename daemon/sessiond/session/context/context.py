@@ -1,6 +1,6 @@
 """Builds the context of a leaf: the messages of its path, with a compaction in place of what it replaced.
 
-Entries pass through unchanged, as in pi. Nothing is repaired for a provider here (decision 0015).
+Entries are copied unchanged, as in pi. Nothing is repaired for a provider here (decision 0015).
 """
 
 from array import array
@@ -30,27 +30,36 @@ _SAYS: Final[dict[int, Callable[[bytes, Edit], Said | None]]] = {
 
 
 _REWRITES: Final = frozenset((_COMPACTION, _CONTEXT_EDIT, _RESET))
-"""Kinds that change what entries before them say."""
+"""Kinds that change the messages of earlier entries."""
 _FURTHER_ROWS: Final = 2_000
+"""Limit of the rows by which a known context is extended."""
 
 
 class Context(Settings, kw_only=True):
-    """Messages in order, the entry that each came from, and the settings in force at `leaf_id`."""
+    """The messages of a context in order, and the settings in force at `leaf_id`.
+
+    Attributes:
+        leaf_id: The entry at which the context was built; None before the first entry.
+        edited: Whether an edit replaced the content of an entry or omitted an entry.
+        messages: The messages as JSON.
+        entry_ids: The id of the entry of each message.
+
+    """
 
     leaf_id: str | None
-    edited: bool = False  # an entry's words were replaced
+    edited: bool = False
     messages: list[Raw] = msgspec.field(default_factory=list)
     entry_ids: list[str] = msgspec.field(default_factory=list)
     blobs: dict[int, dict[str, str]] = msgspec.field(default_factory=dict)
-    """The places of messages that name blobs, and for each the pointers into it of texts that were cut."""
+    """The indexes of messages that refer to blobs, each with JSON pointers to truncated texts and their references."""
     sizes: "array[int]" = msgspec.field(default_factory=lambda: array("i"))
-    """What `tokens` remembers of the messages, so that a longer context is counted from where a shorter one was."""
+    """Estimated tokens of each message, cached by `tokens`, so that an extended context is not counted again."""
     uncounted: int = 0
-    """How many of the first messages are known to have no usage that could be trusted."""
+    """Number of the first messages that are known to have no trusted usage."""
 
 
 def build_context(tree: Tree, leaf_row: int, read: Read) -> Steps[Context]:
-    """The context at a row, or with `NONE` the empty one."""
+    """Build the context at a row; with `NONE`, the empty context."""
     if leaf_row == NONE:
         return Context(leaf_id=None)
     path = yield from steps.path(tree, leaf_row)
@@ -71,9 +80,20 @@ def build_context(tree: Tree, leaf_row: int, read: Read) -> Steps[Context]:
 def extend_context(
     tree: Tree, known: Context, known_row: int, leaf_row: int, read: Read
 ) -> Steps[Context | None]:
-    """The context at a row that comes not far below one whose context is `known`.
+    """Extend a known context to a row that is not far below its own.
 
-    None when it must be built anew: the row is not below, or an entry between rewrites what came before.
+    Args:
+        tree: The tree of the session.
+        known: The known context. It is not changed.
+        known_row: The row for which it was built.
+        leaf_row: The row for which to build the context.
+        read: Returns the entries of rows.
+
+    Returns:
+        The context, or None if it must be built with `build_context`: the row is not below `known_row` or too far
+            below it, an entry between them changes earlier messages, the known context has edits, or the tree is
+            irregular.
+
     """
     rows: list[int] = []
     row = leaf_row
@@ -98,7 +118,7 @@ def extend_context(
 
 
 def total_bytes(messages: Sequence[Raw]) -> Steps[int]:
-    """The bytes of messages, as JSON."""
+    """Return the size of messages in bytes of JSON."""
     total = 0
     for start in range(0, len(messages), steps.ROWS_A_STEP):
         total += sum(memoryview(it).nbytes for it in messages[start : start + steps.ROWS_A_STEP])
@@ -108,10 +128,16 @@ def total_bytes(messages: Sequence[Raw]) -> Steps[int]:
 
 @dataclass(slots=True)
 class Selection:
-    """Rows of a path that can speak: the compaction, what it keeps from before it, the rest; and edits of these.
+    """The rows of a path that its context is built from.
 
-    `compaction` is `NONE` when none is in force. Edits may silence any of them; pi's compactions keep no
-    system messages.
+    Edits may omit any of these rows. System messages among `kept` are not in the context, as in pi's compactions.
+
+    Attributes:
+        compaction: The compaction in force, or `NONE`.
+        kept: Rows before the compaction that it keeps.
+        rest: Rows after the compaction or reset boundary.
+        edits: The edits among these rows.
+
     """
 
     compaction: int = NONE
@@ -121,7 +147,16 @@ class Selection:
 
 
 def select(tree: Tree, path: Sequence[int], read: Read) -> Steps[Selection]:
-    """What of a path, root first, is in its context: the last compaction or reset boundary decides."""
+    """Select the rows of a path that its context is built from.
+
+    The last compaction or reset boundary decides.
+
+    Args:
+        tree: The tree of the session.
+        path: The rows of the path, root first.
+        read: Returns the entries of rows.
+
+    """
     kinds = bytearray()
     for start in range(0, len(path), steps.ROWS_A_STEP):
         kinds += bytes(map(tree.kind, path[start : start + steps.ROWS_A_STEP]))
@@ -158,7 +193,7 @@ _compaction = msgspec.json.Decoder(_Compaction)
 
 
 def _first_kept(tree: Tree, path: Sequence[int], compaction: int, read: Read) -> Steps[int]:
-    """Where on a path the kept part begins; the compaction's own place when nothing before it is kept."""
+    """Return the index on a path of the first kept entry, or of the compaction if it keeps nothing before it."""
     found = payloads.part(_compaction, read([path[compaction]])[0])
     wanted = found.first_kept_entry_id if found is not None else None
     for at in range(compaction):
@@ -170,7 +205,7 @@ def _first_kept(tree: Tree, path: Sequence[int], compaction: int, read: Read) ->
 
 
 def _edits(tree: Tree, rows: Sequence[int], read: Read) -> Steps[dict[str, Raw | None]]:
-    """Edits by the id of their target, of which the last one counts."""
+    """Return the last edit of each target, by the target's id."""
     edits: dict[str, Raw | None] = {}
     for batch in steps.batches(tree, rows):
         edits.update(edit for edit in map(messages.edit_of, read(batch)) if edit is not None)
@@ -179,14 +214,14 @@ def _edits(tree: Tree, rows: Sequence[int], read: Read) -> Steps[dict[str, Raw |
 
 
 def _note_blobs_of_edits(context: Context, tree: Tree, rows: Sequence[int], read: Read) -> Steps[None]:
-    """An edited message names the blobs of its edit."""
+    """Add the blob references of edits to the messages that they edit."""
     cuts: dict[str, dict[str, str]] = {}
     for batch in steps.batches(tree, rows):
         for entry in read(batch):
             edit = messages.edit_of(entry)
             if edit is not None and restore_blobs.names_blobs(entry):
                 found = restore_blobs.cuts_of(entry, below="/replacement")
-                if "/content" in found:  # a text that became the only block of a content
+                if "/content" in found:  # the text became the only block of the content
                     found["/content/0/text"] = found["/content"]
                 cuts[edit[0]] = found
         yield
@@ -199,7 +234,7 @@ def _note_blobs_of_edits(context: Context, tree: Tree, rows: Sequence[int], read
 
 
 def _say_summary(context: Context, tree: Tree, row: int, read: Read, edits: dict[str, Raw | None]) -> None:
-    """Begin with the summary; before it stands the system message that pi's compactions carry."""
+    """Add the summary of a compaction, after the system message that pi's compactions carry."""
     entry_id = tree.id(row) or ""
     if edits.get(entry_id, UNSET) is None:
         return
@@ -218,7 +253,7 @@ def _say(
     context: Context, tree: Tree, rows: Sequence[int], read: Read, edits: dict[str, Raw | None],
     *, unkept_role: str | None = None,
 ) -> Steps[None]:  # fmt: skip
-    """Add what rows say, except the messages of one role: pi's compactions keep no system messages."""
+    """Add the messages of rows, except those of one role: pi's compactions keep no system messages."""
     say, said_by = context.messages.append, context.entry_ids.append
     for batch in steps.batches(tree, rows):
         for row, entry in zip(batch, read(batch), strict=True):

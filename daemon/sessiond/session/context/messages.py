@@ -1,6 +1,6 @@
-"""The message that one entry adds to a context: cut out of its line, edited, or made from a summary.
+"""Returns the message that one entry adds to a context: copied from its line, edited, or made from a summary.
 
-A body without an edit is not encoded again. Null or missing content reads as empty, as in pi. Edits are the
+A message without an edit is not encoded again. Null or missing content is read as empty, as in pi. Edits are the
 `context_edit` entries of pi (decision 0015).
 """
 
@@ -13,7 +13,7 @@ from sessiond.session.context import summaries
 from sessiond.session.tree import lines, payloads
 
 Edit: TypeAlias = Raw | UnsetType | None
-"""New content, None when the entry is left out, UNSET when nobody edited it."""
+"""The new content; None if the entry is omitted; UNSET if it is not edited."""
 
 _OF_BLOCKS: Final = ("user", "assistant", "toolResult")
 _EDITABLE: Final = (*_OF_BLOCKS, "custom")
@@ -50,7 +50,7 @@ _edit = msgspec.json.Decoder(_EditEntry)
 
 
 def of_message(entry: bytes, edit: Edit = UNSET) -> Said | None:
-    """What a `message` entry says; None when it holds no message or is edited away."""
+    """Return the message of a `message` entry; None if it has none or an edit omits it."""
     try:
         head, body = _head.decode(entry).message, _body.decode(entry).message
     except (msgspec.DecodeError, RecursionError):
@@ -65,7 +65,7 @@ def of_message(entry: bytes, edit: Edit = UNSET) -> Said | None:
 
 
 def of_custom_message(entry: bytes, edit: Edit = UNSET) -> Said | None:
-    """What a `custom_message` entry says."""
+    """Return the message of a `custom_message` entry; None if an edit omits it."""
     if edit is None:
         return None
     body = summaries.custom_message(entry)
@@ -73,13 +73,16 @@ def of_custom_message(entry: bytes, edit: Edit = UNSET) -> Said | None:
 
 
 def of_branch_summary(entry: bytes, edit: Edit = UNSET) -> Said | None:
-    """What a `branch_summary` entry says; it can be left out, but not edited."""
+    """Return the message of a `branch_summary` entry; an edit can omit it but not change it."""
     body = None if edit is None else summaries.branch_message(entry)
     return None if body is None else Said("branchSummary", body)
 
 
 def edit_of(entry: bytes) -> tuple[str, Raw | None] | None:
-    """Target and new content of a `context_edit` entry; None when it says neither clearly."""
+    """Return the target and new content of a `context_edit` entry; None if the entry is invalid.
+
+    New content None means that the target is omitted.
+    """
     edit = payloads.part(_edit, entry)
     if edit is None:
         return None
@@ -106,7 +109,7 @@ def _with_empty_content(body: Raw, role: object) -> Raw:
 
 
 def _second_look(entry: bytes) -> tuple[_Head, Raw] | None:
-    """The message of an entry with lone surrogates: they stay in it, as escapes."""
+    """Return the message of an entry with lone surrogates; they are preserved as escapes."""
     try:
         message = lines.loads(entry).get("message")
         if not isinstance(message, dict):

@@ -1,6 +1,7 @@
 """The settings in force at the end of a path: models by role, thinking level, mode, rules, service tier.
 
-They count over the whole path, also before a compaction. The rule for the default model is in decision 0015.
+Settings apply over the whole path, including the part before a compaction. The rule for the default model is in
+decision 0015.
 """
 
 from collections.abc import Sequence
@@ -26,10 +27,19 @@ _KINDS: Final = frozenset(
 
 
 class Settings(msgspec.Struct, kw_only=True):
-    """What a path has set. `models` is role -> "provider/model", or "model" where no provider is named.
+    """The settings of a path.
 
-    `default_was_said`: the default model is not fixed, so the next assistant message that names a model changes it.
-    `follows_pi`: the last `model_change` in a form of one program only was in pi's.
+    Attributes:
+        default_was_said: The default model is not fixed, so the next assistant message that names a model changes it.
+        follows_pi: The last `model_change` that only one program could have written was in pi's form.
+        models: Model by role, as "provider/model", or "model" if no provider is named.
+        thinking_level: The thinking level.
+        configured_thinking_level: The level that the user chose, or None.
+        mode: The agent's mode.
+        mode_data: The data of the mode.
+        injected_ttsr_rules: Names of the stream rules that were injected, without duplicates.
+        service_tier: The service tier as stored, or None.
+
     """
 
     default_was_said: bool = True
@@ -71,14 +81,14 @@ _turn = msgspec.json.Decoder(_Turn)
 
 
 def settings(tree: Tree, path: Sequence[int], read: Read) -> Steps[Settings]:
-    """The settings after a path of rows."""
+    """Return the settings at the end of a path."""
     answer = Settings()
     yield from take_settings(answer, tree, path, read)
     return answer
 
 
 def take_settings(answer: Settings, tree: Tree, path: Sequence[int], read: Read) -> Steps[None]:
-    """Take in what further rows of a path set."""
+    """Apply further rows of a path to settings."""
     places: list[int] = []
     for start in range(0, len(path), steps.ROWS_A_STEP):
         end = min(start + steps.ROWS_A_STEP, len(path))
@@ -98,7 +108,7 @@ def take_settings(answer: Settings, tree: Tree, path: Sequence[int], read: Read)
 
 
 def take_change(answer: Settings, tree: Tree, entry: bytes) -> bool:
-    """Take in what one entry sets; returns whether it sets the default model."""
+    """Apply one entry to settings; return whether it sets the default model."""
     change = payloads.part(_change, entry) or _Change()
     if change.type == "model_change":
         return _take_model(answer, tree, change)
@@ -107,7 +117,7 @@ def take_change(answer: Settings, tree: Tree, entry: bytes) -> bool:
 
 
 def model_form(entry: bytes) -> str | None:
-    """The form of a `model_change` of the default model: "pi", "omp" or "both"; None for any other entry."""
+    """Return the form of a `model_change` of the default model: "pi", "omp" or "both"; None for any other entry."""
     change = payloads.part(_change, entry)
     if change is None or change.type != "model_change" or (_text(change.role) or "default") != "default":
         return None
@@ -115,7 +125,7 @@ def model_form(entry: bytes) -> str | None:
 
 
 def model_name(provider: object, model: object) -> str | None:
-    """`provider/model`, or the model alone where no provider is named; None without a model."""
+    """Return `provider/model`, or the model alone if there is no provider; None without a model."""
     name, owner = _text(model), _text(provider)
     return f"{owner}/{name}" if owner and name else name
 
@@ -128,10 +138,11 @@ def _form(change: _Change) -> str | None:
 
 
 def _take_model(answer: Settings, tree: Tree, change: _Change) -> bool:
-    """Follow the rule of the program in whose form a `model_change` is.
+    """Apply a `model_change` by the rule of the program whose form it has.
 
-    In oh-my-pi an answer never overrides a default that was chosen; in pi whatever comes last counts. An entry in
-    both forms follows the last entry that was in one form only, else oh-my-pi. A title slot makes a file oh-my-pi's.
+    In oh-my-pi, an assistant message never overrides a default that was chosen. In pi, the last change or message
+    wins. An entry in both forms follows the last entry that had one form only, or oh-my-pi if there is none. In a file
+    with a title slot, oh-my-pi's rule always applies.
     """
     form, role = _form(change), _text(change.role) or "default"
     name = _text(change.model) or model_name(change.provider, change.model_id)
@@ -172,7 +183,7 @@ def _value(raw: Raw | UnsetType) -> Raw | None:
 
 
 def _last_speaker(tree: Tree, path: Sequence[int], read: Read) -> Steps[_Speaker | None]:
-    """The newest assistant message that names its model: what sessions without a model change go by."""
+    """Return the newest assistant message that names its model. It sets the default model unless that is fixed."""
     for looked_at, row in enumerate(reversed(path)):
         if tree.role(row) == ASSISTANT:
             turn = payloads.part(_turn, read([row])[0])

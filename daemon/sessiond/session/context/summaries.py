@@ -1,6 +1,6 @@
-"""The messages made from compactions, branch summaries and custom messages.
+"""Builds the messages for compactions, branch summaries and custom messages.
 
-The shapes are those of pi and oh-my-pi (decision 0015). A member that an entry lacks is missing in its message.
+The shapes are those of pi and oh-my-pi (decision 0015). If an entry lacks a member, its message lacks it too.
 """
 
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ _NOTHING: Final = (b'""', b"null", b"false", b"0")
 
 
 class _Entry(msgspec.Struct, rename="camel"):
-    """Fields of the three entry types."""
+    """The members of the three entry types."""
 
     timestamp: Any = None
     summary: Raw | UnsetType = UNSET
@@ -36,7 +36,7 @@ _entry = msgspec.json.Decoder(_Entry)
 
 
 def compaction_message(entry: bytes) -> Raw:
-    """`compactionSummary`; an empty summary is a summary too."""
+    """Return the message `compactionSummary`, even if the summary is empty."""
     compaction = payloads.part(_entry, entry) or _Entry()
     return _message(
         role="compactionSummary", summary=compaction.summary, shortSummary=compaction.short_summary,
@@ -46,7 +46,7 @@ def compaction_message(entry: bytes) -> Raw:
 
 
 def branch_message(entry: bytes) -> Raw | None:
-    """`branchSummary`, or None when there is no summary."""
+    """Return the message `branchSummary`, or None if there is no summary."""
     branch = payloads.part(_entry, entry) or _Entry()
     if branch.summary is UNSET or bytes(branch.summary) in _NOTHING:
         return None
@@ -57,7 +57,7 @@ def branch_message(entry: bytes) -> Raw | None:
 
 
 def custom_message(entry: bytes) -> Raw:
-    """`custom`; absent content is an empty list, as pi has it."""
+    """Return the message `custom`. Absent content becomes an empty list, as in pi."""
     custom = payloads.part(_entry, entry) or _Entry()
     content = custom.content
     if content is UNSET or bytes(content) == b"null":
@@ -69,7 +69,7 @@ def custom_message(entry: bytes) -> Raw:
 
 
 def milliseconds(timestamp: object) -> int | None:
-    """Milliseconds since 1970 of an ISO text or of such a number; None for anything else."""
+    """Return an ISO 8601 text, or a number of milliseconds, as milliseconds since 1970; None for any other value."""
     if isinstance(timestamp, bool):
         return None
     if isinstance(timestamp, int | float):

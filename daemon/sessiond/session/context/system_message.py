@@ -1,6 +1,6 @@
-"""Computes the system message in force: the system messages of a context are changes that add up to one.
+"""Computes the system message in force: each system message of a context is a change, and the changes add up.
 
-Texts follow each other; sections and tools are set or removed by name, as in pi (decision 0015).
+Texts are concatenated. Sections and tools are set or removed by name, as in pi (decision 0015).
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from sessiond.session.tree import lines, payloads
 
 
 class SystemChange(msgspec.Struct, rename="camel"):
-    """What a system message says; fields are unchecked."""
+    """The members of a system message. Their types are not checked."""
 
     role: Any = None
     content: Any = None
@@ -27,7 +27,7 @@ _change = msgspec.json.Decoder(SystemChange)
 
 
 def in_force(messages: Iterable[bytes | Raw]) -> Raw | None:
-    """The one system message that system messages, the oldest first, come to; None for none of them."""
+    """Combine system messages, oldest first, into one; return None if there are none."""
     changes = [change for message in messages if (change := payloads.part(_change, message)) is not None]
     if not changes:
         return None

@@ -1,6 +1,6 @@
 """Counts the tokens of messages: the provider's count where there is one, an estimate for the rest.
 
-The estimate is pi's, a quarter of the characters. No tokenizer of a model is used (decision 0017).
+The estimate is pi's: a quarter of the characters. No tokenizer of a model is used (decision 0017).
 """
 
 import math
@@ -19,42 +19,46 @@ from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import ASSISTANT, KIND, NONE, Tree
 
 IMAGE_CHARACTERS: Final = 4_800
-"""What an image counts for, whatever its size."""
+"""Characters that an image counts as, regardless of its size."""
 
 MAX_TOKENS: Final = 1_000_000_000
-"""A usage beyond this is no count."""
+"""Limit of a plausible usage, in tokens; a greater usage is ignored."""
 
 _CHARACTERS_A_TOKEN: Final = 4
 _MESSAGES_A_STEP: Final = 256
+"""Messages to visit in one step."""
 _BYTES_A_STEP: Final = 512 * 1024
+"""Bytes of messages to estimate in one step."""
 _COST_OF_A_MESSAGE: Final = 2_048
-"""What looking at a message costs beside its length, in bytes that could be read meanwhile."""
+"""Fixed cost of estimating a message, expressed in bytes."""
 _UNKNOWN: Final = -1
+"""Size of a message that has not been estimated."""
 _SYSTEM: Final = -2
-"""Of a message's size: it is a change of the system message, which counts once."""
+"""Size of a system message. All system messages together are counted once."""
 _DISTRUSTED: Final = ("aborted", "error")
 _RECOUNTS: Final = frozenset((KIND["compaction"], KIND["context_edit"], KIND["reset_boundary"]))
-"""Kinds after which an older usage says nothing of the context any more."""
+"""Kinds that invalidate the usage of earlier messages."""
 
 
 class Count(msgspec.Struct, frozen=True, gc=False):
-    """Tokens of a context; `estimated` when no provider's count could be trusted for any part of it."""
+    """The tokens of a context; `estimated` is true if no part of it has a trusted count of the provider."""
 
     tokens: int
     estimated: bool
 
 
 def count(tree: Tree, leaf_row: int, context: Context) -> Steps[Count]:
-    """The tokens of a context that was built for `leaf_row` of the same tree.
+    """Count the tokens of a context that was built for `leaf_row` of the same tree.
 
-    The usage of the last answer on the path, if it can be trusted and nothing before it was compacted, edited
-    or reset since; what came after it is estimated. Without such a usage all is estimated. Use it as
+    The count is the usage of the last assistant message on the path, plus an estimate for the messages after it. A
+    usage is trusted if it is valid and no compaction, edit or reset follows it. Without a trusted usage, everything is
+    estimated. Use it as
 
         context = await live.drive(build_context(tree, row, live.read_rows))
         counted = await live.drive(tokens.count(tree, row, context))
 
-    Only the messages behind the trusted answer are decoded, so in a session whose agent stores usage this costs
-    microseconds at any depth. Estimates are remembered in the context, and go on into `extend_context`.
+    Only the messages after the trusted usage are decoded, so in a session whose agent stores usage this takes
+    microseconds at any depth. The context caches the estimates, and `extend_context` copies them.
     """
     answer, used_tokens = yield from _last_trusted(tree, leaf_row, context)
     messages, first = context.messages, answer + 1
@@ -66,25 +70,31 @@ def count(tree: Tree, leaf_row: int, context: Context) -> Steps[Count]:
 
 
 def estimate(message: bytes | Raw) -> int:
-    """About how many tokens an agent's message takes, as pi reckons: characters (UTF-16) / 4, rounded up.
+    """Estimate the tokens of a message as pi does: characters (UTF-16 code units) / 4, rounded up. Never raises.
 
-    `message` is the JSON of one message, as `Context.messages` holds them. Counted are text, thinking, names and
-    arguments of tool calls, a command and its output, summaries, and 1200 for an image. A message of an unknown
-    role, or one that is none at all, takes 0. Never raises.
+    Text, thinking, names and arguments of tool calls, a command and its output, and summaries are counted. An image
+    counts as 1200 tokens. A message with an unknown role, or an invalid one, counts as 0.
+
+    Args:
+        message: The JSON of one message, as in `Context.messages`.
+
     """
     return estimate_of(read_message(message))
 
 
 def estimate_of(message: AgentMessage) -> int:
-    """As `estimate`, of a message that was read already."""
+    """Estimate the tokens of a decoded message as `estimate` does."""
     characters_of = _CHARACTERS.get(message.role) if isinstance(message.role, str) else None
     return 0 if characters_of is None else math.ceil(characters_of(message) / _CHARACTERS_A_TOKEN)
 
 
 def used(message: bytes | Raw) -> int | None:
-    """The tokens of the whole context up to and with an answer, as its provider counted them.
+    """Return the provider's count of the tokens of the whole context up to and including an assistant message.
 
-    None for a message that is no answer, for one that failed or was aborted, and without a usage above zero.
+    Returns:
+        The tokens, or None for other messages, for one that failed or was aborted, and without a valid usage above
+            zero.
+
     """
     said = payloads.part(_answer, message)
     if said is None or said.role != "assistant" or said.stop_reason in _DISTRUSTED:
@@ -98,7 +108,7 @@ def used(message: bytes | Raw) -> int | None:
 
 
 def role(message: bytes | Raw) -> object:
-    """The role that a message says it has; None when it says none."""
+    """Return the role of a message, or None if it has none."""
     said = payloads.part(_head, message)
     return None if said is None else said.role
 
@@ -118,7 +128,7 @@ _answer = msgspec.json.Decoder(_Answer)
 
 
 def _length(value: object) -> int:
-    """The length that JavaScript gives a text: in UTF-16 code units."""
+    """Return the length of a text in UTF-16 code units, as JavaScript counts it."""
     if not isinstance(value, str):
         return 0
     return len(value) if value.isascii() else len(value.encode("utf-16-le", "surrogatepass")) // 2
@@ -182,7 +192,7 @@ _CHARACTERS: Final[dict[str, Callable[[AgentMessage], int]]] = {
     "bashExecution": lambda message: _length(message.command) + _length(message.output),
     "branchSummary": lambda message: _length(message.summary),
     "compactionSummary": lambda message: _length(message.summary),
-    # What oh-my-pi has besides; pi does not know these.
+    # Roles of oh-my-pi that pi does not have.
     "developer": _of_content,
     "hookMessage": _of_content,
     "pythonExecution": lambda message: _length(message.code) + _length(message.output),
@@ -195,7 +205,7 @@ def _whole(value: object) -> int:
 
 
 def _sizes(context: Context, first: int) -> Steps["array[int]"]:
-    """The estimates of a context's messages from one on."""
+    """Return the estimates of a context's messages from an index on."""
     messages, sizes = context.messages, context.sizes
     sizes.extend(array("i", [_UNKNOWN]) * (len(messages) - len(sizes)))
     looked_at = 0
@@ -211,7 +221,7 @@ def _sizes(context: Context, first: int) -> Steps["array[int]"]:
 
 
 def _last_trusted(tree: Tree, leaf_row: int, context: Context) -> Steps[tuple[int, int]]:
-    """The place of the last answer whose usage still holds, and its tokens; -1 and 0 without one."""
+    """Return the index and tokens of the last message with a trusted usage; -1 and 0 if there is none."""
     entry_ids, fresh = context.entry_ids, range(len(context.messages) - 1, context.uncounted - 1, -1)
     for looked_at, at in enumerate(fresh, 1):
         row = tree.row(entry_ids[at])
@@ -228,7 +238,7 @@ def _last_trusted(tree: Tree, leaf_row: int, context: Context) -> Steps[tuple[in
 
 
 def _stands(tree: Tree, leaf_row: int, row: int) -> Steps[bool]:
-    """Whether nothing between a row and the leaf below it changes what was counted there."""
+    """Return whether no entry between a row and the leaf below it invalidates the row's usage."""
     seen: set[int] = set()
     below, walked = leaf_row, 0
     while below not in (row, NONE) and below not in seen:

@@ -1,1 +1,1 @@
-"""What lists say of a session, and which sessions a retention policy selects."""
+"""The facts that lists show of a session, and the sessions that a retention policy selects."""

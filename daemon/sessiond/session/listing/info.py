@@ -1,4 +1,4 @@
-"""What a list of sessions shows of one: a few facts, some of which need a line each."""
+"""The facts that a list shows of one session, read from few lines."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,14 +14,14 @@ from sessiond.session.tree.tree import NONE, Tree
 
 _PROMPT_CHARACTERS: Final = 200
 _LAST_ROWS: Final = 2
-"""How many of the last lines are looked at: an import ends in a line with the time of the session's beginning."""
+"""Last entries whose times are read: more than one, because an import ends in one with the header's time."""
 _LATEST: Final = 253_402_300_800_000
-"""Milliseconds from 1970 to the year 10000, which no timestamp can name."""
+"""Milliseconds from 1970 to the year 10000, which no timestamp can represent."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """Times are ISO 8601; the first prompt is one line of at most 200 characters."""
+    """The facts of a session. Times are ISO 8601. The first prompt is one line of at most 200 characters."""
 
     title: str | None
     tags: tuple[str, ...]
@@ -35,10 +35,11 @@ class SessionFacts:
 
 
 def summarize(tree: Tree, read: Read) -> SessionFacts:
-    """The facts of a session. Reads at most four lines: the first prompt, the last message, the last two lines.
+    """Return the facts of a session.
 
-    `updated_at` is the latest time that the session names: of its last lines, whatever their type, of its last
-    message, of its header (a fork begins later than what it copied), and of oh-my-pi's title slot.
+    At most four lines are read: the first prompt, the last message and the last two entries. `updated_at` is the
+    latest time of the last entries, the last message, the header (a fork begins later than the entries it copied) and
+    oh-my-pi's title slot.
     """
     header = tree.header
     created_at = header.timestamp if header is not None else ""
@@ -64,7 +65,7 @@ def _first_prompt(tree: Tree, read: Read) -> str | None:
 
 
 def _updated_at(tree: Tree, read: Read, created_at: str) -> str:
-    """The latest time in the form of our own timestamps, by which lists are sorted; without any, `created_at`."""
+    """Return the latest time in sessiond's own format, by which lists are sorted; `created_at` if there is none."""
     rows = tree.last_entries(_LAST_ROWS)
     message = tree.last_message()
     if message != NONE and message not in rows:
@@ -90,7 +91,7 @@ _own_time = msgspec.json.Decoder(_OwnTime)
 
 
 def _written_at(line: bytes) -> int | None:
-    """When an entry was written, or its message said, when the entry has no time. Milliseconds since 1970."""
+    """Return the time of an entry, or else of its message, in milliseconds since 1970; None without both."""
     found = payloads.part(_times, line)
     if found is None:
         return None

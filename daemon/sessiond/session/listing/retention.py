@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 Ground: TypeAlias = Literal["age", "count"]
+"""The limit that a session exceeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`max_age`: seconds since something was written; `max_sessions`: how many may stay; None: as many as there are.
+    """A retention policy. Without limits, no session is ever due.
 
-    With `tags` only sessions with one of them are looked at, and counted.
+    Attributes:
+        max_age: Limit of the seconds since the last write; None for no limit.
+        max_sessions: Limit of the number of sessions; None for no limit.
+        tags: If not empty, only sessions with one of these tags are selected and counted.
+
     """
 
     max_age: float | None = None
@@ -24,12 +29,12 @@ class Policy:
 
     @property
     def asks_for_nothing(self) -> bool:
-        """Whether no session can ever be due."""
+        """Whether the policy has no limit."""
         return self.max_age is None and self.max_sessions is None
 
 
 class RetentionCandidate(NamedTuple):
-    """What is known of a session: a name for it, when it was last written to (seconds since 1970), its tags."""
+    """A session: its name, the time of its last write in seconds since 1970, and its tags."""
 
     name: str
     written_at: float
@@ -37,19 +42,26 @@ class RetentionCandidate(NamedTuple):
 
 
 class Due(NamedTuple):
-    """A session that should go, and on what ground; age comes before count."""
+    """A session that exceeds a limit, and which. If it exceeds both, the limit is the age."""
 
     name: str
     ground: Ground
 
 
 def concerned(sessions: Iterable[RetentionCandidate], policy: Policy) -> list[RetentionCandidate]:
-    """The sessions that a policy is about."""
+    """Return the sessions to which a policy applies."""
     return [it for it in sessions if not policy.tags or policy.tags.intersection(it.tags)]
 
 
 def due(sessions: Iterable[RetentionCandidate], policy: Policy, now: float) -> list[Due]:
-    """The sessions that should go, the one written to longest ago first."""
+    """Return the sessions that exceed a limit, the one with the oldest last write first.
+
+    Args:
+        sessions: All sessions.
+        policy: The limits.
+        now: The current time in seconds since 1970.
+
+    """
     newest_first = sorted(concerned(sessions, policy), key=lambda it: (it.written_at, it.name), reverse=True)
     found: list[Due] = []
     for place, it in enumerate(newest_first):

@@ -18,13 +18,13 @@ _MODEL_CHANGE: Final = KIND["model_change"]
 _SPEAKING: Final = (USER, ASSISTANT, ROLE["toolResult"])
 _CUT_OFF: Final = ("toolUse", "length")
 _FARTHEST: Final = 10_000
-"""Rows to go back from the leaf: behind more than so many that nobody said, a session counts as empty."""
+"""Rows to visit from the leaf upwards. Without a message among them, a session counts as empty."""
 _MAX_ENTRIES_READ: Final = 16
-"""Lines to read: no more when the last of them do not name a model."""
+"""Limit of the entries that are read, also if they name no model."""
 
 
 def standing(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:
-    """The lifecycle of a session, and its default model as `settings` has it. Reads one line, or a few more."""
+    """Return the lifecycle of a session, and its default model as `settings` defines it. Reads few entries."""
     lifecycle: Lifecycle | None = None
     speaker: str | None = None
     changes: list[bytes] = []  # of the default model, the newest first
@@ -67,7 +67,7 @@ def _telling_rows(tree: Tree) -> Iterator[int]:
 
 
 def _ended(message: dict[str, Any]) -> Lifecycle | None:
-    """What it means that this message is the last; None when it says nothing about a turn."""
+    """Return the lifecycle if this message is the last; None for a message that belongs to no turn."""
     match message.get("role"):
         case "assistant":
             return _turn(message)
