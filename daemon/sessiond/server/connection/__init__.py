@@ -1,1 +1,1 @@
-"""One attached client: its requests in order, its responses, and how fast it is read."""
+"""One attached client: the order of its requests, its responses, and back-pressure."""

@@ -1,7 +1,7 @@
-"""One attached client: takes its messages, answers each request once, and sends it what it watches.
+"""One attached client: dispatches its messages, sends each request one response, and sends notifications.
 
-Our methods are answered here; the rest of LSP goes to a pygls object of this client's own, which is made
-when it is first needed (the import costs half a second, so most clients never pay it).
+The methods of sessiond are handled here. Other LSP methods go to a pygls object that belongs to this client. It is
+created when it is first needed: importing pygls takes half a second, so clients without LSP do not pay for it.
 """
 
 import asyncio
@@ -33,17 +33,17 @@ from sessiond.server.connection.requests import Requests
 from sessiond.server.connection.services import Bridge, Services
 
 MAX_REPLY_BYTES: Final = MAX_FRAME - 1024 * 1024
-"""Bytes of entries or messages that a reply may hold: the rest is for what stands beside them."""
+"""Limit of the entries or messages in a response, in bytes. The remainder of the frame is for the other fields."""
 LOW_QUEUE_BYTES: Final = 1024 * 1024
 _MAX_WAITING_FOR_BRIDGE: Final = 64
-"""LSP messages that wait while pygls is loaded; more are not read until then."""
+"""Limit of LSP messages that wait while pygls is imported. At the limit, reading pauses until then."""
 
 _LSP: Final = (
     "textDocument/", "workspace/", "window/", "notebookDocument/", "completionItem/", "codeAction/",
     "codeLens/", "documentLink/", "inlayHint/", "workspaceSymbol/",
     "callHierarchy/", "typeHierarchy/", "shutdown",
 )  # fmt: skip
-"""What the methods of LSP begin with: before `initialize` they are early, not unknown."""
+"""Prefixes of LSP methods. Before `initialize`, such a request fails with `notInitialized`, not `methodNotFound`."""
 
 
 class _CancelParams(msgspec.Struct):
@@ -55,7 +55,7 @@ _decode_progress = msgspec.json.Decoder(t.ProgressNote).decode
 
 
 class Client(Handler[Connection]):
-    """A connection and what the daemon knows of who is behind it."""
+    """A connection, and what the daemon knows about the client."""
 
     connection: Connection
     requests: Requests
@@ -79,16 +79,16 @@ class Client(Handler[Connection]):
         self._heard: dict[t.ProgressToken, Callable[[t.Progress], None]] = {}
         self._tokens = itertools.count(1)
         self._opt_out: frozenset[str] = frozenset()
-        self.max_frame = server.chosen.limits.max_frame  # as it was when this client came
+        self.max_frame = server.chosen.limits.max_frame  # the configured limit when this client connected
         self.came_at = time.monotonic()
         self.least_queued = 0
         self.stalled_since: float | None = None
         self._initialized = False
         self._shut_down = False
         self._bridge: Bridge | None = None
-        self._for_bridge: list[bytes] | None = None  # what waits for the bridge to be built
+        self._for_bridge: list[bytes] | None = None  # messages that wait for the bridge
 
-    # --- what comes in ---------------------------------------------------------------------------------
+    # --- receiving -------------------------------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
         self.connection = connection
@@ -124,7 +124,7 @@ class Client(Handler[Connection]):
         connection.fail(None, CODES[data.kind], str(error), data)
 
     def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
-        """A response to something that pygls asked, or one that comes too late."""
+        """Handle a response to a request of pygls, or a response that arrives too late."""
         if self._bridge is not None:
             self._bridge.feed_response(None if head.id is UNSET else head.id, body)
 
@@ -148,7 +148,7 @@ class Client(Handler[Connection]):
         if not isinstance(answer, Exception):
             try:
                 self.connection.reply(request_id, answer)
-            except UnicodeEncodeError as error:  # a file name that is no text
+            except UnicodeEncodeError as error:  # a file name that is not valid UTF-8
                 answer = error
             else:
                 return
@@ -211,7 +211,7 @@ class Client(Handler[Connection]):
         self.lsp_options = ours.lsp
 
     def handshake(self) -> t.Handshake:
-        """What we say of ourselves under `capabilities.experimental.sessiond`."""
+        """Return what the daemon declares under `capabilities.experimental.sessiond`."""
         return t.Handshake(
             protocol_version=self.protocol_version,
             epoch=self.server.epoch,
@@ -241,7 +241,7 @@ class Client(Handler[Connection]):
         if hear is not None:
             hear(note.value)
         else:
-            self._lsp(head, body)  # of something that pygls does
+            self._lsp(head, body)  # progress of a request of pygls
 
     def _lsp(self, head: Head, body: bytes) -> None:
         if head.method == "initialized" and not self._is_bridged:
@@ -282,13 +282,13 @@ class Client(Handler[Connection]):
         for body in waiting:
             bridge.feed(body)
         if len(waiting) >= _MAX_WAITING_FOR_BRIDGE:
-            self._read_throttle.hold()  # it goes on as soon as nothing else is in the way
+            self._read_throttle.hold()  # reading resumes when no other reason to pause is left
 
     def answered(self) -> None:
-        """A request has got its answer, or will never get one."""
+        """A request has received its response, or will not receive one."""
         self._read_throttle.answered()
 
-    # --- what goes out ---------------------------------------------------------------------------------
+    # --- sending ---------------------------------------------------------------------------------------
 
     @property
     def queued_bytes(self) -> int:
@@ -296,7 +296,12 @@ class Client(Handler[Connection]):
 
     @contextlib.contextmanager
     def progress(self, hear: Callable[[t.Progress], None]) -> Iterator[t.ProgressToken]:
-        """A token for what this client is asked; `hear` takes the progress that it reports with it."""
+        """Yield a token for a request to this client.
+
+        Args:
+            hear: Called with the progress that the client reports with the token.
+
+        """
         token = f"summary-{next(self._tokens)}"
         self._heard[token] = hear
         try:
@@ -306,7 +311,7 @@ class Client(Handler[Connection]):
 
     @property
     def may_be_asked(self) -> bool:
-        """Whether it declared `summarize` and is not about to go."""
+        """Whether the client declared `summarize`, and is neither shut down nor closing."""
         return self.summarizes and not self._shut_down and not self.connection.closing
 
     def wants(self, notification: str) -> bool:
@@ -321,11 +326,11 @@ class Client(Handler[Connection]):
         self.server.outboxes.sent(sum(map(len, parts)))
 
     def hold(self) -> None:
-        """Read no more of this client until something that it has asked for is done."""
+        """Stop reading from this client until one of its requests is answered."""
         self._read_throttle.hold_until_an_answer()
 
     def lag(self) -> None:
-        """End its subscriptions, each with `session/lagged`."""
+        """Cancel its subscriptions, each with `session/lagged`."""
         for live in self.hub.open_sessions():
             live.subscribers.lag(self.client_id)
 
@@ -344,7 +349,7 @@ class Client(Handler[Connection]):
             await asyncio.sleep(0)
 
     def info(self) -> t.ClientInfo:
-        """What `server/clients` says."""
+        """Return this client's row in `server/clients`."""
         sessions = self.hub.open_sessions()
         return t.ClientInfo(
             client_id=self.client_id, name=self.name, version=self.version, connected_at=self.connected_at,

@@ -1,4 +1,4 @@
-"""What a handler returns when it cannot answer at once: an answer that comes later, or a session to open first."""
+"""What a handler returns when it cannot answer yet: a pending answer, or a session to open first."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
@@ -9,9 +9,9 @@ from sessiond.hub.session.live import LiveSession
 
 
 class Pending:
-    """An answer that comes later, through a callback instead of a task.
+    """An answer that is available later. It is delivered through callbacks, without a task.
 
-    `give_up` is what cancelling the request calls; a request without one is answered whatever is cancelled.
+    `give_up` is called when the request is cancelled. If it is None, the request is answered even if it is cancelled.
     """
 
     __slots__ = ("_answer", "_callbacks", "give_up")
@@ -22,13 +22,13 @@ class Pending:
         self._answer: object = UNSET
 
     def resolve(self, answer: object) -> None:
-        """Give the answer, a result or an exception."""
+        """Set the answer: a result or an exception."""
         self._answer = answer
         for callback in self._callbacks:
             callback(answer)
 
     def then(self, callback: Callable[[object], None]) -> None:
-        """Call `callback` with the answer: at once if it is there, else after those that were given first."""
+        """Call `callback` with the answer: immediately if it is set, else after the callbacks added before."""
         if self._answer is not UNSET:
             callback(self._answer)
         else:
@@ -40,7 +40,7 @@ class Unopened:
 
     Args:
         find: Opens the session.
-        call: Calls the handler with it.
+        call: Calls the handler with the session.
 
     """
 
@@ -51,7 +51,12 @@ class Unopened:
         self._call: Final = call
 
     async def answer(self, begun: Callable[[], None]) -> Any:
-        """Open the session and return what the handler answers. `begun` is called once the handler has been."""
+        """Open the session and return the answer of the handler.
+
+        Args:
+            begun: Called after the handler was called.
+
+        """
         answer = self._call(await self._find())
         begun()
         return await answer if isinstance(answer, Coroutine) else answer

@@ -1,6 +1,6 @@
-"""Calling the handlers of our methods: params are decoded, requests are started in program order, errors answered.
+"""Dispatches requests to handlers: decodes params, starts requests in program order, reports errors.
 
-What an answer looks like on the wire is `Client`'s; when a request may start is decided by `order`.
+`Client` encodes the answers. `program_order` decides when a request may start.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ _AT_ONCE: Final = (t.Wire, Exception)
 
 
 class Dispatcher(Generic[C]):
-    """Starts the requests of one client, each once, in the order that `order` gives them.
+    """Starts the requests of one client, each once, in program order.
 
     Args:
-        client: Sends these requests; handlers are called with it.
-        server: Says whether requests are still taken.
-        requests: Answers those that take their time.
-        read_throttle: Counts the bytes of those that wait.
+        client: The sender of the requests. Handlers are called with it.
+        server: Its `ending` says whether requests are refused.
+        requests: Answers the requests that cannot be answered at once.
+        read_throttle: Counts the requests that wait and the bytes of their bodies.
         answer: Sends a result or an exception.
 
     """
@@ -54,10 +54,17 @@ class Dispatcher(Generic[C]):
         self._read_throttle = read_throttle
         self._answer = answer
         self.order = Order(server.hub.session_id_at, server.spawn)
-        self._waiting: dict[RequestId, tuple[int, Ticket]] = {}  # with the sizes of their bodies
+        self._waiting: dict[RequestId, tuple[int, Ticket]] = {}  # with the sizes of their bodies in bytes
 
     def receive(self, route: Route[C], head: Head, size: int) -> None:
-        """Answer a request, whose body has `size` bytes, as soon as its turn comes."""
+        """Start a request when its turn comes, and answer it.
+
+        Args:
+            route: The route of its method.
+            head: Its envelope.
+            size: Bytes of its body.
+
+        """
         request_id: RequestId = head.id  # type: ignore[assignment]
         try:
             if self._server.ending:
@@ -82,7 +89,7 @@ class Dispatcher(Generic[C]):
             self._read_throttle.began(size)
 
     def cancel(self, request_id: RequestId) -> bool:
-        """Cancel a request, as far as that can be; False when there is no such request."""
+        """Cancel a request, if it can still be cancelled. Returns False if no request has this id."""
         waiting = self._waiting.pop(request_id, None)
         if waiting is None:
             return self._requests.cancel(request_id)
@@ -91,7 +98,7 @@ class Dispatcher(Generic[C]):
         return True
 
     def close(self) -> None:
-        """The client is gone: what only reads is dropped, what writes takes effect all the same."""
+        """The client is gone: drop the requests that only read. Writes take effect."""
         self._requests.close()
         for request_id, (size, ticket) in list(self._waiting.items()):
             if not ticket.writes:
@@ -99,7 +106,7 @@ class Dispatcher(Generic[C]):
                 self._drop(size, ticket)
 
     async def ask(self, route: Route[C], params: t.Wire) -> Any:
-        """What the handler of a route answers, in its turn, when the daemon itself asks for this client."""
+        """Call the handler of a route in program order on behalf of this client, and return its answer."""
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def start(_ticket: Ticket) -> None:
@@ -108,7 +115,9 @@ class Dispatcher(Generic[C]):
 
         ticket = _ticket(route, params, start)
         if ticket.effect == "append":
-            ticket.effect = "change"  # the handler is called on a later tick than the ticket is started
+            ticket.effect = (
+                "change"  # the handler is called on a later tick than the one that starts the ticket
+            )
         try:
             self.order.enter(ticket)
             await started
@@ -134,12 +143,12 @@ class Dispatcher(Generic[C]):
     def _call(
         self, request_id: RequestId, size: int, route: Route[C], params: t.Wire, ticket: AnyTicket | None
     ) -> None:
-        """Call the handler. Without a ticket nothing is under way that the request might have to wait for."""
+        """Call the handler. `ticket` is None if nothing is in progress that the request would have to wait for."""
         try:
             if self._server.ending:
                 raise Draining
             answer = route.call(self._client, params)
-        except Exception as error:  # noqa: BLE001 - the one place where everything becomes an answer
+        except Exception as error:  # noqa: BLE001 - the only place that turns all exceptions into answers
             answer = error
         if isinstance(answer, Pending):
             if ticket is not None:

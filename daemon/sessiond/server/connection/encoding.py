@@ -1,4 +1,7 @@
-"""Results that hold thousands of parts or long texts, encoded in steps: in one piece this would hold the event loop."""
+"""Encodes large results in steps, so that the event loop is not blocked.
+
+A result is large if it has a list of many items or a long text.
+"""
 
 from collections.abc import Sequence
 from typing import Final, TypeVar
@@ -14,21 +17,21 @@ from sessiond.unicode import valid_json
 W = TypeVar("W", bound=t.Wire)
 
 MIN_PARTS_IN_STEPS: Final = 500
-"""Parts of a list from which on it is encoded in steps."""
+"""Items of a list from which on it is encoded in steps."""
 LONG_TEXT: Final = 256 * 1024
-"""Characters of a text from which on it is encoded in steps, so many characters in each."""
+"""Characters of a text from which on it is encoded in steps of this many characters."""
 _PARTS_A_STEP: Final = 250
 
 _encode = msgspec.json.Encoder().encode
 
 
 def is_large(result: t.Wire) -> bool:
-    """Whether a result has a list with many parts, or a long text."""
+    """Return whether a result has a list with many items, or a long text."""
     return any(_is_long(getattr(result, name)) for name in result.__struct_fields__)
 
 
 def encode_in_steps(result: t.Wire) -> Steps[list[bytes]]:
-    """The JSON of a result in parts, together the same as msgspec gives at once. Raises what msgspec raises."""
+    """Return the JSON of a result in parts. Joined, they equal what msgspec returns. Raises what msgspec raises."""
     long = {name: value for name in result.__struct_fields__ if _is_long(value := getattr(result, name))}
     marks = {name: uuid4().hex for name in long}
     frame = _encoded(msgspec.structs.replace(result, **marks))
@@ -55,7 +58,7 @@ def encode_in_steps(result: t.Wire) -> Steps[list[bytes]]:
 
 
 def converted(found: Sequence[object], type: type[W]) -> Steps[list[W]]:
-    """What the core has found, as the wire has it."""
+    """Convert objects of the core to the type of the wire, in steps."""
     made: list[W] = []
     for start in range(0, len(found), _PARTS_A_STEP):
         made += [
@@ -66,7 +69,7 @@ def converted(found: Sequence[object], type: type[W]) -> Steps[list[W]]:
 
 
 def _encoded(value: object) -> bytes:
-    """As `rpc.message` encodes: a text with lone surrogates has U+FFFD in their places."""
+    """Encode a value as `rpc.message` does: lone surrogates are replaced by U+FFFD."""
     try:
         return _encode(value)
     except UnicodeEncodeError:

@@ -1,6 +1,6 @@
-"""How a handler runs: one type for each way, which also says what the handler returns.
+"""The types of handlers: each says how a handler runs and what it returns.
 
-`handlers.routes` registers each handler as one of these types. Its head says which to choose.
+`handlers.routes` registers each handler as one of these types. The docstring of that module says which to choose.
 """
 
 from collections.abc import Callable, Coroutine
@@ -19,10 +19,10 @@ class Execution(Generic[*Args, R]):
     """A handler and how it runs.
 
     Attributes:
-        call: The handler. `Args` are the types of its arguments, `R` is its result.
-        is_finished: Whether work that has begun is finished after the request is cancelled or the client leaves.
-        answer_bytes: Bytes of the memory budget that the answer occupies while it is made. Requests of a client for
-            which it is not 0 run one at a time, each after the client has read earlier answers.
+        call: The handler. `Args` are the types of its arguments, `R` is the type of its result.
+        is_finished: Whether work that has begun completes even if the request is cancelled or the client disconnects.
+        answer_bytes: Bytes of the memory budget that are reserved while the answer is created. If it is not 0, the
+            requests of a client run one at a time, each after the client has read earlier answers.
 
     """
 
@@ -33,21 +33,21 @@ class Execution(Generic[*Args, R]):
 
 @dataclass(frozen=True, slots=True)
 class AnsweredAtOnce(Execution[*Args, R]):
-    """Answers within the call. It must take less than a millisecond: meanwhile the daemon does nothing else."""
+    """Answers within the call. The call must take less than a millisecond, because it blocks the event loop."""
 
     call: Callable[[Unpack[Args]], R]
 
 
 @dataclass(frozen=True, slots=True)
 class Cancellable(Execution[*Args, R]):
-    """Runs as a task, which ends when the request is cancelled or the client leaves. Its answer is small."""
+    """Runs as a task that is cancelled with the request or when the client disconnects. Its answer is small."""
 
     call: Callable[[Unpack[Args]], Coroutine[Any, Any, R]]
 
 
 @dataclass(frozen=True, slots=True)
 class LargeAnswer(Execution[*Args, R]):
-    """As `Cancellable`, for an answer of up to some megabytes, such as a page of entries."""
+    """Runs as `Cancellable`. Its answer has up to some megabytes, such as a page of entries."""
 
     call: Callable[[Unpack[Args]], Coroutine[Any, Any, R]]
     answer_bytes = 2 * 1024 * 1024
@@ -55,7 +55,7 @@ class LargeAnswer(Execution[*Args, R]):
 
 @dataclass(frozen=True, slots=True)
 class SmallOrLargeAnswer(Execution[*Args, R]):
-    """As `AnsweredAtOnce` when the handler returns a result, as `LargeAnswer` when it returns a coroutine."""
+    """Runs as `AnsweredAtOnce` if the handler returns a result, as `LargeAnswer` if it returns a coroutine."""
 
     call: Callable[[Unpack[Args]], R | Coroutine[Any, Any, R]]
     answer_bytes = LargeAnswer.answer_bytes
@@ -63,7 +63,7 @@ class SmallOrLargeAnswer(Execution[*Args, R]):
 
 @dataclass(frozen=True, slots=True)
 class HugeAnswer(Execution[*Args, R]):
-    """As `LargeAnswer`, for an answer that may fill a frame. The daemon makes only a few of these at a time."""
+    """Runs as `LargeAnswer`. Its answer may fill a frame. The daemon creates only a few of them at a time."""
 
     call: Callable[[Unpack[Args]], Coroutine[Any, Any, R]]
     answer_bytes = 16 * 1024 * 1024
@@ -71,7 +71,7 @@ class HugeAnswer(Execution[*Args, R]):
 
 @dataclass(frozen=True, slots=True)
 class Uninterrupted(Execution[*Args, R]):
-    """Runs as a task that is finished once it has begun, because it changes something in several steps."""
+    """Runs as a task that completes once it has begun, because it changes something in several steps."""
 
     call: Callable[[Unpack[Args]], Coroutine[Any, Any, R] | Unopened]
     is_finished = True
@@ -79,9 +79,10 @@ class Uninterrupted(Execution[*Args, R]):
 
 @dataclass(frozen=True, slots=True)
 class AfterWrite(Execution[*Args, R]):
-    """Adds entries to a log and is answered when they have the requested durability, in the order of the log.
+    """Appends entries to a log and is answered when they have the requested durability, in log order.
 
-    No task waits for that: the commit resolves the `Pending` that the handler returns. It cannot be cancelled.
+    No task waits for that: the commit resolves the `Pending` that the handler returns. The request cannot be
+    cancelled.
     """
 
     call: Callable[[Unpack[Args]], Pending] | Callable[[Unpack[Args]], Coroutine[Any, Any, R | Pending]]
@@ -90,9 +91,9 @@ class AfterWrite(Execution[*Args, R]):
 
 @dataclass(frozen=True, slots=True)
 class AfterSummary(Execution[*Args, R]):
-    """As `AfterWrite`, for an entry that may have a summary, which is written first and takes long.
+    """Runs as `AfterWrite`, for an entry that may need a summary. The summary is written first and takes long.
 
-    Cancelling the request gives up the summary until its entry is being written.
+    Cancelling the request abandons the summary, until its entry is being written.
     """
 
     call: Callable[[Unpack[Args]], Pending]

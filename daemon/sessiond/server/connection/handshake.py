@@ -1,4 +1,4 @@
-"""Reading `initialize`: who the client is, and whether it is an editor, one of ours, or both."""
+"""Decodes `initialize`: the name of the client, its sessiond options, and whether it is an LSP client."""
 
 from dataclasses import dataclass
 
@@ -31,10 +31,15 @@ _decode_options = msgspec.json.Decoder(_Options).decode
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """What a client said of itself.
+    """What a client declares in `initialize`.
 
-    `ours` is what it says to sessiond; `speaks_lsp` whether it is to be answered as an editor; `protocol_version` the
-    newest version that both sides speak.
+    Attributes:
+        name: The name of the client program.
+        version: The version of the client program.
+        ours: The options for sessiond. None: it declares none.
+        speaks_lsp: Whether the client is served as an LSP client.
+        protocol_version: The newest version that both sides support.
+
     """
 
     name: str | None
@@ -45,7 +50,7 @@ class Greeting:
 
 
 def read_greeting(params: bytes | Raw) -> Greeting:
-    """What a client says of itself. Raises `InvalidParams`, `UnsupportedProtocol`."""
+    """Decode the params of `initialize`. Raises `InvalidParams` or `UnsupportedProtocol`."""
     try:
         said = _decode_initialize(params)
         ours = _ours(said.initialization_options)
@@ -62,5 +67,5 @@ def read_greeting(params: bytes | Raw) -> Greeting:
 
 def _ours(options: Raw | UnsetType) -> t.InitializeOptions | None:
     if options is UNSET or not bytes(options).startswith(b"{"):
-        return None  # another program's options may be anything
+        return None  # options for other servers have any type
     return _decode_options(options).sessiond

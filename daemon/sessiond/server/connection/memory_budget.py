@@ -1,6 +1,6 @@
-"""Room in the daemon's memory, shared by all clients: who needs more than is left waits in line, or is not read.
+"""The memory budget that all clients share. A client that exceeds it waits in line, or is not read.
 
-Knows no client and no message: it counts bytes, and says when there are too many.
+The module counts bytes. It knows neither clients nor messages.
 """
 
 import asyncio
@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 MAX_REQUESTS: Final = 16_384
-"""Requests of all clients in work, above which those that have many of them are not read (decision 0026)."""
+"""Limit of requests in flight of all clients. Above it, clients with many of them are not read (decision 0026)."""
 
 
 class ByteSemaphore:
-    """So many bytes of room, given in the order of asking. What is larger than all of it is let in alone."""
+    """A semaphore that counts bytes and serves waiters in order. A size above the whole limit is admitted alone."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -23,18 +23,18 @@ class ByteSemaphore:
 
     @property
     def waiting(self) -> int:
-        """How many wait in line."""
+        """Number of waiters."""
         return len(self._line)
 
     def enter_now(self, size: int) -> bool:
-        """Take room if there is some and nobody waits for it."""
+        """Acquire `size` bytes if they are free and nothing waits. Returns whether they were acquired."""
         if self._line or not self._fits(size):
             return False
         self.taken += size
         return True
 
     async def enter(self, size: int) -> None:
-        """Take room, after waiting for it if need be; who is cancelled meanwhile has taken none."""
+        """Acquire `size` bytes, and wait for them if necessary. A cancelled waiter has acquired nothing."""
         if self.enter_now(size):
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -42,25 +42,25 @@ class ByteSemaphore:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # it was let in on the very tick
+            if not turn.cancelled():  # the bytes were acquired on the tick of the cancellation
                 self.leave(size)
             else:
                 self._let_in()
             raise
 
     def leave(self, size: int) -> None:
-        """Give room back."""
+        """Release `size` bytes."""
         self.taken -= size
         if self._line:
             self._let_in()
 
     def resize(self, size: int, actual: int) -> None:
-        """What took `size` has turned out to need another one."""
+        """Change an acquired `size` to the `actual` number of bytes."""
         self.leave(size - actual)
 
     @contextlib.asynccontextmanager
     async def place(self, size: int) -> AsyncIterator[None]:
-        """Room for the time of the block."""
+        """Hold `size` bytes during the block."""
         await self.enter(size)
         try:
             yield
@@ -82,36 +82,43 @@ class ByteSemaphore:
 
 
 class MemoryBudget:
-    """What all clients together have in memory; `held` bytes may come in, and as many be on their way out.
+    """The memory of all clients together, in bytes.
 
-    Of these a quarter is for what is large, so that it alone never makes the outboxes too large.
+    Large answers get a quarter of `held`, so that they alone never exceed the limit of the send buffers.
+
+    Args:
+        held: The limit of incoming bytes. The send buffers have a separate limit of the same size.
+
     """
 
     def __init__(self, held: int) -> None:
         self.incoming = ByteSemaphore(held)
-        """Large frames that are not complete, and the bodies of requests in work."""
+        """Incomplete large frames, and the bodies of requests in flight."""
         self.answers = ByteSemaphore(held // 4)
-        """Large answers that are being made or read, and large lines that subscribers are told of."""
+        """Large answers that are being created or read, and large lines that subscribers are notified of."""
         self.requests = 0
-        """Requests in work."""
+        """Number of requests in flight."""
 
     def grow(self, held: int) -> None:
-        """Hold so much from now on; who has more already keeps it."""
+        """Change the limit to `held` bytes. Memory that is already in use beyond it stays in use."""
         self.incoming.size, self.answers.size = held, held // 4
         self.incoming.leave(0)
         self.answers.leave(0)
 
     @property
     def is_short(self) -> bool:
-        """Whether who has much in work should not be read for now."""
+        """Whether clients with many requests in flight should not be read."""
         return self.requests > MAX_REQUESTS or self.incoming.taken > self.incoming.size
 
     def began(self, size: int) -> None:
-        """A request is in work whose body has `size` bytes. What has come is never refused for lack of room."""
+        """Count a request in flight whose body has `size` bytes.
+
+        A received request is never refused for lack of memory.
+        """
         self.requests += 1
         self.incoming.taken += size
 
     def ended(self, size: int) -> None:
-        """It is answered."""
+        """Stop counting a request that is answered."""
         self.requests -= 1
         self.incoming.leave(size)

@@ -1,7 +1,7 @@
-"""Reading the params of a request: names that the method does not have are refused, with the nearest that it has.
+"""Decodes the params of a request. Unknown names are refused, and the error suggests the nearest known ones.
 
-A request that decodes at once costs nothing beyond that. Only when it does not, its objects are compared with the
-types, name by name.
+Params that decode at once need no further work. Only if decoding fails, the names in the objects are compared with the
+types.
 """
 
 import difflib
@@ -21,12 +21,12 @@ P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
 
 _MAX_NAMED: Final = 5
-"""Unknown names that one refusal lists."""
+"""Unknown names that one error lists."""
 _NAME_CHARACTERS: Final = 80
 _NEAR: Final = 0.45
-"""How alike two names must be for one to be suggested, from 0 to 1."""
+"""Least similarity for a suggestion, from 0 to 1."""
 _AS_NEAR: Final = 0.1
-"""How much less alike than the nearest another name may be that is suggested beside it."""
+"""The similarity of a further suggestion may be less than the greatest one by this much."""
 
 _decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
@@ -35,11 +35,13 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class ParamsReader:
-    """How the params of one method are decoded.
+    """The decoders for the params of one method.
 
-    `decode` takes params that are as the method declares them, and raises `msgspec.DecodeError`, `RecursionError` or
-    `InvalidParams`. `decode_slowly` takes those for which `decode` raised one of the first two: it leaves out `_meta`
-    and names that begin with `x-`, and raises `InvalidParams`.
+    Attributes:
+        decode: Decodes params without extensions. Raises `msgspec.DecodeError`, `RecursionError` or `InvalidParams`.
+        decode_slowly: Decodes params for which `decode` raised one of the first two errors. It removes `_meta` and
+            names that begin with `x-`. Raises `InvalidParams`.
+
     """
 
     decode: Callable[[bytes], Any]
@@ -48,7 +50,7 @@ class ParamsReader:
 
 @dataclass(frozen=True, slots=True)
 class _Unknown:
-    """A name that an object does not have: where the object is, and which names would have been possible."""
+    """An unknown name in an object: the place of the object, the name, and the possible names."""
 
     place: str
     name: str
@@ -56,7 +58,7 @@ class _Unknown:
 
 
 def reader_of(method: m.Method[P, R]) -> ParamsReader:
-    """The reader for the params of `method`."""
+    """Return the decoders for the params of `method`."""
     decode = msgspec.json.Decoder(method.params).decode
 
     def decode_slowly(body: bytes) -> P:
@@ -72,17 +74,17 @@ def reader_of(method: m.Method[P, R]) -> ParamsReader:
         except RecursionError:
             raise InvalidParams(method.name, "params are nested too deeply") from None
 
-    # Types that results have, too, ignore what they do not know, so `decode` alone would not notice it.
+    # Types that results also use ignore unknown names, so `decode` alone would not report them.
     return ParamsReader(decode_slowly if _ignores_names(method.params) else decode, decode_slowly)
 
 
 def is_extension(name: str) -> bool:
-    """Whether the protocol leaves a name to its users: `_meta`, and what begins with `x-`."""
+    """Return whether the protocol reserves a name for its users: `_meta`, and names that begin with `x-`."""
     return name == "_meta" or name.startswith("x-")
 
 
 def _without_extensions(body: Raw, kind: inspect.Type, place: str, unknown: list[_Unknown]) -> Raw:
-    """`body` without the names that are left to users, as bytes that were not decoded; the others into `unknown`."""
+    """Return `body` without the names reserved for users, as bytes. Unknown names are added to `unknown`."""
     struct = struct_in(kind)
     item = _item_in(kind)
     try:
@@ -92,7 +94,7 @@ def _without_extensions(body: Raw, kind: inspect.Type, place: str, unknown: list
             items = enumerate(_decode_array(body))
             return Raw(_encode([_without_extensions(it, item, f"{place}[{i}]", unknown) for i, it in items]))
     except msgspec.ValidationError:
-        pass  # neither an object nor an array: the type's own decoder says so
+        pass  # neither an object nor an array: the decoder of the type reports it
     return body
 
 
@@ -109,14 +111,14 @@ def _object(body: Raw, struct: inspect.StructType, place: str, unknown: list[_Un
 
 
 def _item_in(kind: inspect.Type) -> inspect.Type | None:
-    """The type of an array's items, where they are objects whose names are known."""
+    """Return the type of an array's items, if they are objects with known names."""
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
     items = (it.item_type for it in kinds if isinstance(it, inspect.ListType))
     return next((item for item in items if struct_in(item) is not None), None)
 
 
 def _ignores_names(kind: object) -> bool:
-    """Whether a type, or one that it names, decodes objects with names that it does not know."""
+    """Return whether a type, or a type that it refers to, ignores unknown names when it decodes objects."""
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return any(map(_ignores_names, get_args(kind)))
     named = (it for base in kind.__mro__ for it in vars(base).get("__annotations__", {}).values())
@@ -136,7 +138,7 @@ def _refusal(method: str, unknown: list[_Unknown]) -> InvalidParams:
 
 
 def nearest(name: str, possible: list[str]) -> list[str]:
-    """The `possible` names that are most like `name`, whatever their case: up to three, none where none is near."""
+    """Return up to three of the `possible` names that are similar to `name`, ignoring case. Empty if none is."""
     by_lower: Mapping[str, str] = {it.lower(): it for it in possible}
     wanted = name[:_NAME_CHARACTERS].lower()
     near = difflib.get_close_matches(wanted, by_lower, 3, _NEAR)

@@ -1,8 +1,8 @@
-"""Program order: the requests of one connection about one session take effect in the order in which they were sent.
+"""Program order: requests of one connection about one session take effect in the order in which they were sent.
 
 Each request has a `Ticket`. `Order` starts it when its effect cannot overtake, or be overtaken by, that of another
 request of the same connection about the same session. Requests about different sessions do not wait for each other.
-The module knows neither the wire nor the hub: it is given names, and calls back.
+The module knows neither the wire nor the hub: it receives names and calls back.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ from typing import Any, Final
 from sessiond.server.connection.tickets import WRITES, SessionQueue, StartedAppend, Ticket
 
 _TURN_SECONDS: Final = 0.002
-"""How long requests that have waited may be started before the loop goes on with something else."""
+"""Limit of the time in which waiting requests are started in one turn of the event loop."""
 
 
 class Order:
-    """The order of one connection.
+    """The program order of one connection.
 
     Args:
-        identify: Returns the id of the session in a file, or None when there is none.
+        identify: Returns the id of the session in a file, or None if there is none.
         spawn: Runs a coroutine in the background.
 
     """
@@ -34,21 +34,21 @@ class Order:
         self._spawn = spawn
         self._loop = asyncio.get_running_loop()
         self._last_serial = 0
-        self._entered = 0  # requests that have entered and are not over
+        self._entered = 0  # requests that have entered and have not ended
         self._queues: dict[str, SessionQueue] = {}
-        self._writes: dict[int, None] = {}  # serials of writes that are not answered, the oldest first
+        self._writes: dict[int, None] = {}  # serials of unanswered writes, the oldest first
         self._surveys: deque[Ticket] = deque()
-        self._naming: Ticket | None = None  # it is not known yet which session this one means
-        self._held: deque[Ticket] = deque()  # what came after that one
+        self._naming: Ticket | None = None  # the request whose session is being identified
+        self._held: deque[Ticket] = deque()  # the requests that entered after `_naming`
         self._until_idle: asyncio.Future[None] | None = None
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way and nothing waits."""
+        """Whether no request is in progress or waits."""
         return not self._entered
 
     def enter(self, ticket: Ticket) -> None:
-        """Start a request now or when its turn comes, behind all that entered before it."""
+        """Start a request now or when its turn comes, after all requests that entered before it."""
         ticket.order = self
         self._entered += 1
         if self._naming is not None or self._held:
@@ -57,7 +57,7 @@ class Order:
             self._admit(ticket)
 
     def join(self, ticket: Ticket) -> None:
-        """Enter a read that was started while nothing was under way, and is not answered yet."""
+        """Enter a read that was started while the order was idle, and is not answered yet."""
         ticket.order = self
         self._entered += 1
         ticket.is_waiting = False
@@ -65,7 +65,7 @@ class Order:
         self._count(ticket.queue, ticket)
 
     def try_append(self, name: str) -> StartedAppend | None:
-        """Start an append now; None when it must wait: then it is to `enter`."""
+        """Start an append now. Returns None if it must wait; the caller then calls `enter`."""
         if self._naming is not None or self._held:
             return None
         queue = self._queues.get(name)
@@ -80,7 +80,7 @@ class Order:
         return StartedAppend(self, queue, self._last_serial)
 
     def append_ended(self, queue: SessionQueue, serial: int) -> None:
-        """An append is answered; see `StartedAppend`."""
+        """An append is answered. See `StartedAppend`."""
         self._entered -= 1
         del self._writes[serial]
         queue.writing -= 1
@@ -102,7 +102,10 @@ class Order:
         await written
 
     def _admit(self, ticket: Ticket) -> None:
-        """Give a request its place. If its session is not known yet, what comes after it is held."""
+        """Assign a serial to a request, and start or queue it.
+
+        If its session is not identified yet, later requests are held.
+        """
         self._last_serial += 1
         ticket.serial = self._last_serial
         if ticket.effect in WRITES:
@@ -114,7 +117,7 @@ class Order:
             elif ticket.effect in ("survey", "overhaul"):
                 self._survey(ticket)
             else:
-                self._start(ticket)  # nothing that follows can name its session
+                self._start(ticket)  # no later request can name its session
         else:
             self._line_up(ticket)
 
@@ -149,14 +152,14 @@ class Order:
             queue.reading += effect != "job"
 
     def begun(self, ticket: Ticket) -> None:
-        """A read has seen all that it will see; see `Ticket.begun`."""
+        """A read has read its data. See `Ticket.begun`."""
         queue = ticket.queue
         if queue is not None:
             queue.beginning -= 1
             self._look_at(queue)
 
     def ended(self, ticket: Ticket) -> None:
-        """A request is answered; see `Ticket.ended`."""
+        """A request is answered. See `Ticket.ended`."""
         self._entered -= 1
         effect, queue = ticket.effect, ticket.queue
         if effect in WRITES:
@@ -175,21 +178,21 @@ class Order:
             self._look_at_surveys()
 
     def cancelled(self, ticket: Ticket) -> None:
-        """A request that has not started is gone; see `Ticket.cancel`."""
+        """A request was cancelled before it started. See `Ticket.cancel`."""
         self._entered -= 1
         self._writes.pop(ticket.serial, None)
         if ticket.queue is not None:
             self._look_at(ticket.queue)
         self._look_at_surveys()
 
-    # --- going on --------------------------------------------------------------------------------------
+    # --- starting waiting requests -----------------------------------------------------------------------
 
     def _look_at(self, queue: SessionQueue) -> None:
-        """Something of this session has ended: what waits may start, on a later tick."""
+        """A request of this session has ended: schedule the start of waiting ones for a later tick."""
         if queue.waiting:
             if not queue.is_due:
                 queue.is_due = True
-                # Not now: a commit tells its subscribers first, and only then may the next request look.
+                # Not now: a commit notifies its subscribers first, and the next request must not read before that.
                 self._loop.call_soon(self._resume, queue)
         elif queue.is_idle and self._queues.get(queue.name) is queue:
             del self._queues[queue.name]
@@ -228,7 +231,7 @@ class Order:
     # --- sessions that are not named by their id ---------------------------------------------------------
 
     async def _name(self, ticket: Ticket, path: str) -> None:
-        """Find out which session lies at a path; if none does, look again after what is under way has ended."""
+        """Identify the session at a path. If there is none, try again when everything in progress has ended."""
         ticket.name = await self._identify(path)
         if ticket.name is None and not self._is_idle_but_for_naming():
             await self._idle()
@@ -261,7 +264,7 @@ class Order:
             self._until_idle = None
 
     def _is_idle_but_for_naming(self) -> bool:
-        """Whether nothing is under way but the request whose session is being found out."""
+        """Return whether nothing is in progress except the request whose session is being identified."""
         naming = self._naming
         own = 1 if naming is not None and naming.serial in self._writes else 0
         return not self._queues and len(self._writes) == own

@@ -1,4 +1,4 @@
-"""Telling a client how far its request is: `$/progress` with the token that it brought, as LSP has it."""
+"""Reports the progress of a request to its client: `$/progress` with the client's token, as in LSP."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from sessiond.server.connection.client import LOW_QUEUE_BYTES, Client
 
 
 class ProgressReporter:
-    """What one client hears of one piece of work that it may cancel; without a token it hears nothing."""
+    """Sends the progress of one cancellable piece of work to one client. Without a token it sends nothing."""
 
     def __init__(self, client: Client, token: t.ProgressToken | None) -> None:
         self._client = client
@@ -17,17 +17,17 @@ class ProgressReporter:
         self._last: t.Progress | None = None
 
     def begin(self, title: str, *, percentage: int | None = None) -> None:
-        """The first step; `percentage` is 0 where later ones will have a number, too."""
+        """Send the first step. `percentage` is 0 if later steps have a percentage."""
         self._send(t.Progress(kind="begin", title=title, cancellable=True, percentage=percentage))
 
     def report(self, step: t.Progress) -> None:
-        """A further step, if it says anything new. Who does not read has no use for each of them."""
+        """Send a further step if it differs from the last one and the client's send buffer is nearly empty."""
         if step != self._last and self._client.queued_bytes < LOW_QUEUE_BYTES:
             self._last = step
             self._send(step)
 
     def end(self) -> None:
-        """The last step: a token ends before its request is answered."""
+        """Send the last step. It precedes the response to the request."""
         self._send(t.Progress(kind="end"))
 
     def _send(self, step: t.Progress) -> None:
@@ -39,7 +39,7 @@ class ProgressReporter:
 def progress(
     client: Client, token: t.ProgressToken | None, title: str
 ) -> Iterator[Callable[[t.Progress], None]]:
-    """The steps of what is done within this block, in percent."""
+    """Report the steps of the work in this block, in percent. Yields the function that reports a step."""
     steps = ProgressReporter(client, token)
     steps.begin(title, percentage=0)
     try:
@@ -52,7 +52,7 @@ def progress(
 def progress_in_percent(
     client: Client, token: t.ProgressToken | None, title: str
 ) -> Iterator[Callable[[str, int], None]]:
-    """The same for work that says what it does, and how many of a hundred parts are done."""
+    """Report progress as `progress` does, for work that reports a message and a percentage."""
     with progress(client, token, title) as report:
         yield lambda message, percentage: report(
             t.Progress(kind="report", message=message, percentage=percentage)

@@ -1,4 +1,4 @@
-"""Back-pressure of one client: who does not take its answers, or asks for too much at once, is not read meanwhile."""
+"""Back-pressure: pauses reading from a client that has too many requests in flight or too much unread output."""
 
 import asyncio
 import contextlib
@@ -10,20 +10,26 @@ from sessiond.rpc.errors import ConnectionClosed
 from sessiond.server.connection.memory_budget import MemoryBudget
 
 MAX_IN_FLIGHT: Final = 512
-"""Requests of one client in work; above this its socket is not read (decision 0026)."""
+"""Limit of requests in flight of one client. Above it, reading pauses (decision 0026)."""
 FAIR_SHARE: Final = 8
-"""Requests that a client may have in work even when all clients together have too many."""
+"""Requests in flight that a client may have while all clients together have too many."""
 QUEUE_SOFT: Final = 8 * 1024 * 1024
-"""Bytes a client has not taken, above which it is not read either: it must take its answers first."""
+"""Reading pauses while more than this many bytes wait to be sent to the client."""
 LEAVING_SECONDS: Final = 10.0
-"""How long `exit` waits for the answers to what was asked before it."""
+"""Limit of the time in which `exit` waits for the responses to earlier requests."""
 
 
 class ReadThrottle:
-    """Reads a connection only as fast as it is answered. `spawn` runs something in the background.
+    """Pauses and resumes reading from one client.
 
-    `most` is how many bytes the bodies of its requests in work may have. Whatever stops the reading, one loop
-    (`_let_go_on`) looks at all the reasons and starts it again.
+    One loop (`_let_go_on`) checks all reasons to pause. Nothing else resumes reading.
+
+    Args:
+        connection: The connection of the client.
+        room: The memory budget of all clients.
+        spawn: Runs a coroutine in the background.
+        most: The limit of the bodies of requests in flight, in bytes.
+
     """
 
     def __init__(
@@ -34,7 +40,7 @@ class ReadThrottle:
         most: int,
     ) -> None:
         self.bytes = 0
-        """Bodies of requests in work."""
+        """Bytes of the bodies of requests in flight."""
         self._connection = connection
         self._room = room
         self._spawn = spawn
@@ -42,45 +48,45 @@ class ReadThrottle:
         self._held = False
         self._owes_an_answer = False
         self._has_answered = asyncio.Event()
-        self._needs = 0  # room for a large frame, not had yet
-        self._place = 0  # room that such a frame has
+        self._needs = 0  # bytes of an announced large frame that are not acquired yet
+        self._place = 0  # bytes acquired for an announced large frame
 
     def look(self) -> None:
-        """After each message: read no more of this client if it must take its answers first."""
+        """Pause reading if too many requests or bytes wait. Called after each message."""
         connection = self._connection
         if connection.unanswered > MAX_IN_FLIGHT or connection.holds_more_than(QUEUE_SOFT):
             self.hold()
 
     def hold(self) -> None:
-        """Read no more of this client, until it and the daemon have got on."""
+        """Pause reading until no reason to pause is left."""
         if not self._held:
             self._held = True
             self._connection.pause()
             self._spawn(self._let_go_on())
 
     def hold_until_an_answer(self) -> None:
-        """The same, and at least until one of its requests is answered."""
+        """Pause reading as `hold` does, and at least until one request of the client is answered."""
         self._owes_an_answer = True
         self.hold()
 
     def began(self, size: int) -> None:
-        """A request could not be answered at once: it and its body of `size` bytes are in work."""
+        """Count a request that could not be answered at once, and its body of `size` bytes."""
         self.bytes += size
         self._room.began(size)
         if self.bytes > self._most or (self._room.is_short and self._has_more_than_its_share):
             self.hold()
 
     def ended(self, size: int) -> None:
-        """It is answered, or will never be."""
+        """Stop counting a request whose body has `size` bytes."""
         self.bytes -= size
         self._room.ended(size)
 
     def answered(self) -> None:
-        """A request has got its answer, or will never get one."""
+        """A request has received its response, or will not receive one."""
         self._has_answered.set()
 
     def announced(self, size: int) -> None:
-        """A large frame comes in: it is read when there is room for it."""
+        """A large frame of `size` bytes has begun. It is read when the memory budget has room for it."""
         if self._room.incoming.enter_now(size):
             self._place = size
         else:
@@ -88,34 +94,34 @@ class ReadThrottle:
             self.hold()
 
     def arrived(self) -> None:
-        """The large frame is there, and counts as a request from now on."""
+        """The large frame is complete. From now on it counts as a request."""
         place, self._place = self._place, 0
         if place:
             self._room.incoming.leave(place)
 
     def closed(self) -> None:
-        """The connection is gone."""
+        """The connection is closed."""
         self.arrived()
         self.answered()
 
     async def until_room(self) -> None:
-        """Wait until the client has taken enough for a large answer. Raises `ConnectionClosed`."""
+        """Wait until at most `QUEUE_SOFT` bytes are queued. Raises `ConnectionClosed`."""
         while self._connection.queued_bytes > QUEUE_SOFT:
             await self._connection.drain()
 
     @property
     def untaken_bytes(self) -> int:
-        """What the client has to take before it counts as having read: 0 when that is little."""
+        """Bytes that the client has not read. 0 if the transport's buffer is not full."""
         return self._connection.queued_bytes if self._connection.full else 0
 
     async def until_taken(self, seconds: float) -> None:
-        """Wait until little is queued, the client is gone, or has had so many seconds."""
+        """Wait until few bytes are queued, the connection is closed, or `seconds` have passed."""
         with contextlib.suppress(TimeoutError, ConnectionClosed):
             async with asyncio.timeout(seconds):
                 await self._connection.drain()
 
     async def leave(self) -> None:
-        """Close, but not before what was asked until then is answered."""
+        """Close the connection after all requests are answered, or after `LEAVING_SECONDS`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LEAVING_SECONDS):
                 while self._connection.unanswered:

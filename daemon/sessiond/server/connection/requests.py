@@ -1,6 +1,6 @@
-"""The requests of one client that could not be answered at once: what is in work, what waits, what may be given up.
+"""The requests of one client that could not be answered at once, running or waiting.
 
-Each is answered once, whatever is cancelled and when. What an answer looks like on the wire is the client's affair.
+Each is answered exactly once, also when it is cancelled. The client encodes the answers.
 """
 
 import asyncio
@@ -21,16 +21,25 @@ from sessiond.server.connection.read_throttle import ReadThrottle
 from sessiond.server.connection.tickets import AnyTicket
 
 MAX_WAITING: Final = 64
-"""Requests of one client that wait for a summary: nothing but time ends them, so they may not stop its reading."""
+"""Limit of requests of one client that wait for a summary. They do not pause reading, because only time ends them."""
 TAKING_SECONDS: Final = 10.0
-"""How long a client may take to read a large answer while others wait for room."""
+"""Limit of the time in which a client reads a large answer while others wait for memory."""
 
 Work = Coroutine[Any, Any, "t.Wire | Pending"]
 AnyExecution: TypeAlias = Execution[*tuple[Any, ...], Any]
 
 
 class Requests:
-    """`answer` sends an answer, a result or an exception; `spawn_write` runs what nobody may interrupt."""
+    """Answers requests later, from a task or a `Pending`.
+
+    Args:
+        answer: Sends a result or an exception.
+        read_throttle: Counts the requests.
+        room: The memory budget of all clients.
+        spawn: Runs a coroutine in the background.
+        spawn_write: Runs a coroutine that must not be cancelled.
+
+    """
 
     def __init__(
         self,
@@ -45,34 +54,34 @@ class Requests:
         self._room = room
         self._spawn = spawn
         self._spawn_write = spawn_write
-        self._context = context_of(self)  # its long work takes turns with that of other clients
+        self._context = context_of(self)  # long work of this client takes turns with that of other clients
         self._gone = False
-        self._waits: dict[RequestId, Pending] = {}  # those that may be given up
+        self._waits: dict[RequestId, Pending] = {}  # requests that can be cancelled
         self._tasks: dict[RequestId, asyncio.Task[Any]] = {}
         self._turn = asyncio.Lock()
 
     def answer_when_there(
         self, request_id: RequestId, size: int, pending: Pending, ticket: AnyTicket | None
     ) -> None:
-        """Answer a request, whose body has `size` bytes, when `pending` has its answer, and end its ticket."""
+        """Answer a request when `pending` has its answer, and end its ticket. `size`: Bytes of its body."""
         self._read_throttle.began(size)
         self._wait(request_id, size, pending, ticket)
 
     def answer_later(
         self, request_id: RequestId, size: int, work: Work, execution: AnyExecution, ticket: AnyTicket | None
     ) -> None:
-        """Answer a request with what `work` returns or raises, and end its ticket."""
+        """Answer a request with what `work` returns or raises, and end its ticket. `size`: Bytes of its body."""
         self._read_throttle.began(size)
         answering = self._answered(request_id, size, work, execution, ticket)
         if execution.is_finished:
-            # What has begun is finished, whoever cancels or goes away. A copy, since this may be called within a task
-            # of the context itself.
+            # Work that has begun completes, even if it is cancelled. A copy, since this may be called within a task
+            # of the same context.
             self._context.copy().run(self._spawn_write, answering)
             return
 
         def ended(task: asyncio.Task[None]) -> None:
             self._tasks.pop(request_id, None)
-            if task.cancelled():  # before it had begun
+            if task.cancelled():  # it was cancelled before it began
                 work.close()
                 self._end(request_id, size, ticket, errors.Cancelled())
 
@@ -82,12 +91,12 @@ class Requests:
         task.add_done_callback(ended)
 
     def refuse_more_waiting(self) -> None:
-        """Raise `Overloaded` when so many wait for a summary that another one would not help."""
+        """Raise `Overloaded` if `MAX_WAITING` requests of this client wait for a summary."""
         if len(self._waits) >= MAX_WAITING:
             raise Overloaded(f"{MAX_WAITING} requests of this client wait for a summary already")
 
     def cancel(self, request_id: RequestId) -> bool:
-        """Cancel a request, as far as that can be; False when it is none of these."""
+        """Cancel a request, if it can be cancelled. Returns False if it is not one of these."""
         if (task := self._tasks.get(request_id)) is not None:
             task.cancel()
         elif (pending := self._waits.get(request_id)) is not None:
@@ -97,7 +106,7 @@ class Requests:
         return True
 
     def close(self) -> None:
-        """The client is gone: nobody wants what can be given up."""
+        """The client is gone: cancel every request that can be cancelled."""
         self._gone = True
         for task in list(self._tasks.values()):
             task.cancel()
@@ -132,13 +141,13 @@ class Requests:
         if isinstance(answer, Pending):
             self._wait(request_id, size, answer, ticket)
         else:
-            # On this very tick, so that nothing a subscription brings can come before.
+            # On this tick, so that no notification of a new subscription precedes the response.
             self._end(request_id, size, ticket, answer)
 
     async def _in_turn(self, work: Work, room: int) -> t.Wire | Pending | EncodedResult:
-        """Large answers are made one at a time, each when this client and the daemon have room for it.
+        """Create large answers one at a time, when this client and the memory budget have room.
 
-        An answer takes `room` bytes while it is made, then as many as it has turned out to have.
+        The budget reserves `room` bytes while the answer is created, then the bytes that the client has not read.
         """
         try:
             async with self._turn:
@@ -150,7 +159,7 @@ class Requests:
                         return EncodedResult(await run_in_slices(encode_in_steps(answer)))
                     return answer
                 finally:
-                    # By then the answer is on its way.
+                    # On the next tick the answer is queued.
                     asyncio.get_running_loop().call_soon(self._leave_when_taken, room)
         finally:
             work.close()

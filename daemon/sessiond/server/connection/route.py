@@ -1,4 +1,4 @@
-"""What the dispatcher knows of one method: how to decode its params, when it takes effect, and how its handler runs."""
+"""The route of one method: how its params are decoded, when it takes effect, and how its handler runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from sessiond.server.connection.execution import Execution
 from sessiond.server.connection.tickets import Effect
 
 C = TypeVar("C")
-"""The client, as handlers take it."""
+"""The client, the first argument of handlers."""
 
 Names: TypeAlias = Callable[[Any], tuple[str | None, str | None]]
-"""How params name a session: by its id, or else by the path of its file."""
+"""Returns how params name a session: its id and the path of its file. At most one is not None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +19,14 @@ class Route(Generic[C]):
     """How requests of one method are decoded and answered.
 
     Attributes:
-        decode: Decodes params that are as the method declares them; see `ParamsReader`.
-        decode_slowly: Decodes params that `decode` refuses, or says what is wrong with them.
-        call: Answers a request. It returns a result, a `Pending`, an `Unopened` or a coroutine.
+        decode: Decodes params without extensions. See `ParamsReader`.
+        decode_slowly: Decodes params that `decode` refuses, or raises an error that says why they are invalid.
+        call: Calls the handler. Returns a result, a `Pending`, an `Unopened` or a coroutine.
         execution: How the handler runs.
         effect: When the request takes effect on the session that `names` finds in its params. None: it is about no
             session.
         names: Finds the session in the params.
-        reads_by_id: Whether it only reads, from a session that is named by `sessionId`.
+        reads_by_id: Whether the request only reads, from a session that `sessionId` names.
 
     """
 

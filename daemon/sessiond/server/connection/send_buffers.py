@@ -1,4 +1,4 @@
-"""What clients have not read yet: who lags is told, who is stuck is let go, and all of it together is bounded."""
+"""Limits send buffers: cancels subscriptions of slow clients, disconnects stuck ones, bounds the total."""
 
 import asyncio
 import logging
@@ -8,33 +8,39 @@ from typing import Final, Protocol
 from sessiond.rpc.connection import Connection
 
 QUEUE_HARD: Final = 32 * 1024 * 1024
-"""Bytes that a client may leave unread for `STUCK_SECONDS` before it is cut off (decision 0026)."""
+"""Unread bytes above which a client that reads nothing for `STUCK_SECONDS` is disconnected (decision 0026)."""
 STUCK_SECONDS: Final = 10.0
 STALLED_SECONDS: Final = 2.0
-"""Who has taken nothing for so long goes before those that read, when all outboxes together are too large."""
+"""If all send buffers together are too large, clients that have read nothing for this long are disconnected first."""
 FRAME_SECONDS: Final = 30.0
-"""How long one frame may take to come in."""
+"""Limit of the time in which a client sends one frame."""
 _LOOK_AFTER: Final = 8 * 1024 * 1024
 
 log = logging.getLogger(__name__)
 
 
 class BufferedClient(Protocol):
-    """A client, as far as it reads."""
+    """A client, as far as its send buffer is concerned."""
 
     client_id: str
     connection: Connection
     least_queued: int
-    """The fewest bytes that were queued for it since it last took any."""
+    """The fewest bytes that were queued since the client last read any."""
     stalled_since: float | None
-    """Loop time since which it has taken nothing of what is queued."""
+    """The loop time since which the client has read nothing of what is queued. None: nothing is queued."""
 
     def lag(self) -> None:
-        """End its subscriptions, each with `session/lagged`."""
+        """Cancel its subscriptions, each with `session/lagged`."""
 
 
 class Outboxes:
-    """The outboxes of all `clients`; together they may hold `most` bytes."""
+    """The send buffers of all clients.
+
+    Args:
+        clients: Returns the attached clients.
+        most: The limit of all send buffers together, in bytes.
+
+    """
 
     def __init__(self, clients: Callable[[], Iterable[BufferedClient]], most: int) -> None:
         self.most = most
@@ -44,14 +50,14 @@ class Outboxes:
         self._look_is_due = False
 
     def sent(self, size: int) -> None:
-        """So many bytes were sent to somebody. Cheap enough for every notification."""
+        """Count `size` bytes sent to a client. Cheap enough for every notification."""
         self._since_a_look += size
         if self._since_a_look > _LOOK_AFTER and not self._look_is_due:
             self._look_is_due = True
             self._loop.call_soon(self._make_room)
 
     def sweep(self) -> None:
-        """Cut off who has left, who reads nothing, and who never ends a frame. Called about each second."""
+        """Disconnect clients that have left, read nothing, or never finish a frame. Called about once a second."""
         for client in list(self._clients()):
             self._note_progress(client)
             self._look_after(client)
@@ -59,7 +65,7 @@ class Outboxes:
 
     @property
     def total(self) -> int:
-        """Bytes in all outboxes."""
+        """Bytes in all send buffers."""
         return sum(client.connection.queued_bytes for client in self._clients())
 
     def _note_progress(self, client: BufferedClient) -> None:
@@ -82,7 +88,10 @@ class Outboxes:
             self._cut_off(client, f"it did not finish a message in {FRAME_SECONDS:.0f} s")
 
     def _make_room(self) -> None:
-        """Above half of the most the largest lose their subscriptions; above all of it, their connections."""
+        """Reduce the total to half the limit, beginning with stalled clients and the largest buffers.
+
+        While the total is above the limit, a client is disconnected. Otherwise its subscriptions are cancelled.
+        """
         self._look_is_due = False
         self._since_a_look = 0
         total = self.total

@@ -1,4 +1,4 @@
-"""What a client and its handlers need of the server, so that they need not know the class that provides it."""
+"""The interface of the server for clients and handlers, independent of the class that implements it."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -16,20 +16,20 @@ from sessiond.server.connection.route import Route
 from sessiond.server.connection.send_buffers import Outboxes
 
 C = TypeVar("C")
-"""The client. A type variable, since the class of clients itself has `Services`."""
+"""The client. It is a type variable because the class of clients refers to `Services`."""
 
 Arrival: TypeAlias = tuple[C, t.AppendParams, Pending]
-"""An append to a session that is being opened: its client, its params, and the answer that it waits for."""
+"""An append to a session that is being opened: its client, its params, and its pending answer."""
 
 
 class Bridge(Protocol):
-    """The LSP side of a client: see `server.lsp.bridge`."""
+    """The LSP side of a client. See `server.lsp.bridge`."""
 
     def feed(self, body: bytes) -> None:
-        """Hand a message to pygls."""
+        """Pass a message to pygls."""
 
     def feed_response(self, id: RequestId | None, body: bytes) -> None:
-        """Hand a response to pygls, if it is one to something that pygls asked."""
+        """Pass a response to pygls if it answers a request of pygls."""
 
     def close(self) -> None:
         """The client is gone."""
@@ -43,28 +43,28 @@ class Identity(Protocol):
     socket: str | None
     tcp: str | None
     epoch: str
-    """Another one for each process."""
+    """Unique for each process."""
     started: float
-    """When the process started, in seconds of the monotonic clock."""
+    """The start time of the process, in seconds of the monotonic clock."""
     started_ns: int
-    """The same in nanoseconds since 1970."""
+    """The start time of the process, in nanoseconds since 1970."""
     lsp_loaded: bool
 
 
 class Notifier(Protocol):
-    """Notifies every client that has to do with sessions."""
+    """Notifies all clients that use sessions."""
 
     def tell_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Notify all now."""
 
     def tell_all_soon(self, notification: m.Notification[Any], note: t.Wire) -> None:
-        """Notify all after the reply to the request that is being handled."""
+        """Notify all after the response to the request that is being handled."""
 
     def tell_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
-        """Notify all of a new session, as `tell_all_soon`."""
+        """Notify all of a new session, as `tell_all_soon` does."""
 
     def tell_deleted_soon(self, gone: t.DeleteResult, reason: str | None, origin: t.Origin) -> None:
-        """Notify all that a session went to the trash, as `tell_all_soon`."""
+        """Notify all that a session was moved to the trash, as `tell_all_soon` does."""
 
 
 class Tasks(Protocol):
@@ -74,20 +74,20 @@ class Tasks(Protocol):
     """Whether every request is refused with `draining`."""
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run `work` in the background; it is cancelled with the server."""
+        """Run `work` in the background. It is cancelled with the server."""
 
     def spawn_write(self, work: Coroutine[Any, Any, Any]) -> None:
-        """As `spawn`, for work that is finished after its client leaves. Until then the daemon is busy."""
+        """Run work that completes even if its client disconnects. Until then the daemon is busy."""
 
     def stop_soon(self) -> None:
-        """Stop after the reply to the request that is being handled."""
+        """Stop after the response to the request that is being handled."""
 
     def drain(self, within: float) -> None:
-        """Take no more writes, and stop when no request is in flight, or after `within` seconds."""
+        """Refuse further writes, and stop when no request is in flight, or after `within` seconds."""
 
 
 class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
-    """What the server does for its clients, of the type `C`."""
+    """What the server provides to its clients, of the type `C`."""
 
     hub: Hub
     chosen: Config
@@ -98,20 +98,20 @@ class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
     outboxes: Outboxes
     routes: dict[str, Route[C]]
     arriving: dict[str, list[Arrival[C]]]
-    """Appends to sessions that are being opened, by the id they name, in the order in which they came."""
+    """Appends to sessions that are being opened, by session id, in the order of their arrival."""
 
     def attached(self, client: C) -> None:
-        """A client can be reached now."""
+        """A client can now receive messages."""
 
     def rename(self, client: C, client_id: str) -> None:
-        """Give a client the id that it asks for, with a suffix if another client has it."""
+        """Give a client the id that it asks for, with a suffix if another client has that id."""
 
     def detached(self, client: C) -> None:
         """A client is gone."""
 
     async def make_bridge(self, client: C) -> Bridge:
-        """Return the LSP side of a client; the first call imports pygls, in a thread."""
+        """Return the LSP side of a client. The first call imports pygls, in a thread."""
 
     @property
     def fair_outbox(self) -> int:
-        """Bytes that may be queued for one client if all of them are to be sent as many."""
+        """Bytes that may be queued for one client if the same number is queued for all."""

@@ -1,4 +1,4 @@
-"""Asking a client for a summary: `client/summarize`, its progress, and what counts as a failure of the client."""
+"""Requests summaries from clients: `client/summarize`, its progress, and its failures."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
@@ -24,7 +24,12 @@ class ClientSummarizer:
         self._client = client
 
     async def write(self, assignment: Assignment, tell: Tell) -> t.SummarizeResult:
-        """Ask it. When this is cancelled the client gets `$/cancelRequest`."""
+        """Send the request and return its result. If this is cancelled, the client receives `$/cancelRequest`.
+
+        Raises:
+            Unwritten: The client responds with an error or an invalid result, or disconnects.
+
+        """
         with self._client.progress(_as_report(tell)) as token:
             params = t.SummarizeParams(
                 session_id=assignment.session_id, purpose=assignment.purpose, prompt=assignment.prompt,
@@ -42,7 +47,7 @@ class ClientSummarizer:
 
 
 def summarizers(clients: Iterable[Client], live: LiveSession, asker: str | None) -> Iterator[Summarizer]:
-    """The clients that may be asked: who wants it, then those that have the session open, then all others."""
+    """Yield the clients that can write a summary: first the requester, then holders of the session, then others."""
 
     def distance(client: Client) -> int:
         if client.client_id == asker:
@@ -54,7 +59,10 @@ def summarizers(clients: Iterable[Client], live: LiveSession, asker: str | None)
 
 
 def _as_report(tell: Tell) -> Callable[[t.Progress], None]:
-    """Beginning and end of the client's part are steps of the whole, which has its own."""
+    """Return a function that passes the client's progress on.
+
+    The begin and end of the client's part are steps of the whole work, which has its own begin and end.
+    """
 
     def told(step: t.Progress) -> None:
         message = step.message if step.message is not None else step.title

@@ -1,4 +1,4 @@
-"""A client that waits for a summary: its answer, its progress, and how it gives up."""
+"""A request that waits for a summary: its answer, its progress, and its cancellation."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from sessiond.server.errors import Cancelled
 
 
 class SummaryWaiter:
-    """One request that waits; `pending` is its answer. It hears of progress if it brought a token."""
+    """One request that waits. `pending` is its answer. It receives progress if it has a token."""
 
     def __init__(self, client: Client, token: t.ProgressToken | None, title: str) -> None:
         self.pending = Pending()
@@ -19,10 +19,18 @@ class SummaryWaiter:
         self._progress.begin(title)
 
     def for_what(self, begin: Callable[[], Leave]) -> Pending:
-        """Begin the work; cancelling the request gives up the waiting, as long as that can be given up."""
+        """Begin the work and return its answer.
+
+        Cancelling the request stops the waiting, as long as that is possible.
+
+        Args:
+            begin: Begins the work and returns the function that stops the waiting. That returns False if it is too
+                late.
+
+        """
         try:
             leave = begin()
-        except Exception as refusal:  # noqa: BLE001 - answered like any refusal, after the end of the progress
+        except Exception as refusal:  # noqa: BLE001 - it becomes the answer, after the end of the progress
             self.done(refusal)
             return self.pending
 

@@ -1,41 +1,41 @@
-"""Tickets of requests, and the requests of one connection about one session: the parts of the program order."""
+"""The tickets of requests and the queues of sessions, from which the program order is built."""
 
 from collections import deque
 from collections.abc import Callable
 from typing import Final, Literal, Protocol, TypeAlias
 
 Effect: TypeAlias = Literal["append", "change", "read", "scan", "job", "survey", "overhaul"]
-"""When a request takes effect, which decides what waits for it.
+"""When a request takes effect. This decides which requests wait for it.
 
-`append`: joins the queue of the log when it starts; other appends may start before it is answered.
-`change`: at some time before its answer; what follows waits for the answer.
-`read`: sees the session as it is when it begins; writes that follow wait only until then.
-`scan`: sees the session until it is answered; writes that follow wait for the answer.
-`job`: begins now and takes effect when a summary is there; what follows does not wait for that.
-`survey`: reads all sessions; waits for the writes before it, and nothing waits for it.
+`append`: joins the queue of the log when it starts. Further appends may start before it is answered.
+`change`: takes effect at some time before its answer. Later requests wait for the answer.
+`read`: reads the session when it begins. Later writes wait only until then.
+`scan`: reads the session until it is answered. Later writes wait for the answer.
+`job`: begins now and takes effect when a summary is available. Later requests do not wait for that.
+`survey`: reads all sessions. It waits for earlier writes, and nothing waits for it.
 `overhaul`: a survey that also writes, so that later surveys wait for it.
 """
 
 WRITES: Final = frozenset(("append", "change", "overhaul"))
 """Effects of requests that later surveys wait for."""
 READS: Final = frozenset(("read", "scan", "job"))
-"""Effects of requests that only look at one session when they begin."""
+"""Effects of requests that read one session when they begin. A `scan` reads until it is answered."""
 
 
 class TicketOrder(Protocol):
-    """Keeps the tickets of one connection in order. Its tickets report to it; see `program_order.Order`."""
+    """The order of the tickets of one connection. Tickets report to it. See `program_order.Order`."""
 
     def begun(self, ticket: "Ticket") -> None:
-        """A read has seen all that it will see."""
+        """A read has read its data."""
 
     def ended(self, ticket: "Ticket") -> None:
-        """A request has been answered, or never will be."""
+        """A request was answered, or will not be."""
 
     def cancelled(self, ticket: "Ticket") -> None:
-        """A request that has not started is gone."""
+        """A request was cancelled before it started."""
 
     def append_ended(self, queue: "SessionQueue", serial: int) -> None:
-        """An append that had to wait for nothing has been answered."""
+        """An append that did not have to wait was answered."""
 
 
 class Ticket:
@@ -43,8 +43,8 @@ class Ticket:
 
     Args:
         effect: When the request takes effect.
-        name: The id of the session, as the request names it. None: it names none.
-        path: The session's file, when the request names that instead.
+        name: The id of the session, if the request names it by id.
+        path: The session's file, if the request names it by path.
         start: Called once with the ticket, when the request may start. It must not raise.
 
     """
@@ -73,7 +73,7 @@ class Ticket:
         return self.effect in WRITES
 
     def begun(self) -> None:
-        """The handler has been called: a read has seen all that it will see."""
+        """The handler was called: a read has read its data."""
         if self.effect == "job":
             self.ended()
         elif self.effect == "read" and not self.has_begun:
@@ -81,13 +81,13 @@ class Ticket:
             self.order.begun(self)
 
     def ended(self) -> None:
-        """The request has been answered, or never will be. Further calls do nothing."""
+        """The request was answered, or will not be. Further calls have no effect."""
         if not self.is_over:
             self.is_over = True
             self.order.ended(self)
 
     def cancel(self) -> bool:
-        """Take a request out of the order that has not started. Returns False when it is too late for that."""
+        """Remove a request that has not started from the order. Returns False if it has started or ended."""
         if not self.is_waiting or self.is_over:
             return False
         self.is_over = True
@@ -96,7 +96,7 @@ class Ticket:
 
 
 class StartedAppend:
-    """The ticket of an append that had to wait for nothing: the commonest write needs no more than this."""
+    """The ticket of an append that did not have to wait. It is minimal because this is the most frequent write."""
 
     __slots__ = ("_order", "_queue", "_serial")
 
@@ -106,7 +106,7 @@ class StartedAppend:
         self._serial = serial
 
     def begun(self) -> None:
-        """See `Ticket.begun`: nothing waits for that."""
+        """See `Ticket.begun`. Nothing waits for it."""
 
     def ended(self) -> None:
         """See `Ticket.ended`."""
@@ -119,7 +119,7 @@ AnyTicket: TypeAlias = Ticket | StartedAppend
 
 
 class SessionQueue:
-    """What one connection has under way for one session, and what waits for it."""
+    """The requests of one connection about one session: those in progress are counted, those that wait are queued."""
 
     __slots__ = ("beginning", "changing", "is_due", "name", "reading", "waiting", "writing")
 
@@ -128,12 +128,12 @@ class SessionQueue:
         self.writing = 0  # appends and changes that have started
         self.changing = 0  # changes among them
         self.reading = 0  # reads and scans that have started
-        self.beginning = 0  # reads and jobs that have not begun yet, scans that are not answered yet
+        self.beginning = 0  # reads and jobs that have not begun, scans that are not answered
         self.waiting: deque[Ticket] = deque()
-        self.is_due = False  # `_resume` is about to be called
+        self.is_due = False  # a call of `_resume` is scheduled
 
     def admits(self, effect: Effect) -> bool:
-        """Whether a request with this effect may start now, if nothing waits before it."""
+        """Return whether a request with this effect may start now if nothing waits before it."""
         if effect == "append":
             return not (self.changing or self.beginning)
         if effect == "change":

@@ -1,6 +1,6 @@
-"""What is wrong with a value, in words: the messages of msgspec as sentences about a parameter.
+"""Converts the error messages of msgspec into sentences about a parameter.
 
-Decodes nothing. The types are asked only for what a message leaves out, such as the values that are possible.
+Nothing is decoded here. The types supply only what a message leaves out, such as the possible values.
 """
 
 import re
@@ -26,11 +26,15 @@ _missing = re.compile(r"Object missing required field `(.+)`").fullmatch
 
 
 def problem_of(message: str, kind: inspect.Type | None = None) -> tuple[str, str]:
-    """What msgspec's `message` says of a value, and the JSON path of the value.
+    """Return a sentence about what msgspec's `message` reports, and the JSON path of the value.
 
-    With the `kind` that the value should have, possible values are listed.
+    Args:
+        message: The message of a `msgspec.DecodeError`.
+        kind: The expected type of the value. If it is given, the sentence lists the possible values.
 
-    Returns the sentence without its full stop ("`limit` must be at least 1"), and the path ("$.limit").
+    Returns:
+        The sentence without its period ("`limit` must be at least 1"), and the path ("$.limit").
+
     """
     found = _place(message)
     said, inside = (message[: found.start()], found[1]) if found else (message, "")
@@ -42,7 +46,7 @@ def problem_of(message: str, kind: inspect.Type | None = None) -> tuple[str, str
 
 
 def struct_in(kind: inspect.Type) -> inspect.StructType | None:
-    """The object type that a value of this `kind` may have, if there is one."""
+    """Return the object type that a value of this `kind` may have, if there is one."""
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
     return next((it for it in kinds if isinstance(it, inspect.StructType)), None)
 
@@ -76,14 +80,14 @@ def _number(digits: str) -> str:
 
 
 def _kind_at(kind: inspect.Type | None, place: str) -> inspect.Type | None:
-    """The type at a place below a value of this `kind`."""
+    """Return the type at a place below a value of this `kind`."""
     for step in _step(place):
         kind = _below(kind, step[1])
     return kind
 
 
 def _below(kind: inspect.Type | None, name: str | None) -> inspect.Type | None:
-    """The type of a field, or without a `name` of an item."""
+    """Return the type of the field `name`, or of an item if `name` is None."""
     if kind is None:
         return None
     if name is not None:

@@ -1,4 +1,4 @@
-"""Blobs by themselves: put, get, collect."""
+"""Handlers of blob methods: put, get, collect."""
 
 import asyncio
 import binascii

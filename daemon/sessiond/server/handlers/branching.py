@@ -1,4 +1,4 @@
-"""Moving the leaf: prepare, and branch, with a summary given, asked for, or none."""
+"""Handlers that move the leaf: prepare, and branch with a given summary, a requested summary or none."""
 
 from collections.abc import Coroutine
 from typing import Any
@@ -45,7 +45,7 @@ async def _prepared(live: LiveSession, preparing: Steps[BranchPreparation]) -> t
 
 
 def effect(params: t.BranchParams) -> Effect:
-    """Without a summary to wait for, the move is a line like any other."""
+    """Return the effect of a branch. Without a summary to wait for, the move is an append."""
     return "job" if params.summarize else "append"
 
 

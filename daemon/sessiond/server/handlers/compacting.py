@@ -1,4 +1,4 @@
-"""Compaction: prepare, compact, configure."""
+"""Handlers of compaction: prepare, compact, configure."""
 
 from collections.abc import Coroutine
 from typing import Any
@@ -63,7 +63,7 @@ async def configure(
         return t.ConfigureResult(
             auto_compact=settings, entry_id=None, log_id=live.log.log_id, seq=live.tree.seq
         )
-    # One after the other: each goes out from what the one before it has left.
+    # One at a time: each change starts from the result of the one before it.
     await live.changing.acquire()
     try:
         chosen = limits.with_choice(configured, live.tree, params.auto_compact)
@@ -88,11 +88,11 @@ async def configure(
 
 
 def refuse_too_large(prompt: str | None) -> None:
-    """Raise `TooLarge` for a prompt that would make a reply which the client's connection might not take."""
+    """Raise `TooLarge` for a prompt that would make the response larger than the client's connection accepts."""
     if prompt is not None and len(prompt) > MAX_PROMPT_BYTES:
         raise TooLarge("the prompt", len(prompt), MAX_PROMPT_BYTES)
 
 
 def files(operations: TouchedPaths) -> t.FileOperations:
-    """Files as the wire has them."""
+    """Convert file operations to the type of the wire."""
     return t.FileOperations(read=list(operations.read), modified=list(operations.modified))

@@ -1,4 +1,4 @@
-"""`session/context`: builds the context of a leaf, writes it in a format, counts its tokens, explains it."""
+"""The handler of `session/context`: builds the context of a leaf, converts, counts and explains it."""
 
 from collections.abc import Coroutine
 from typing import Any
@@ -57,7 +57,7 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
 async def _written(
     live: LiveSession, leaf: int, seen: Context, format: Provider
 ) -> tuple[Written, str | None]:
-    """A context in a provider's format, and the entry whose system prompt was put beside it, if any."""
+    """Return a context in a provider's format, and the entry of the system prompt that was added to it, if any."""
     found, prompt_id = await live.drive(beside(live.tree, leaf, seen, live.read_rows))
     written = await live.drive(write(format, seen.messages, found))
     return written, prompt_id if BESIDE in written.places else None
@@ -70,7 +70,7 @@ def _entry_ids(seen: Context, written: Written | None, prompt_id: str | None) ->
 
 
 def _check_size(size: int) -> None:
-    """Raises `ContextTooLarge` for messages that no frame could hold."""
+    """Raise `ContextTooLarge` if messages of `size` bytes do not fit into a frame."""
     if size > MAX_REPLY_BYTES:
         raise ContextTooLarge(size, MAX_REPLY_BYTES)
 

@@ -1,4 +1,4 @@
-"""The daemon itself: status, clients, stop, drain."""
+"""Handlers about the daemon: status, clients, stop, drain, authenticate."""
 
 import asyncio
 import logging
@@ -45,7 +45,7 @@ def stop(client: Client, _params: t.StopParams) -> t.StopResult:
 
 
 def authenticate(_client: Client, _params: t.AuthenticateParams) -> t.AuthenticateResult:
-    """Whoever gets so far is in: by his user id, or by the token that the TCP listener has seen."""
+    """Confirm the authentication, which happened before: by user id, or by the token at the TCP listener."""
     return t.AuthenticateResult()
 
 

@@ -1,4 +1,4 @@
-"""`server/doctor`: looks through all that lies on disk, and fixes what it may."""
+"""The handler of `server/doctor`: checks all files of the daemon and repairs what is safe to repair."""
 
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client

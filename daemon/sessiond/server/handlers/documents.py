@@ -1,4 +1,4 @@
-"""Documents made of a session, for editors to show: one entry as Markdown."""
+"""Handlers of documents that editors show: one entry as Markdown."""
 
 from sessiond.hub.errors import EntryTooLarge
 from sessiond.hub.session import blob_resolution
@@ -22,7 +22,7 @@ async def entry(_client: Client, live: LiveSession, params: t.EntryDocumentParam
         )
         [body] = page.entries
     except EntryTooLarge:
-        pass  # what was cut says so itself
+        pass  # the document marks what was cut
     around = await surroundings(live, live.session_id, row)
     return t.EntryDocumentResult(
         uri=entry_uri(live.session_id, params.entry_id), language_id=LANGUAGE,
@@ -31,7 +31,7 @@ async def entry(_client: Client, live: LiveSession, params: t.EntryDocumentParam
 
 
 async def surroundings(live: LoadedSession, session_id: str, row: int) -> EntrySurroundings:
-    """What the document of a row says beside the entry."""
+    """Return what the document of a row says about the neighbors of its entry."""
     tree = live.tree
     path = await live.drive(steps.path(tree, tree.leaf))
     await live.drive(live.outline.children.extend(tree))

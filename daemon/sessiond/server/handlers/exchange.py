@@ -1,4 +1,4 @@
-"""Sessions of other programs: import and export."""
+"""Handlers of import and export of other programs' sessions."""
 
 from collections.abc import Coroutine
 from typing import Any

@@ -1,4 +1,4 @@
-"""An append in a provider's format, as one in the agents' own."""
+"""Converts an append in a provider's format to the agents' format."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from sessiond.session.formats.made import NotReadable
 
 
 def in_agents_format(params: t.AppendParams) -> t.AppendParams:
-    """The same append with its items in the agents' own format. Raises `InvalidEntry`."""
+    """Return the append with its items in the agents' format. Raises `InvalidEntry`."""
     if params.format == "agent":
         return params
     entries: list[msgspec.Raw] = []

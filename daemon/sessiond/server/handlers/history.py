@@ -1,4 +1,4 @@
-"""The history of prompts: add, recent, search."""
+"""Handlers of the prompt history: add, recent, search."""
 
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client

@@ -1,4 +1,4 @@
-"""The end of sessions: delete, restore, cleanup, purge, and what lies in the trash."""
+"""Handlers that remove and restore sessions: delete, restore, cleanup, purge, list the trash."""
 
 from sessiond.hub.errors import IncompatibleParams, SessionTrashed
 from sessiond.protocol import methods as m, types as t
@@ -55,7 +55,7 @@ async def cleanup(client: Client, params: t.CleanupParams) -> t.CleanupResult:
 
 
 def effect_of_purge(params: t.PurgeParams) -> Effect:
-    """Of one session, or of all that are old enough."""
+    """Return the effect of a purge: on one session, or on all that are old enough."""
     return "overhaul" if params.session_id is None else "change"
 
 

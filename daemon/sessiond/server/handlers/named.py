@@ -1,4 +1,4 @@
-"""Which session a request means, and what is said of its file."""
+"""Finds the session that a request names, and builds the result that describes it."""
 
 from sessiond.hub import session_info
 from sessiond.hub.errors import IncompatibleParams
@@ -9,7 +9,12 @@ from sessiond.server.connection.client import Client
 
 
 async def named(client: Client, session_id: str | None, path: str | None) -> LiveSession:
-    """The session that a request names in one of two ways, by id or by path."""
+    """Return the session that a request names by id or by path.
+
+    Raises:
+        IncompatibleParams: Both or neither are given, or the path is not absolute.
+
+    """
     if session_id is not None and path is None:
         return await client.hub.session(session_id)
     if path is None or session_id is not None:
@@ -19,5 +24,5 @@ async def named(client: Client, session_id: str | None, path: str | None) -> Liv
 
 
 def session_result(client: Client, live: LiveSession, *, duplicate: bool = False) -> t.SessionResult:
-    """What is said of a session, with the problems of its file."""
+    """Return the description of a session, with the problems of its file."""
     return session_info.session_result(client.hub.info(live), live.tree, duplicate=duplicate)

@@ -1,4 +1,4 @@
-"""A session as a page: its rows in parts, and the document that shows them."""
+"""Handlers of the session page: its rows in parts, and the HTML document that shows them."""
 
 import asyncio
 

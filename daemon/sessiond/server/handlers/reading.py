@@ -1,4 +1,4 @@
-"""What only reads: entries, path, tree."""
+"""Handlers that read a session: entries, path, tree."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeAlias
@@ -16,11 +16,11 @@ from sessiond.session.tree.tree import NONE
 from sessiond.session.views import tree_view
 
 PAGE_BYTES = 2 * 1024 * 1024
-"""A page of entries ends here, whatever its limit: reading more at once would hold the loop."""
+"""Limit of the entries of a page in bytes, whatever its `limit`. Reading more at once would block the event loop."""
 
 
 _After: TypeAlias = Callable[[int], str | None]
-"""The cursor behind the first so many entries of a page, None where nothing is left."""
+"""Returns the cursor after the first entries of a page, given their number. None: no entry is left."""
 _Answer: TypeAlias = t.EntriesResult | Coroutine[Any, Any, t.EntriesResult]
 
 
@@ -42,7 +42,7 @@ def entries_(_client: Client, live: LiveSession, params: t.EntriesParams) -> _An
 
 
 def _behind(live: LiveSession, after: t.After | None) -> int:
-    """The first row behind a position; the first of all without one."""
+    """Return the first row after a position, or the first entry without one."""
     if after is not None and after.log_id != live.log.log_id:
         raise CursorExpired
     return 1 if after is None else after.seq + 1
@@ -105,7 +105,7 @@ async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.Tr
 def _read(
     live: LiveSession, rows: list[int], after: _After, params: t.EntriesParams | t.PathParams
 ) -> _Answer:
-    """The page of some rows: at once if they are few, else in steps."""
+    """Return the page of some rows: at once if there are few, else in steps."""
     if len(rows) >= MIN_PARTS_IN_STEPS:
         return _read_many(live, rows, after, params)
     return _answered(live, live.read_rows(rows), rows, after, resolve=params.resolve_blobs)
@@ -130,7 +130,7 @@ def _answered(
 
 
 async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after: _After) -> t.EntriesResult:
-    """The page with blobs put back: as many of its entries as a page may hold then."""
+    """Return the page with blobs resolved, reduced to as many entries as then fit."""
     page = await blob_resolution.put_back(
         entries, live.blobs, page_bytes=PAGE_BYTES, most_bytes=MAX_REPLY_BYTES
     )
@@ -142,7 +142,7 @@ async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after
 
 
 def _fitting(live: LiveSession, rows: list[int]) -> list[int]:
-    """As many of the rows, and at least one, as a page may hold."""
+    """Return as many of the rows as fit into a page, and at least one."""
     size = 0
     for count, row in enumerate(rows):
         start, end = live.tree.span(row)

@@ -1,23 +1,25 @@
-"""Which handler answers which method, how it runs, and when it takes effect: the overview of all methods.
+"""The overview of all methods: the handler of each, how it runs, and when it takes effect.
 
-Each row of `ROUTES` names a method, its handler, and how the handler runs. To add a method, choose the first that fits:
+Each row of `ROUTES` names a method, its handler, and how the handler runs. To add a method, choose the first row of
+this table that fits:
 
 | how it runs | for a handler that | it is cancelled |
 |---|---|---|
 | `AnsweredAtOnce` | answers from memory in less than a millisecond | never: it ends as it begins |
-| `AfterWrite` | adds entries to one log, and is answered when they are durable | never once it has begun |
+| `AfterWrite` | appends entries to one log, and is answered when they are durable | never once it has begun |
 | `AfterSummary` | does so after a summary was written, which takes long | until the entry is being written |
 | `Uninterrupted` | changes anything else, in one or several steps | never once it has begun |
 | `HugeAnswer` | reads, and may answer with a whole frame | always |
 | `LargeAnswer` | reads, and may answer with some megabytes | always |
 | `SmallOrLargeAnswer` | does so, and can answer small requests at once | always, unless it is answered at once |
-| `Cancellable` | takes long or waits, and answers with little | always |
+| `Cancellable` | takes long or waits, and has a small answer | always |
 
-A request that has not begun is always cancelled. A handler of any kind runs in the program order of its connection:
-its effect says what waits for it (`tickets.Effect`). No effect: it is about no session, and waits for nothing.
+A request that has not begun can always be cancelled. Every handler runs in the program order of its connection: its
+effect decides which requests wait for it (`tickets.Effect`). A request without an effect is about no session, and
+nothing waits for it.
 
 - `_route`: the handler takes the client and the params.
-- `_on_session`: it takes the session, too, which `sessionId` names. A closed session is opened first.
+- `_on_session`: the handler also takes the session that `sessionId` names. A closed session is opened first.
 - `_on_named`: as `_on_session`, for params that name the session by `sessionId` or by `path`.
 """
 
@@ -90,7 +92,7 @@ def _route(
     effect: Effect | Callable[[P], Effect] | None = None,
     names: Names = _not_at_all,
 ) -> tuple[str, Route[Client]]:
-    """A route whose handler takes the client and the params."""
+    """Return a route whose handler takes the client and the params."""
     return _registered(method, execution.call, execution, effect, names)
 
 
@@ -99,9 +101,9 @@ def _on_session(
     execution: Execution[Client, LiveSession, P, R],
     effect: Effect | Callable[[P], Effect] = "read",
 ) -> tuple[str, Route[Client]]:
-    """A route whose handler works on the session that `sessionId` names: at once when that is open.
+    """Return a route whose handler takes the session that `sessionId` names. It is called at once if that is open.
 
-    A handler that reads sees what it reads before it first awaits, unless its effect is `scan`.
+    A handler that reads must read its data before it first awaits, unless its effect is `scan`.
     """
     call = execution.call
 
@@ -119,7 +121,7 @@ def _on_session(
 def _on_named(
     method: m.Method[P, R], execution: Execution[Client, LiveSession, P, R], effect: Effect
 ) -> tuple[str, Route[Client]]:
-    """As `_on_session`, for params that name the session by `sessionId` or by `path`."""
+    """Return a route as `_on_session` does, for params that name the session by `sessionId` or by `path`."""
     call = execution.call
 
     def answer(client: Client, params: Any) -> object:
@@ -201,4 +203,4 @@ ROUTES: dict[str, Route[Client]] = dict(
         _route(m.AUTHENTICATE, AnsweredAtOnce(daemon.authenticate)),
     ]
 )
-"""Every method of the protocol; a test compares the keys."""
+"""Every method of the protocol. A test compares the keys."""

@@ -1,4 +1,4 @@
-"""The life of sessions: create, open, close, continue, list, info, fork, move."""
+"""Handlers of whole sessions: create, open, close, continue, list, resolve, search, info, fork, move."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
@@ -78,7 +78,10 @@ def info(client: Client, live: LiveSession, _params: t.InfoParams) -> t.SessionR
 
 
 def effect_of_fork(params: t.ForkParams) -> Effect:
-    """A command is looked up before the path is cut: what follows waits for its answer."""
+    """Return the effect of a fork. With a command id, later requests wait for the answer.
+
+    The command is looked up before the path is copied.
+    """
     return "read" if params.command_id is None else "scan"
 
 
@@ -105,9 +108,10 @@ async def _forked(client: Client, made: Awaitable[tuple[LiveSession, bool]]) -> 
 async def _hold(
     client: Client, live: LiveSession, terminal: t.Terminal | None, *, cwd: str | None = None
 ) -> None:
-    """Note that the client has the session open; bind it to `terminal`, if any; let the client hear of changes.
+    """Record that the client holds the session, bind it to `terminal`, if any, and subscribe the client.
 
-    It hears of nothing before its reply: between the subscription and the reply nothing is awaited.
+    The client receives no notification before the response: nothing is awaited between the subscription and the
+    response.
     """
     if not client.connection.closing:
         live.holders.add(client.client_id)

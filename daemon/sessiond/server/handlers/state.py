@@ -1,7 +1,7 @@
-"""The working state: read, update, begin a task.
+"""Handlers of the working state: read it, update it, begin a task.
 
-An update joins the log before anything is awaited, so it keeps its place among the appends around it. It is
-answered with the state at its own line, whatever came after.
+An update joins the log before anything is awaited, so its place among other appends is that of its request. The result
+is the state at its own line, whatever follows.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ async def _state(client: Client, live: LiveSession, row: int, leaf_id: str | Non
 
 
 def effect(params: t.UpdateStateParams) -> Effect:
-    """Tags are not changed while somebody else changes them, so such an update may wait before it is queued."""
+    """Return the effect of an update. An update with tags may wait for other changes of tags before it is queued."""
     return "append" if params.tags is None else "change"
 
 
@@ -106,7 +106,7 @@ async def _tagged(
     client: Client, live: LiveSession, tags: Sequence[str], change: Update, entry_id: str | None,
     command: CommandRecord | None,
 ) -> Outcome:  # fmt: skip
-    """Record tags, and what else has changed, in one batch; not while `session/tag` goes out from what is there."""
+    """Record tags and the other changes in one batch, and not while `session/tag` changes tags."""
     alone = change == Update()
     tags_id = entry_id if alone or entry_id is None else f"{entry_id}-tags"
     drafts = [_custom(entries.TAGS_TYPE, {"tags": marks.tidy(tags)}, tags_id)]
@@ -119,13 +119,13 @@ async def _tagged(
 def _recorded(
     client: Client, live: LiveSession, drafts: Sequence[bytes], command: CommandRecord | None
 ) -> asyncio.Future[Outcome]:
-    """Queue entries at the leaf, synced."""
+    """Append entries at the leaf with the durability `synced`."""
     client.hub.refuse_when_draining()
     outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
     def done(answer: Outcome | Exception) -> None:
         if outcome.done():
-            return  # nobody waits any more
+            return  # the request was cancelled
         if isinstance(answer, Exception):
             outcome.set_exception(answer)
         else:
@@ -136,7 +136,7 @@ def _recorded(
 
 
 def _last(outcome: Outcome) -> tuple[str, int]:
-    """The id and the row of the last line of a batch; a line's seq is its row."""
+    """Return the id and the row of the last line of a batch. The seq of a line is its row."""
     return outcome.prepared.ids[-1], outcome.seqs[-1]
 
 

@@ -1,4 +1,4 @@
-"""Statistics of a session, and of two of its branches side by side."""
+"""Handlers of statistics: of a session, and of two branches side by side."""
 
 from collections.abc import Coroutine, Iterable
 from typing import Any, Final
@@ -17,7 +17,7 @@ from sessiond.session.tree.tree import NONE, Tree
 from sessiond.session.views import comparing
 
 _DIGITS: Final = 9
-"""Places of a cost. Sums of binary fractions have a noise in their last digits that means nothing."""
+"""Decimal places of a cost. Sums of binary fractions have meaningless last digits."""
 
 
 async def stats(client: Client, live: LiveSession, params: t.StatsParams) -> t.StatsResult:
@@ -74,7 +74,7 @@ def _stats(live: LiveSession, tally: Tally) -> t.Stats:
 
 
 def _models(shares: Iterable[tuple[str | None, Share]]) -> list[t.ModelStats]:
-    """The costliest first; of those that cost the same, the one with more tokens."""
+    """Return the most expensive model first. Of models with equal cost, the one with more tokens comes first."""
     ordered = sorted(
         shares, key=lambda it: (-it[1].cost.total, -it[1].tokens.total, -it[1].messages, it[0] or "")
     )

@@ -1,4 +1,4 @@
-"""What keeps a client up to date: subscribe, unsubscribe, flush."""
+"""Handlers of subscriptions and of flush: subscribe, unsubscribe, flush."""
 
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.subscribers import REPLAY_LIMIT
@@ -37,7 +37,7 @@ def unsubscribe(client: Client, params: t.UnsubscribeParams) -> t.UnsubscribeRes
 
 
 def effect_of_flush(params: t.FlushParams) -> Effect:
-    """Of one session, or of all."""
+    """Return the effect of a flush: on one session, or on all."""
     return "survey" if params.session_id is None else "read"
 
 

@@ -1,4 +1,4 @@
-"""What adds lines: append, label, rename, tag; and `write`, for whatever adds one line."""
+"""Handlers that append to a log: append, label, rename, tag; and `write`, which appends one entry."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ def append(client: Client, params: t.AppendParams) -> Pending:
     waiting = client.server.arriving.get(params.session_id)
     live = client.hub.cached(params.session_id)
     if waiting is not None:
-        # The session is being opened, and others wait for it: the order is that in which they came.
+        # The session is being opened and other appends wait for it: they keep the order of their arrival.
         waiting.append((client, params, pending))
     elif live is not None:
         _append(client, live, params, pending)
@@ -36,11 +36,11 @@ def append(client: Client, params: t.AppendParams) -> Pending:
 
 
 async def _append_to_closed(client: Client, session_id: str) -> None:
-    """Open a session, then append all that has come for it meanwhile, at once and in order."""
+    """Open a session, then append everything that has arrived for it, at once and in order."""
     arriving = client.server.arriving
     try:
         live = await client.hub.session(session_id)
-    except Exception as error:  # noqa: BLE001 - answered like any refusal
+    except Exception as error:  # noqa: BLE001 - it becomes the answer
         for _, _, pending in arriving.pop(session_id):
             pending.resolve(error)
         return
@@ -96,7 +96,7 @@ def rename(client: Client, live: LiveSession, params: t.RenameParams) -> Pending
 async def tag(client: Client, live: LiveSession, params: t.TagParams) -> Pending:
     if params.add is None and params.remove is None and params.tags is None:
         raise IncompatibleParams("say what to add, what to remove, or all tags")
-    # One after the other: each goes out from what the one before it has left.
+    # One at a time: each change starts from the result of the one before it.
     await live.changing.acquire()
     try:
         tags = list(live.tree.tags if params.tags is None else params.tags)
@@ -133,7 +133,16 @@ def write(
     result: Callable[[Outcome], t.Wire],
     placement: Placement,
 ) -> Pending:
-    """Append one entry, synced; the answer is made from its outcome, in the order of the log."""
+    """Append one entry with the durability `synced`, and answer in log order.
+
+    Args:
+        client: The sender of the request.
+        live: The session.
+        draft: The entry.
+        result: Builds the result from the outcome of the append.
+        placement: Where the entry is placed.
+
+    """
     client.hub.refuse_when_draining()
     pending = Pending()
 
@@ -142,7 +151,7 @@ def write(
             outcome = live.not_found(outcome.entry_id)
         try:
             pending.resolve(outcome if isinstance(outcome, Exception) else result(outcome))
-        except Exception as error:  # noqa: BLE001 - the lines are there; only what is said of them failed
+        except Exception as error:  # noqa: BLE001 - the entry is stored; only building the result failed
             pending.resolve(error)
 
     live.append([msgspec.json.encode(draft)], placement, "synced", client.origin, done)

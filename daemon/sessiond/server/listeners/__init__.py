@@ -1,1 +1,1 @@
-"""The sockets that clients connect to, and who is admitted."""
+"""The listeners that accept clients, and their authentication."""

@@ -1,7 +1,8 @@
-"""The socket that a service manager opened for us: systemd's by environment, launchd's by a call.
+"""Takes over the socket that a service manager opened: from systemd's environment, or by a launchd call.
 
-Such a socket is not ours: its path is never unlinked, not even at the end, and who comes while no daemon runs waits in
-it for the next one. (A server of asyncio's would unlink it from Python 3.13 on, one more reason not to use that.)
+Such a socket belongs to the service manager. Its path is never unlinked, not even at the end: clients that connect
+while no daemon runs wait in its queue for the next one. asyncio's server is not used; from Python 3.13 on it would
+unlink the path.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
 NAME: Final = "sessiond"
-"""What the socket is called in the units that `sessiond install-service` writes."""
-_FIRST: Final = 3  # where systemd's descriptors begin
+"""The name of the socket in the units that `sessiond install-service` writes."""
+_FIRST: Final = 3  # the first descriptor that systemd passes
 
 log = logging.getLogger(__name__)
 
 
 class BadActivation(TemplatedError):
-    """Raised when the daemon was started for a socket, and the sockets that it was given are not the expected ones."""
+    """Raised when a service manager started the daemon for a socket, and passed no usable one."""
 
     sentence = "The service manager gave no socket to listen on: {reason}."
     advice = "Write its files again: sessiond install-service."
@@ -36,9 +37,10 @@ class BadActivation(TemplatedError):
 
 
 def inherited(environ: MutableMapping[str, str] = os.environ) -> socket.socket | None:
-    """The socket that this process was started for, or None when it was not started by a service manager.
+    """Return the socket that a service manager passed to this process, or None if none started it.
 
-    What is not for our children is taken out of the environment. Raises `BadActivation`.
+    systemd's variables are removed from `environ`, so that child processes do not inherit them. Raises
+    `BadActivation`.
     """
     if environ.get("LISTEN_PID") == str(os.getpid()):
         return _from_systemd(environ)
@@ -56,7 +58,7 @@ def _from_systemd(environ: MutableMapping[str, str]) -> socket.socket:
     descriptors = list(range(_FIRST, _FIRST + int(count)))
     for descriptor in descriptors:
         try:
-            os.set_inheritable(descriptor, False)  # systemd leaves them open for children
+            os.set_inheritable(descriptor, False)  # systemd passes them inheritable
         except OSError as error:
             raise BadActivation(f"descriptor {descriptor} is not open") from error
     named = [it for it, name in zip(descriptors, names, strict=False) if name == NAME]
@@ -68,12 +70,12 @@ def _from_systemd(environ: MutableMapping[str, str]) -> socket.socket:
 
 
 def _from_launchd(name: str) -> socket.socket:
-    """The socket of that name in the job's `Sockets` (launch_activate_socket(3))."""
+    """Return the socket called `name` in the `Sockets` of the launchd job (launch_activate_socket(3))."""
     system = ctypes.CDLL(None, use_errno=True)
     descriptors, count = ctypes.POINTER(ctypes.c_int)(), ctypes.c_size_t()
     refused = system.launch_activate_socket(
         name.encode(), ctypes.byref(descriptors), ctypes.byref(count)
-    )  # an errno: ENOENT without such a socket, ESRCH outside launchd
+    )  # an errno: ENOENT if there is no such socket, ESRCH outside launchd
     if refused or not count.value:
         raise BadActivation(
             f"launchd has none called {name} ({os.strerror(refused) if refused else 'an empty list'})"

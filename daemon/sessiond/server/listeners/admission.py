@@ -1,4 +1,4 @@
-"""Who may come in: as many clients as there is room for. Whoever else comes is told so, and goes."""
+"""Limits the number of clients: further ones receive an error and are disconnected."""
 
 import contextlib
 import logging
@@ -12,15 +12,15 @@ from sessiond.rpc.message import encode_error
 from sessiond.server import errors
 
 SILENT_SECONDS: Final = 10.0
-"""How long a client may say nothing at all before its place goes to another, when all are taken."""
+"""When the limit is reached, a client that has sent nothing for this long is replaced by a new one."""
 _FOR_CLIENTS: Final = 0.5
-"""Of the descriptors that the system grants, what clients may have; the rest is for files."""
+"""The share of the file descriptor limit for clients. The rest is for files."""
 
 log = logging.getLogger(__name__)
 
 
 def most_clients(chosen: int) -> int:
-    """How many clients may be attached: as many as were chosen, if there are descriptors for them."""
+    """Return the limit of attached clients: `chosen`, or less if the file descriptor limit is too low for that."""
     granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if granted == resource.RLIM_INFINITY:
         return chosen
@@ -28,7 +28,7 @@ def most_clients(chosen: int) -> int:
 
 
 def turn_away(sock: socket.socket, most: int) -> None:
-    """Tell somebody that there is no room, in the framing in which it has begun to speak, and hang up."""
+    """Send a client the error `overloaded`, in the framing of its first byte, and disconnect it."""
     log.warning("A client was turned away: %d are attached, and no more may be", most)
     code, message, data = errors.explain(Overloaded(f"{most} clients are attached, and no more may be"))
     mode: Mode = "content-length"

@@ -1,7 +1,7 @@
-"""The TCP listener for clients that cannot reach the unix socket: TCP on this machine only, closed to who has no token.
+"""The TCP listener for clients that cannot use the Unix socket: loopback only, with a token.
 
-Anybody on the machine can knock here, and so can a page in a browser. So nothing is decoded before the token is seen
-but one small first message, and what begins like HTTP or TLS is cut off without a word.
+Any user of the machine can connect, and so can a page in a browser. Before the token is verified, only one small first
+message is decoded. A connection that begins like HTTP or TLS is closed without a response.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from sessiond.server.listeners.token import is_same
 from sessiond.server.listeners.unix_socket import CannotListen
 
 MAX_UNAUTHENTICATED: Final = 64
-"""Connections that have not shown the token. Beyond it, the user with the most of them loses the oldest one."""
+"""Limit of unauthenticated connections. Beyond it, the user with the most of them loses the oldest one."""
 AUTHENTICATION_SECONDS: Final = 5.0
-"""How long a client may take to show the token."""
+"""Limit of the time in which a client sends the token."""
 _ACCEPTS_AT_ONCE: Final = 16
 """Connections accepted in one turn of the event loop."""
 _BACKLOG: Final = 1024
@@ -57,7 +57,7 @@ class _Params(msgspec.Struct, rename="camel"):
 
 
 class _First(msgspec.Struct):
-    """Of the first message, what says who is there."""
+    """The first message, as far as it authenticates the client."""
 
     id: RequestId
     method: str
@@ -68,10 +68,17 @@ _decode = msgspec.json.Decoder(_First).decode
 
 
 class TcpListener:
-    """Listens at `address` (`127.0.0.1:7413`; port 0: any), and lets in who shows `token`, with what he said.
+    """Listens on a loopback address and passes authenticated connections on.
 
-    `user_of` returns the user at the other end of a connection, so that one user cannot take the places of others.
-    Raises `CannotListen`.
+    Args:
+        address: The address, such as `127.0.0.1:7413`. Port 0 selects a free port.
+        token: The token that clients must send.
+        let_in: Called with an authenticated socket and the bytes that were read from it.
+        user_of: Returns the user at the other end of a connection, so that one user cannot displace others.
+
+    Raises:
+        CannotListen: The address cannot be listened on.
+
     """
 
     def __init__(
@@ -87,7 +94,7 @@ class TcpListener:
         self._user_of = user_of
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[asyncio.Task[None], int | None] = {}
-        """Connections that have not shown the token, the oldest first, with their users."""
+        """The unauthenticated connections, the oldest first, with their users."""
         self._pause: asyncio.TimerHandle | None = None
         self._listening = _bound(address)
         host, port = self._listening.getsockname()[:2]
@@ -95,7 +102,7 @@ class TcpListener:
         self._loop.add_reader(self._listening, self._accept)
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Stop accepting, and close unauthenticated connections."""
         self._loop.remove_reader(self._listening)
         if self._pause is not None:
             self._pause.cancel()
@@ -119,7 +126,7 @@ class TcpListener:
             self._hear(client)
 
     def _hear(self, client: socket.socket) -> None:
-        """Wait for the first message of a connection, and make room for it."""
+        """Wait for the first message of a connection. If there are too many unauthenticated ones, close one."""
         client.setblocking(False)
         user = self._user_of(client)
         if len(self._waiting) >= MAX_UNAUTHENTICATED:
@@ -130,11 +137,11 @@ class TcpListener:
 
     def _heard(self, client: socket.socket, task: asyncio.Task[None]) -> None:
         self._waiting.pop(task, None)
-        if task.cancelled():  # perhaps before it began
+        if task.cancelled():  # the task may not have begun
             client.close()
 
     def _evict(self) -> None:
-        """Close the oldest connection of the user that has the most; of several such users, the oldest of all."""
+        """Close the oldest connection of the user with the most of them; of several such users, the oldest of all."""
         counts = Counter(self._waiting.values())
         most = max(counts.values())
         oldest = next(task for task, user in self._waiting.items() if counts[user] == most)
@@ -142,7 +149,7 @@ class TcpListener:
         oldest.cancel()
 
     async def _asked_in(self, client: socket.socket) -> None:
-        """Hear one message; its sender is let in, or told why not, or cut off."""
+        """Read the first message, then pass the connection on, refuse it with an error, or close it."""
         try:
             async with asyncio.timeout(AUTHENTICATION_SECONDS):
                 said, body, mode = await self._first_message(client)
@@ -162,7 +169,10 @@ class TcpListener:
                 client.close()
 
     async def _turn_away(self, client: socket.socket, refusal: bytes, mode: Mode) -> None:
-        """Send an error, and wait a little for the client to close: closing over unread bytes would lose the error."""
+        """Send an error, then wait up to `_FAREWELL` seconds for the client to close.
+
+        Closing while received bytes are unread would discard the error.
+        """
         with contextlib.suppress(TimeoutError, OSError):
             async with asyncio.timeout(_FAREWELL):
                 await self._loop.sock_sendall(client, encode_frame(refusal, mode))
@@ -185,7 +195,7 @@ class TcpListener:
                 return said, bodies[0], framer.mode
 
     def _refusal(self, body: bytes) -> bytes | None:
-        """The answer to whoever may not come in; None for who may."""
+        """Return the error for a first message that does not authenticate, or None if it does."""
         try:
             first = _decode(body)
         except (msgspec.DecodeError, RecursionError):
@@ -201,7 +211,7 @@ class TcpListener:
 
 
 class _NotOurs(Exception):
-    """It does not speak our language, or has gone."""
+    """Raised when the peer speaks another protocol, or has disconnected."""
 
 
 def _refused(id: RequestId | None) -> bytes:
@@ -215,7 +225,7 @@ def _refused(id: RequestId | None) -> bytes:
 
 
 def _too_large(error: FrameTooLarge) -> tuple[bytes, Mode]:
-    """The error for a first message that is too large, and the framing of it."""
+    """Return the error for a first message that is too large, and its framing."""
     data = ErrorData(kind="tooLarge", retryable=False, limit=error.limit, actual=error.actual)
     mode: Mode = "json-lines" if error.actual is None else "content-length"
     return encode_error(None, CODES["tooLarge"], str(error), data), mode
@@ -224,7 +234,7 @@ def _too_large(error: FrameTooLarge) -> tuple[bytes, Mode]:
 def _bound(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     there = ipaddress.ip_address(host.strip("[]"))
-    if not there.is_loopback:  # the configuration refuses it as well; this is the last check
+    if not there.is_loopback:  # the configuration is checked, too; this is the last check
         raise CannotListen(address, "only 127.0.0.1 and ::1 are listened to")
     listening = socket.socket(socket.AF_INET6 if there.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
     try:

@@ -1,6 +1,6 @@
-"""The user at the other end of a TCP connection on this machine, as the Linux kernel reports it (sock_diag(7)).
+"""The user at the other end of a TCP connection on this machine, from the Linux kernel (sock_diag(7)).
 
-The kernel is asked for one socket by its two addresses, so that the cost does not depend on how many there are.
+The request names one socket by its two addresses, so that the cost does not depend on the number of sockets.
 """
 
 import contextlib
@@ -15,15 +15,15 @@ _HEADER: Final = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, seque
 _QUESTION: Final = struct.Struct("=BBBBI")  # inet_diag_req_v2: family, protocol, extensions, padding, states
 _ENDS: Final = struct.Struct("!HH16s16s")  # inet_diag_sockid: source and destination port, then addresses
 _NO_COOKIE: Final = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)  # any interface, any socket of these ends
-_USER_AT: Final = _HEADER.size + 4 + 48 + 12  # in inet_diag_msg, behind the sockid and three counters
+_USER_AT: Final = _HEADER.size + 4 + 48 + 12  # in inet_diag_msg, after the sockid and three counters
 _ANSWER_BYTES: Final = 4096
 _PATIENCE: Final = 0.05
 
 
 def user_of_peer(connection: socket.socket) -> int | None:
-    """The user id of the process that made a loopback connection; None if it is not known.
+    """Return the user id of the process at the other end of a loopback connection, or None if it is unknown.
 
-    It is not known on other systems than Linux, in a container with a network of its own, and if the peer has gone.
+    It is unknown on other systems than Linux, in a container with its own network, and if the peer has disconnected.
     """
     family = getattr(socket, "AF_NETLINK", None)
     if family is None:
@@ -42,7 +42,7 @@ def user_of_peer(connection: socket.socket) -> int | None:
 
 
 def _request(connection: socket.socket) -> bytes:
-    """The question for the peer's end, whose source is our destination."""
+    """Return the request for the socket of the peer: its source address is the destination of `connection`."""
     (there, its_port), (here, our_port) = connection.getpeername()[:2], connection.getsockname()[:2]
     family = connection.family
     ends = _ENDS.pack(its_port, our_port, socket.inet_pton(family, there), socket.inet_pton(family, here))

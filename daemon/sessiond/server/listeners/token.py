@@ -1,4 +1,4 @@
-"""The token that opens the daemon to a client without a user id: made once, kept in a file for its owner only."""
+"""The token that authenticates TCP clients: created once, stored in a file that only its owner can read."""
 
 import hmac
 import os
@@ -17,14 +17,20 @@ _CALLS: Final = Syscalls()
 
 
 class BadToken(CannotListen):
-    """Raised when the token of the TCP listener cannot be read, or others may read it."""
+    """Raised when the token file of the TCP listener cannot be read, or other users can read it."""
 
     sentence = "The token file {path} cannot be used: {reason}."
     advice = "Remove it, and the daemon makes another: sessiond restart."
 
 
 def token_of(path: str, calls: Syscalls = _CALLS) -> str:
-    """The token in the file, which is made when there is none. Raises `BadToken` for one that others could know."""
+    """Return the token in the file at `path`. A missing file is created.
+
+    Raises:
+        BadToken: The file cannot be read or created, is no regular file of this user alone, or other users can read
+            it.
+
+    """
     flags = os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         if not os.path.lexists(path):
@@ -48,7 +54,7 @@ def token_of(path: str, calls: Syscalls = _CALLS) -> str:
 
 
 def _make(path: Path, calls: Syscalls) -> None:
-    """Put a new token where there is none: whole, or not at all. Only one daemon at a time does this."""
+    """Create the file with a new token atomically. The caller holds the daemon's lock."""
     begun = temporary(path)
     os.close(new_file(begun, [f"{secrets.token_urlsafe(_BYTES)}\n".encode()], calls))
     move_to_free_name(begun, path, calls)
@@ -56,5 +62,5 @@ def _make(path: Path, calls: Syscalls) -> None:
 
 
 def is_same(token: str, said: str) -> bool:
-    """Whether somebody knows the token; in a time that says nothing of how much of it he knows."""
+    """Return whether `said` equals the token. The time does not depend on how much of it is equal."""
     return hmac.compare_digest(token.encode(), said.encode("utf-8", "replace"))

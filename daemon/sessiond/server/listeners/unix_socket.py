@@ -1,7 +1,7 @@
-"""The socket that clients knock at: how its path comes and goes, and the loop that lets them in.
+"""The Unix socket listener: creates and removes its path, and accepts clients.
 
-asyncio's own server is not used: it takes the path of a socket that is alive, and floods the log when
-descriptors run out. Nothing here knows what a client says.
+asyncio's server is not used: it replaces the path of a socket that is in use, and floods the log when file descriptors
+run out. This module does not read what clients send.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from sessiond.error_text import TemplatedError
 from sessiond.rpc.peer import peer_uid
 
 _BACKLOG: Final = 1024
-_AT_ONCE: Final = 64  # clients let in before the loop gets to serve those that are in
-_PAUSE: Final = 0.2  # seconds without accepting after the system refused
+_AT_ONCE: Final = 64  # clients accepted in one turn of the event loop
+_PAUSE: Final = 0.2  # seconds without accepting after an error
 _ACCEPTS: Final = 1 << 16  # __SO_ACCEPTCON in the flags of /proc/net/unix
 
 log = logging.getLogger(__name__)
@@ -35,17 +35,25 @@ class CannotListen(TemplatedError):
 
 
 class UnixListener:
-    """A listening unix socket at `path`, open from the start; each client goes to `let_in`, non-blocking.
+    """A listening Unix socket, open from the start.
 
-    Needs the daemon's lock, since it replaces what is left at `path`. Raises `CannotListen`. With `inherited`, that
-    socket of the service manager is listened to, where that put it, and its path stays when this ends.
+    It replaces a stale socket at the path, so the caller must hold the daemon's lock.
+
+    Args:
+        path: The path of the socket.
+        let_in: Called with each accepted, non-blocking socket of this user.
+        inherited: A socket of the service manager. It is used instead of `path`, and its path is not removed.
+
+    Raises:
+        CannotListen: The socket cannot be opened.
+
     """
 
     def __init__(
         self, path: str, let_in: Callable[[socket.socket], None], inherited: socket.socket | None = None
     ) -> None:
         self.path = path
-        self.accepted = 0  # clients, ever
+        self.accepted = 0  # number of clients accepted so far
         self._let_in = let_in
         self._loop = asyncio.get_running_loop()
         self._pause: asyncio.TimerHandle | None = None
@@ -59,7 +67,7 @@ class UnixListener:
         self._loop.add_reader(self._listening, self._accept)
 
     def look(self) -> Literal["ours", "missing", "foreign"]:
-        """See what is at the path now."""
+        """Return what is at the path now."""
         try:
             found = Path(self.path).lstat()
         except FileNotFoundError:
@@ -69,7 +77,7 @@ class UnixListener:
         return "ours" if (found.st_dev, found.st_ino) == self._identity else "foreign"
 
     def bind_again(self) -> None:
-        """Put a new socket where the old one was. Whoever had reached the old one is let in first."""
+        """Create a new socket at the path. Clients in the queue of the old socket are accepted first."""
         self._is_own = True
         self._accept()
         listening, identity = _bound(self.path)
@@ -79,10 +87,9 @@ class UnixListener:
         self._loop.add_reader(self._listening, self._accept)
 
     def leave_unless_wanted(self) -> bool:
-        """Close, but only if nobody waits to be accepted; False when somebody was, and is in now.
+        """Close if no client waits to be accepted. Otherwise accept it and return False.
 
-        The path goes first. Then nobody new can come, so a second empty look at the queue means that no one
-        is lost.
+        The path is removed first. No client can connect after that, so an empty queue then means that none is lost.
         """
         if self._accept():
             return False
@@ -95,9 +102,9 @@ class UnixListener:
         return True
 
     def close(self) -> None:
-        """Take the path away, if it is ours, and close. Whoever waits in the queue is cut off.
+        """Remove the path if it is ours, and close. Clients in the queue are disconnected.
 
-        Unless the socket is the service manager's: there he waits for the next daemon. May be called again.
+        With a socket of the service manager, they wait for the next daemon. Further calls have no effect.
         """
         if self._listening.fileno() < 0:
             return
@@ -107,7 +114,7 @@ class UnixListener:
         self._listening.close()
 
     def _accept(self) -> bool:
-        """Let in who waits; False when nobody does."""
+        """Accept waiting clients. Returns False if there are none."""
         before = self.accepted
         while self.accepted - before < _AT_ONCE:
             try:
@@ -117,8 +124,8 @@ class UnixListener:
             except ConnectionAbortedError:
                 continue
             except OSError as error:
-                # Out of descriptors or memory: the client stays in the queue, and asking on would only burn
-                # a core.
+                # Out of descriptors or memory: the client stays in the queue. Trying again at once would
+                # use a whole core.
                 log.warning("No client can be let in for now: %s", error)
                 self._stop_accepting()
                 self._pause = self._loop.call_later(_PAUSE, self._accept_again)
@@ -164,10 +171,11 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def _refuse_if_taken(path: str) -> None:
-    """Raise `CannotListen` for a path at which something else listens, or which leads elsewhere.
+    """Raise `CannotListen` if the path is taken by anything but a stale socket of this user.
 
-    A daemon of ours cannot be there, since its lock is ours; what it left behind is replaced. The system lists sockets
-    under the name that they were bound to, and ours are bound to another one, so that the list also tells both apart.
+    Another daemon cannot listen there, because this process holds the lock. A socket that a daemon left behind is
+    replaced. The system lists sockets by the name they were bound to. A daemon binds to a temporary name, so the list
+    contains `path` only if another program listens there.
     """
     try:
         found = Path(path).lstat()
@@ -189,7 +197,7 @@ def _refuse_if_taken(path: str) -> None:
 
 
 def _listened_to() -> set[str]:
-    """The paths of all unix sockets that listen, by the names they were bound to. Empty where there is no /proc."""
+    """Return the paths that listening Unix sockets were bound to. Empty on systems without /proc."""
     try:
         rows = Path("/proc/net/unix").read_bytes().splitlines()[1:]
     except OSError:
@@ -199,9 +207,9 @@ def _listened_to() -> set[str]:
 
 
 def _bound(path: str) -> tuple[socket.socket, tuple[int, int]]:
-    # The path must never name a socket that does not listen, so a name of its own comes first; it is
-    # shorter than the last one, and there is only one, because the daemon's lock is held. The rights are
-    # set before the rename and not by umask, which all threads share; the folder lets nobody in meanwhile.
+    # The path must never name a socket that does not listen, so the socket gets a temporary name first. That is
+    # shorter than the final one, and not in use, because this process holds the daemon's lock. The mode is
+    # set before the rename, not by umask, which all threads share. Until then the folder's mode denies access.
     temporary = Path(path).with_name(".binding")
     temporary.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
