@@ -1,6 +1,6 @@
-"""sessiond: the session store that agents, editors and terminals of one person share.
+"""sessiond: the session store that agents, editors and terminals of one user share.
 
-This package imports nothing by itself, so that a thin client starts fast.
+This package imports nothing, so that a thin client starts fast.
 """
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
-"""`config.toml`: the few things that a person may choose. Knows no folder: the caller says which file.
+"""`config.toml`: the settings of a user. The module knows no folders; the caller passes the file.
 
-Every key does something. An unknown key is an error, because a misspelt one would be a silent default.
-The file may name a program to run, so it is obeyed only when no other user can change it.
+Every key has an effect. An unknown key is an error, because a misspelled one would silently leave the default. The
+file may name a program to run, so it is used only if no other user can change it.
 """
 
 import os
@@ -44,9 +44,9 @@ class UnsafeConfig(InvalidConfig):
 
 @dataclass(frozen=True)
 class ListenConfig:
-    """`[listen]`: how the daemon waits. `idle_exit`: seconds without a client until it ends; None never.
+    """`[listen]`: how the daemon waits for clients. `idle_exit`: seconds without a client until it ends; None: never.
 
-    `tcp`: an address of this machine, as `127.0.0.1:7413`, at which it listens too, for who has the token; None: none.
+    `tcp`: a loopback address such as `127.0.0.1:7413`, at which it also accepts clients with the token; None: none.
     """
 
     idle_exit: float | None = 30 * 60.0
@@ -55,9 +55,9 @@ class ListenConfig:
 
 @dataclass(frozen=True)
 class LimitsConfig:
-    """`[limits]`: how much the daemon takes on. `max_clients`: attached at a time; `max_frame`: bytes of a message.
+    """`[limits]`: limits of the daemon. `max_clients`: attached at the same time; `max_frame`: bytes of a message.
 
-    `max_held`: bytes that all clients together may have on their way in, and as many on their way out.
+    `max_held`: bytes of all clients' incoming messages together, and the same number for outgoing messages.
     """
 
     max_clients: int = 1_000
@@ -67,16 +67,16 @@ class LimitsConfig:
 
 @dataclass(frozen=True)
 class DraftsConfig:
-    """`[drafts]`: sessions without an assistant message. `max_age`: seconds until the trash; None never."""
+    """`[drafts]`: sessions without an assistant message. `max_age`: seconds until the trash; None: never."""
 
     max_age: float | None = 7 * 86_400.0
 
 
 @dataclass(frozen=True)
 class CompactionConfig:
-    """`[compaction]`: when a session counts as full, in tokens; `enabled`: the daemon compacts by itself.
+    """`[compaction]`: when a session counts as full, in tokens; `enabled`: the daemon compacts automatically.
 
-    The numbers are those of pi (decision 0018). A session may choose others.
+    The defaults are those of pi (decision 0018). A session may choose other values.
     """
 
     enabled: bool = False
@@ -87,9 +87,9 @@ class CompactionConfig:
 
 @dataclass(frozen=True)
 class SummarizerConfig:
-    """`[summarizer]`: the program that writes a summary when no client does; without one, None.
+    """`[summarizer]`: the program that writes a summary when no client does; None: no program.
 
-    `timeout`: seconds that whoever was asked has for a summary, a client too; None for ever.
+    `timeout`: seconds that a summarizer, program or client, may take; None: no limit.
     """
 
     command: tuple[str, ...] | None = None
@@ -98,7 +98,7 @@ class SummarizerConfig:
 
 @dataclass(frozen=True)
 class StateConfig:
-    """`[state]`: above how many decisions or tokens a working state is pruned (decision 0022)."""
+    """`[state]`: numbers of decisions and of tokens above which a working state is pruned (decision 0022)."""
 
     max_decisions: int = 10
     max_tokens: int = 150_000
@@ -106,7 +106,7 @@ class StateConfig:
 
 @dataclass(frozen=True)
 class BlobsConfig:
-    """`[blobs]`: `grace`: seconds that a blob stays which no session names; None for ever.
+    """`[blobs]`: `grace`: seconds that a blob stays after no session names it; None: forever.
 
     `images`: store images as blobs in all sessions of this store. pi, which has no blobs, then reads the reference as
     the image.
@@ -118,10 +118,10 @@ class BlobsConfig:
 
 @dataclass(frozen=True)
 class RootsConfig:
-    """`[roots]`: `folders` of sessions beside our own, such as those of pi and oh-my-pi, as absolute paths.
+    """`[roots]`: `folders` of sessions beside sessiond's own, such as those of pi and oh-my-pi, as absolute paths.
 
-    What lies there, or in folders of theirs, is listed, searched and opened in place. It is written to only when
-    somebody writes to one of those sessions.
+    Sessions in them, and in their subfolders, are listed, searched and opened in place. A file there is written only
+    when a client writes to its session.
     """
 
     folders: tuple[str, ...] = ()
@@ -129,10 +129,10 @@ class RootsConfig:
 
 @dataclass(frozen=True)
 class RetentionConfig:
-    """`[keep]`: which sessions the daemon moves to the trash by itself, and when those there are gone for good.
+    """`[keep]`: which sessions the daemon moves to the trash automatically, and when it purges the trash.
 
-    `max_age`: seconds since something was written to one, None for ever; `max_sessions`: how many may stay, 0 as many
-    as there are; `tags`: only those with one of these; `trash_max_age`: seconds in the trash, None for ever.
+    `max_age`: seconds since the last write to a session, None: forever; `max_sessions`: number of sessions that stay,
+    0: all; `tags`: only sessions with one of these; `trash_max_age`: seconds in the trash, None: forever.
     """
 
     max_age: float | None = None
@@ -143,14 +143,14 @@ class RetentionConfig:
 
 @dataclass(frozen=True)
 class HistoryConfig:
-    """`[history]`: `enabled`: the prompts that go to sessions are remembered, to be recalled in others."""
+    """`[history]`: `enabled`: prompts are recorded, so that they can be recalled in other sessions."""
 
     enabled: bool = True
 
 
 @dataclass(frozen=True)
 class Config:
-    """All that a person may choose, with what holds when nothing is chosen."""
+    """All settings, with their defaults."""
 
     listen: ListenConfig = field(default_factory=ListenConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
@@ -180,7 +180,7 @@ def read(path: str) -> Config:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidConfig(path, str(error), "a TOML file in UTF-8 that you may read") from error
 
-    import tomllib  # 10 ms, which a daemon without a configuration need not spend
+    import tomllib  # takes 10 ms, and a daemon without a configuration does not need it
 
     try:
         tables = tomllib.loads(text)
@@ -196,8 +196,8 @@ def read(path: str) -> Config:
 def _refuse_unsafe(path: str, opened: int) -> None:
     """Raise `UnsafeConfig` when a user other than this one and root can change an open configuration file.
 
-    The folder counts as well as the file, because its owner can replace the file. Of a symbolic link both
-    folders count: the one that holds the link and the one that holds the file.
+    The folder is checked as well as the file, because its owner can replace the file. For a symbolic link, both the
+    folder of the link and the folder of the file are checked.
     """
     folders = dict.fromkeys(os.path.dirname(it) for it in (path, os.path.realpath(path)))  # noqa: PTH120
     looked_at = [("it", path, os.fstat(opened))]
@@ -215,7 +215,7 @@ def _refuse_unsafe(path: str, opened: int) -> None:
 def _others_who_may_write(found: os.stat_result) -> str | None:
     """Return in words which other users can replace a file or add to a folder, or None.
 
-    In a folder with the sticky bit, such as /tmp, nobody but the owner can replace a file.
+    In a folder with the sticky bit, such as /tmp, only the owner can replace a file.
     """
     if found.st_mode & stat.S_ISVTX:
         return None
@@ -227,10 +227,9 @@ def _others_who_may_write(found: os.stat_result) -> str | None:
 
 
 def _is_own_group(group_id: int) -> bool:
-    """Whether this user is the only member of a group.
+    """Return whether this user is the only member of a group.
 
-    Debian and Fedora give each user such a group and a umask of 002, so files that the group can write to are
-    usual there.
+    Debian and Fedora give each user such a group and a umask of 002, so group-writable files are usual there.
     """
     import grp
     import pwd
@@ -243,7 +242,7 @@ def _is_own_group(group_id: int) -> bool:
 
 
 class _Unfit(Exception):
-    """What is written cannot be meant."""
+    """Raised for a table, key or value that is not valid."""
 
     def __init__(self, reason: str, advice: str) -> None:
         super().__init__(reason)
@@ -404,4 +403,4 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
         {"max_age": _duration, "max_sessions": _sessions, "tags": _words, "trash_max_age": _duration},
     ),
 }
-"""For each table the class that it fills, and for each key what reads its value."""
+"""For each table its class, and for each key the function that checks and converts its value."""

@@ -1,6 +1,6 @@
-"""Exceptions whose message is a template on their class: the text is written once and read from there.
+"""Exceptions whose message comes from a template on their class, the only place of the text.
 
-Every command imports this, so it loads nothing.
+Every command imports this module, so it imports nothing.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ class TemplatedError(Exception):
     """The base of exceptions with a message from a template.
 
     A class that is raised sets `sentence`, which says what failed, and may set `advice`, which says what to do.
-    Both may hold `{names}` with a conversion and a format, as `str.format` reads them. A subclass that sets another
+    Both may contain `{names}` with a conversion and a format, as in `str.format`. A subclass that sets another
     `sentence` also sets its `advice`, unless that of its base fits. The docstring of a class does not repeat the
     text; it says when the exception is raised.
 
     Args:
-        values: What stands for each name of the template. They are kept in `values`.
+        values: The value for each name of the template. They are stored in `values`.
 
     Raises:
         KeyError: The template has a name that is not among the values.
@@ -34,5 +34,5 @@ class TemplatedError(Exception):
 
     @classmethod
     def template(cls) -> str:
-        """The whole text of the message: the sentence and, where there is one, the advice."""
+        """Return the template of the message: the sentence and, if there is one, the advice."""
         return f"{cls.sentence} {cls.advice}" if cls.advice else cls.sentence

@@ -1,4 +1,4 @@
-"""Numbers and times as people read them."""
+"""Numbers, times and lists formatted for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WEEK = 7 * DAY
 
 
 def size(count: int) -> str:
-    """Bytes with a decimal unit: `812 B`, `1.4 MB`."""
+    """Format bytes with a decimal unit: `812 B`, `1.4 MB`."""
     if count < 1000:
         return f"{count} B"
     amount = float(count)
@@ -25,7 +25,7 @@ def size(count: int) -> str:
 
 
 def amount(count: int) -> str:
-    """A number of tokens: `812`, `1,202`, `64.8 k`, `1.4 M`."""
+    """Format a number of tokens: `812`, `1,202`, `64.8 k`, `1.4 M`."""
     if count < 10_000:
         return f"{count:,}"
     number = float(count)
@@ -37,7 +37,7 @@ def amount(count: int) -> str:
 
 
 def money(dollars: float) -> str:
-    """What something cost: `$0.0042`, `$1.24`, `$1,310`."""
+    """Format a cost in dollars: `$0.0042`, `$1.24`, `$1,310`."""
     if dollars >= 1000:
         return f"${dollars:,.0f}"
     if dollars >= 1 or dollars == 0:
@@ -46,7 +46,7 @@ def money(dollars: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in its largest units, at most two: `42 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
+    """Format seconds with the one or two largest units: `42 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
     whole = max(0, int(seconds))
     if whole < MINUTE:
         return f"{whole} s"
@@ -58,7 +58,7 @@ def duration(seconds: float) -> str:
 
 
 def ago(timestamp: str, now: float) -> str:
-    """How long before `now` (seconds since 1970) an ISO 8601 time was; its date when far away or ahead."""
+    """Format the age of an ISO 8601 time at `now` (Unix time); its date if it is over 4 weeks old or in the future."""
     then = _seconds(timestamp)
     if then is None:
         return "?"
@@ -74,7 +74,7 @@ def ago(timestamp: str, now: float) -> str:
 
 
 def clock(timestamp: str) -> str:
-    """The local time of day of an ISO 8601 time: `14:03:21`."""
+    """Format an ISO 8601 time as local time of day: `14:03:21`."""
     then = _seconds(timestamp)
     if then is None:
         return "--:--:--"
@@ -84,19 +84,19 @@ def clock(timestamp: str) -> str:
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """`1 entry`, `3 entries`, `1,200 messages`."""
+    """Format a number with its noun: `1 entry`, `3 entries`, `1,200 messages`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def folder(path: str, home: str) -> str:
-    """The path with the home folder as `~`."""
+    """Return the path with the home folder as `~`."""
     if home and (path == home or path.startswith(home + "/")):
         return "~" + path[len(home) :]
     return path
 
 
 def listed(words: Sequence[str]) -> str:
-    """`a`, `a or b`, `a, b or c`."""
+    """Join words: `a`, `a or b`, `a, b or c`."""
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
 
 

@@ -1,7 +1,7 @@
-"""Where everything lives: the four folders, and the names of the files in them.
+"""The locations of all files: four folders, and the names of the files in them.
 
-Every command imports this, so it loads nothing: plain strings instead of pathlib (5 ms), and platformdirs
-(20 ms) only where the XDG rules are not the answer. It can make a private folder; it touches no file.
+Every command imports this module, so it imports little: it uses strings instead of pathlib (5 ms), and platformdirs
+(20 ms) only where the XDG rules do not apply. It can create private folders; it touches no files.
 """
 # ruff: noqa: PTH100, PTH102, PTH110, PTH111, PTH112, PTH114, PTH115, PTH117, PTH120
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 SOCKET_PATH_LIMIT = 100
-"""Bytes. Linux allows 107 and macOS 103; the difference is room for the name that a bind uses first."""
+"""Bytes. Linux allows 107 and macOS 103; the difference leaves room for the temporary name that a bind uses."""
 
 _VARIABLES = ("SESSIOND_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR")
-_SHOWN = 300  # characters of a path
+_SHOWN = 300  # characters of a path in a message
 
 OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 OTHERS_MAY_ANYTHING = stat.S_IRWXG | stat.S_IRWXO
 
 
 class UnsafeFolder(TemplatedError):
-    """Raised when a folder of sessiond cannot be made, or others may write to it."""
+    """Raised when a folder of sessiond cannot be created, or others may write to it."""
 
     sentence = "The folder {path} cannot be used: {reason}."
     advice = "What to do: {advice}."
@@ -44,8 +44,8 @@ class UnsafeFolder(TemplatedError):
 class Locations:
     """The folders of one user's sessiond, as absolute paths; frozen.
 
-    `data` holds sessions, blobs, drafts and trash; `state` locks, endpoint, index and log; `runtime` the
-    socket; `config` the one file that a person writes. `home` is where SESSIOND_HOME put them all, or None.
+    `data` contains sessions, blobs, drafts and trash; `state` locks, endpoint, index and log; `runtime` the socket;
+    `config` the configuration. `home` is SESSIOND_HOME, below which all of them are, or None.
     """
 
     __slots__ = ("config", "data", "home", "runtime", "state")
@@ -69,62 +69,62 @@ class Locations:
 
     @property
     def socket(self) -> str:
-        """Where the daemon listens when nothing else is said; `endpoint` names where it does."""
+        """The default socket of the daemon; `endpoint` names the actual one."""
         return os.path.join(self.runtime, "sessiond.sock")
 
     @property
     def endpoint(self) -> str:
-        """What the running daemon tells of itself; see `server/process/endpoint.py`."""
+        """The description of the running daemon; see `server/process/endpoint.py`."""
         return os.path.join(self.state, "endpoint.json")
 
     @property
     def daemon_lock(self) -> str:
-        """Held by the daemon for life. Never unlinked."""
+        """Locked by the daemon while it runs. Never unlinked."""
         return os.path.join(self.state, "daemon.lock")
 
     @property
     def start_lock(self) -> str:
-        """Held by the client that is starting the daemon. Never unlinked."""
+        """Locked by a client that starts the daemon. Never unlinked."""
         return os.path.join(self.state, "start.lock")
 
     @property
     def history(self) -> str:
-        """The prompts of a person; see `hub/prompt_history/history.py`."""
+        """The history of prompts; see `hub/prompt_history/history.py`."""
         return os.path.join(self.data, "history.db")
 
     @property
     def commands(self) -> str:
-        """What requests that can be repeated have done; see `hub/idempotency/journal.py`."""
+        """The results of repeatable requests; see `hub/idempotency/journal.py`."""
         return os.path.join(self.state, "commands.db")
 
     @property
     def index(self) -> str:
-        """What the daemon knows of all sessions, to be deleted at will; see `hub/index`."""
+        """The index of all sessions. It may be deleted at any time; see `hub/index`."""
         return os.path.join(self.state, "index.db")
 
     @property
     def secret_rules(self) -> str:
-        """Compiled rules that find secrets in exports, to be deleted at will; see `hub/redaction`."""
+        """Compiled rules that find secrets in exports. They may be deleted at any time; see `hub/redaction`."""
         return os.path.join(self.state, "secret-rules")
 
     @property
     def log(self) -> str:
-        """What the daemon writes for people: no bodies, no secrets."""
+        """The daemon's log for people. It contains no message bodies and no secrets."""
         return os.path.join(self.state, "sessiond.log")
 
     @property
     def tcp_token(self) -> str:
-        """What a client shows that comes over TCP; see `server/listeners/token.py`."""
+        """The token with which a client over TCP authenticates; see `server/listeners/token.py`."""
         return os.path.join(self.state, "tcp-token")
 
     @property
     def config_file(self) -> str:
-        """See `config.py`."""
+        """The configuration; see `config.py`."""
         return os.path.join(self.config, "config.toml")
 
 
 def places(environ: Mapping[str, str] = os.environ) -> Locations:
-    """Work out the folders from the environment. Makes nothing; only looks at runtime folders."""
+    """Return the folders that the environment determines. Creates nothing; only checks runtime folders."""
     if home := environ.get("SESSIOND_HOME"):
         home = os.path.abspath(os.path.expanduser(home))
         state = os.path.join(home, "state")
@@ -140,10 +140,12 @@ def places(environ: Mapping[str, str] = os.environ) -> Locations:
 
 
 def make_private(path: str) -> None:
-    """Make the folder `path` and its parents, 0700, and see to it that it is ours and nobody else's.
+    """Create the folder `path` and its parents with mode 0700, and check that only this user can access it.
 
-    A folder of ours that others could read is closed to them. One that others could write to is refused,
-    because what is in it may be theirs. Raises `UnsafeFolder`, also for every refusal of the system.
+    If others can read an existing folder, its mode is set to 0700.
+
+    Raises:
+        UnsafeFolder: Others can write to the folder, so its content may be theirs; or the system refused it.
     """
     try:
         _make_folders(path)
@@ -167,7 +169,7 @@ def make_private(path: str) -> None:
 
 
 def require_text(path: str) -> None:
-    """Raise `UnsafeFolder` if a path is not UTF-8: the file by which clients find the daemon could not name it."""
+    """Raise `UnsafeFolder` if a path is not UTF-8, because the endpoint file could not name it."""
     try:
         path.encode()
     except UnicodeEncodeError as error:
@@ -176,7 +178,7 @@ def require_text(path: str) -> None:
 
 
 def obstacle(path: str) -> str | None:
-    """Return why no folder can be at `path`, in words, or None if it is there or could be made. Makes nothing."""
+    """Return in words why no folder can be at `path`, or None if it exists or can be created. Creates nothing."""
     there = _nearest(path)
     if os.path.islink(there) and not os.path.exists(there):
         return f"{_shown(there)} is a link to {_shown(os.readlink(there))}, which does not exist"
@@ -195,7 +197,7 @@ def obstacle(path: str) -> str | None:
 
 
 def _nearest(path: str) -> str:
-    """The path, or the nearest folder above it that exists."""
+    """Return the path, or the nearest folder above it that exists."""
     while not os.path.lexists(path) and os.path.dirname(path) != path:
         path = os.path.dirname(path)
     return path
@@ -218,7 +220,7 @@ def _is_below(path: str, base: str | None) -> bool:
 
 
 def _shown(path: str) -> str:
-    """A path for a sentence: the middle of a very long one is left out."""
+    """Return a path for a message; the middle of a very long one is omitted."""
     return path if len(path) <= _SHOWN else f"{path[: _SHOWN // 2]}…{path[-_SHOWN // 4 :]}"
 
 
@@ -230,7 +232,7 @@ def _make_folders(path: str) -> None:
     except FileNotFoundError:
         above = os.path.dirname(path)
         if above == path or os.path.lexists(above):
-            raise  # it is there, and yet nothing can be made in it: /proc, a link that leads nowhere
+            raise  # the parent exists, but nothing can be created in it: /proc, or a dangling link
         _make_folders(above)
         try:
             os.mkdir(path, 0o700)
@@ -260,9 +262,9 @@ def _xdg(environ: Mapping[str, str], variable: str, default: str) -> str:
 
 
 def _runtime_of(state: str, environ: Mapping[str, str]) -> str:
-    """The socket's folder: the session's runtime folder when there is a safe one, else beside the state.
+    """Return the socket's folder: in the user's runtime folder if that is safe, else in the state folder.
 
-    Another state is another daemon, so any but the user's usual state gets a folder of its own there.
+    Each state folder has its own daemon, so any but the user's default state folder gets its own socket folder.
     """
     base = _runtime_base(environ)
     if base is None:
@@ -285,8 +287,8 @@ def _usual_state() -> str | None:
 def _short_enough(runtime: str, state: str, environ: Mapping[str, str]) -> str:
     if _fits(runtime):
         return runtime
-    # The last resort lies in a folder that everybody may write to. `make_private` refuses it there unless it
-    # is ours, so another user can keep the daemon from starting, but cannot answer in its place.
+    # The last choice is in a folder that every user may write to. `make_private` refuses a folder there that is
+    # not this user's, so another user can prevent the daemon from starting, but cannot respond in its place.
     base = _runtime_base(environ)
     if base is not None and _fits(short := _hashed(base, state)):
         return short

@@ -1,4 +1,4 @@
-"""Text of transcripts made fit for a terminal: without control sequences, measured and cut by columns."""
+"""Text of transcripts made safe for a terminal: without control sequences, measured and cut by columns."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ _WHOLE_SEQUENCES = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colors, cursor
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|\x9c|$)"  # OSC, DCS, SOS, PM, APC: titles, links, clipboard
     r"|\x9b[0-?]*[ -/]*[@-~]"  # CSI as one C1 character
-    r"|\x1b[ -/]*[0-~]"  # the two-character ones
+    r"|\x1b[ -/]*[0-~]"  # two-character sequences
 )
 
 
 def one_line(text: str) -> str:
-    """The text without control and formatting characters, all space folded to single blanks."""
+    """Return the text without control and formatting characters, with all whitespace folded to single spaces."""
     if text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()
     return " ".join(_harmless(text, "").split())
 
 
 def lines(text: str) -> list[str]:
-    """The text without control and formatting characters, line by line; tabs are four blanks."""
+    """Return the lines of the text without control and formatting characters; a tab becomes four spaces."""
     return [_harmless(line.rstrip("\r"), "\t").replace("\t", "    ") for line in text.split("\n")]
 
 
 def width(text: str) -> int:
-    """How many columns the text takes: 2 for wide characters and emoji, 0 for what combines."""
+    """Return the columns of the text: 2 for wide characters and emoji, 0 for combining characters."""
     if text.isascii():
         return len(text)
     from unicodedata import category, east_asian_width
@@ -56,20 +56,20 @@ def width(text: str) -> int:
 
 
 def fit(text: str, columns: int, ellipsis: str = "…") -> str:
-    """The text, cut to so many columns with an ellipsis when it is longer."""
+    """Return the text, cut to so many columns with an ellipsis if it is longer."""
     if width(text) <= columns:
         return text
     room = columns - len(ellipsis)
     if room <= 0:
         return ellipsis[:columns]
-    cut = text[:room]  # no character takes less than no column, so no more than `room` wide ones can stay
+    cut = text[:room]  # limits the work of `_first_columns` for a very long text
     if not cut.isascii():
         cut = _first_columns(text, room)
     return cut.rstrip() + ellipsis
 
 
 def pad(text: str, columns: int) -> str:
-    """The text with blanks behind it, up to so many columns."""
+    """Return the text padded with spaces to so many columns."""
     return text + " " * (columns - width(text))
 
 
@@ -99,5 +99,5 @@ def _harmless(text: str, keep: str) -> str:
             out.append(character)
         elif kind == "Cs":
             out.append("\ufffd")
-        # What is left is Cc and Cf: controls, bidirectional overrides, invisible tags.
+        # Dropped are Cc and Cf: controls, bidirectional overrides, invisible tags.
     return "".join(out)

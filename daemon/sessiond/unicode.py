@@ -1,7 +1,7 @@
-r"""Text that UTF-8 can hold: lone surrogates, which other programs and undecodable paths leave in a string, replaced.
+r"""Replaces lone surrogates in strings, so that UTF-8 can encode them.
 
-JSON may escape half of a surrogate pair (`"\ud83d"`), and Python decodes it to a string that cannot be encoded. All
-text that answers, notifications or the index hold passes `valid_unicode`.
+Other programs and undecodable paths produce them: JSON may escape half of a surrogate pair (`"\ud83d"`), and Python
+decodes it to a string that cannot be encoded. All text in responses, notifications and the index passes `valid_unicode`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def valid_unicode(text: str) -> str:
-    """The text with each lone surrogate replaced by U+FFFD; both halves of a pair become their character."""
+    """Return the text with lone surrogates replaced by U+FFFD; both halves of a pair become their character."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def valid_json(value: Any) -> Any:
-    """A value of dicts, lists and strings, all of its strings and keys passed through `valid_unicode`."""
+    """Return a JSON value with `valid_unicode` applied to all its strings and keys."""
     if isinstance(value, str):
         return valid_unicode(value)
     if isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""The command line: verbs that mirror the methods."""
+"""The command line: commands that correspond to the methods of the protocol."""

@@ -1,4 +1,4 @@
-"""Failures in words: one line says what, one what to do next, and the exit code says which sort it was."""
+"""Error messages of commands: what failed, what to do next, and the exit code."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _NEXT = {
 
 
 _PASSING = ("draining",)
-"""Kinds that the very same command may not meet again; a `leafConflict` is retryable too, but not blindly."""
+"""Error kinds that the unchanged command may avoid later. A `leafConflict` is retryable too, but not unchanged."""
 
 
 def complain(error: Exception) -> int:
-    """Say on standard error what went wrong and return the exit code. A defect of ours is raised again."""
+    """Print an error on standard error and return the exit code. An unexpected exception is raised again."""
     told = describe(error)
     if told is None:
         raise error
@@ -54,7 +54,7 @@ def complain(error: Exception) -> int:
 
 
 def describe(error: Exception) -> tuple[str, str, int] | None:
-    """What happened, what to do next (may be empty) and the exit code; None for a defect of ours."""
+    """Return what failed, what to do next (may be empty) and the exit code; None for an unexpected exception."""
     match error:
         case UsageError():
             return error.what, error.then, USAGE
@@ -102,5 +102,5 @@ def _next_step(error: RpcError) -> str:
     close = error.data.get("didYouMean")
     if isinstance(close, list) and close and not all(str(name) in error.message for name in close):
         return f"Did you mean {listed([one_line(str(name)) for name in close])}?"
-    # The daemon's sentence often has the names that were meant, or the command that helps; once is enough.
+    # The daemon's message often has the similar names or the command already.
     return "" if close or "`sessiond " in error.message else _NEXT.get(error.kind, "")

@@ -1,4 +1,4 @@
-"""The exit codes of every command, in one table: what runs, what help and manual say, is taken from here."""
+"""The exit codes of every command in one table, from which code, help and manual take them."""
 
 DONE = 0
 REFUSED = 1

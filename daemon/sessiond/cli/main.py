@@ -1,4 +1,4 @@
-"""The entry point: find the verb, load what it needs and nothing else, turn failures into exit codes."""
+"""The entry point: finds the command, imports only what it needs, and turns exceptions into exit codes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _LASTING = ("serve", "attach", "watch", "view")
 
 
 def main() -> int:
-    """Be the process: run what the command line says. Only a command that lasts returns from here."""
+    """Run the command line as a process. Returns only from commands in `_LASTING`; others exit the process."""
     _open_what_is_closed()
     words = sys.argv[1:]
     if words[:1] and words[0] in _LASTING:
         return run(words)
-    # A command lives for 25 ms; looking for garbage and taking the interpreter apart would be a sixth of it.
+    # A command takes 25 ms; garbage collection and the interpreter's shutdown would take a sixth of that.
     gc.disable()
     code = run(words)
     sys.stderr.flush()
@@ -37,23 +37,23 @@ def main() -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Let 0, 1 and 2 be descriptors, whatever the caller has closed.
+    """Open /dev/null for those of the descriptors 0, 1 and 2 that the caller has closed.
 
-    What is opened next would take their place, and a socket would be standard output.
+    Otherwise the next file or socket would get such a number, and a socket would be standard output.
     """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest that is free, which is this one
+            os.open(os.devnull, os.O_RDWR)  # opens the lowest free descriptor, which is this one
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
             setattr(sys, name, TextIOWrapper(FileIO(descriptor, "w", closefd=False), "utf-8", "replace"))
 
 
 def run(words: Sequence[str]) -> int:
-    """Run one command and return its exit code (see `cli/exit_codes.py`); by then its output is written."""
-    # A transcript may hold what the terminal's encoding cannot; a question mark is better than no output.
+    """Run one command and return its exit code (see `cli/exit_codes.py`). Its output is written when this returns."""
+    # A transcript may have characters that the terminal's encoding lacks; they are printed as question marks.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -69,10 +69,10 @@ def run(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough. What is still buffered must not be tried again when Python ends.
+        # The reader has closed the pipe. Python must not write the rest of the buffer when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return PIPE_CLOSED
-    except Exception as error:  # noqa: BLE001 - the one place that turns failures into words
+    except Exception as error:  # noqa: BLE001 - the one place that turns exceptions into messages
         from sessiond.cli.errors import complain
 
         return complain(error)

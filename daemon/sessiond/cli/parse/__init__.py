@@ -1,1 +1,1 @@
-"""The command line: verbs, arguments, help, and the ids and names that people type."""
+"""The parsing of the command line: commands, arguments, help, and the ids and names that users type."""

@@ -1,7 +1,7 @@
-"""What a verb takes, declared as data, and the parser for it.
+"""The arguments of a command, declared as data, and the parser for them.
 
-Not argparse: building one parser with four options costs 4 to 9 ms, a third of what a whole command may take
-(decision 0031). Options may stand anywhere, `--name=value` and `--name value` are the same, `--` ends them.
+argparse is not used: building one parser with four options takes 4 to 9 ms, a third of a command's time (decision
+0031). Options may stand anywhere, `--name=value` and `--name value` are equivalent, `--` ends them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class UsageError(TemplatedError):
-    """Raised when a command line has no meaning; `then` says what to do about it."""
+    """Raised when a command line is not valid; `then` says what to do about it."""
 
     sentence = "{what}"
 
@@ -25,7 +25,7 @@ class UsageError(TemplatedError):
 
 
 class HelpAsked(TemplatedError):
-    """Raised for `--help`, with which nothing else of the command line counts."""
+    """Raised for `--help`, which makes the rest of the command line irrelevant."""
 
     sentence = "The command line asks what the verb does."
 
@@ -43,15 +43,15 @@ class Option:
 
 
 COMMAND_ID = Option("command-id", "ID", "run again with the same id, it only prints the result again")
-"""Every command that writes takes it, so that a script which was interrupted can run it again."""
+"""Every command that writes takes it, so that a script that was interrupted can run it again."""
 
 
 class Verb:
-    """A command: where it is implemented (`module:function` in `sessiond.cli`), and what it takes.
+    """A command: its function (`module:function` in `sessiond.cli.commands`) and its arguments.
 
-    `places` are positional arguments, `[ID]` with brackets where one may be left out; those in brackets are
-    filled from the left once every other has its value. `examples` are command lines. What is `paged` may be long,
-    and goes through a pager on a terminal. `writes` are the methods that take the id of --command-id.
+    `places` are positional arguments; `[ID]` in brackets is optional. Optional places are filled from the left
+    after every other has its value. `examples` are command lines. If `paged`, the output may be long and goes through a pager
+    on a terminal. `writes` are the methods to which --command-id applies.
     """
 
     __slots__ = ("about", "details", "examples", "options", "paged", "places", "run", "writes")
@@ -79,7 +79,7 @@ class Verb:
 
 
 NO_PAGER = Option("no-pager", "", "write straight to the terminal, however much it is")
-"""Every command takes it, so that one need not know which of them may be long."""
+"""Every command takes it, so that users need not know which commands are paged."""
 
 
 class Given:
@@ -92,29 +92,29 @@ class Given:
             tuple[str, str]
         ] = []  # in the order of the command line; a flag has an empty value
         self.places: dict[str, str] = {}
-        self.rest: list[str] = []  # what stands in a last place that takes several words (`ID…`)
+        self.rest: list[str] = []  # the values of a last place that takes several words (`ID…`)
 
     def text(self, name: str) -> str | None:
-        """The value of an option (the last one wins) or of a place; None when it was left out."""
+        """Return the value of an option (the last one) or of a place; None when it was not given."""
         for option, value in reversed(self.options):
             if option == name:
                 return value
         return self.places.get(name)
 
     def needed(self, name: str) -> str:
-        """The value of a place that the parser has made sure of."""
+        """Return the value of a required place."""
         return self.places[name]
 
     def flag(self, name: str) -> bool:
-        """Whether a flag was given."""
+        """Return whether a flag was given."""
         return any(option == name for option, _ in self.options)
 
     def many(self, *names: str) -> list[tuple[str, str]]:
-        """Every use of these options as (name, value), in the order of the command line."""
+        """Return every use of these options as (name, value), in the order of the command line."""
         return [(option, value) for option, value in self.options if option in names]
 
     def number(self, name: str, *, at_least: int = 0) -> int | None:
-        """Return the value of an option that counts something, or None. Raises `UsageError`."""
+        """Return the value of a numeric option, or None. Raises `UsageError`."""
         value = self.text(name)
         if value is None:
             return None
@@ -126,7 +126,7 @@ class Given:
 
 
 def parse(name: str, verb: Verb, words: Sequence[str]) -> Given:
-    """Sort the words behind the verb into options and places. Raises `UsageError` and `HelpAsked`."""
+    """Sort the words after the command into options and places. Raises `UsageError` and `HelpAsked`."""
     given = Given(name, verb.writes)
     known = {f"--{option.name}": option for option in verb.options}
     known.update({f"-{option.short}": option for option in verb.options if option.short})

@@ -1,4 +1,4 @@
-"""Options and places that take one of a few words: for completion, and to refuse others before anything is sent."""
+"""Options and places with a fixed set of values, for completion and for early checks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "blobs [collect]": ("collect",),
     "completion SHELL": ("bash", "zsh", "fish"),
 }
-"""By the verb and the option or place, as completion writes them."""
+"""By command and option or place, in the form that `completion` uses."""
 
 
 def check(given: Given) -> None:
-    """Raise `UsageError` for a value of an option that is none of its words."""
+    """Raise `UsageError` for a value of an option that is not one of its choices."""
     for option, value in given.options:
         known = CHOICES.get(f"{given.verb} --{option}")
         if known and value not in known:

@@ -1,7 +1,7 @@
-"""Entries by other names than their ids: the first characters of one, a label, or @ for the leaf. And --command-id.
+"""Names of entries: ids, the first characters of an id, labels, or @ for the leaf. Also applies --command-id.
 
-Who gives an id pays nothing for it: the daemon is asked as it stands, and only when it knows no such entry, which
-changes nothing, the tree is looked through and the daemon asked again.
+A whole id costs no extra request: names are sent unchanged. Only if the daemon finds no such entry, which changes
+nothing, the tree is searched and the request is sent again.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 LEAF = "@"
 SHORTEST = 3
-"""Characters of an id that may stand for all of it."""
+"""Minimum characters of an abbreviated id."""
 
 _FIELDS = ("leafId", "leftId", "rightId", "targetId", "parentId", "expectedLeaf", "rootId", "around", "ids")
-"""Where params name entries."""
-_LONGEST = 64  # characters of an id; a label may have more
+"""Params that name entries."""
+_LONGEST = 64  # maximum characters of an id; a label may have more
 _PAGE = 5_000
 _MAX_NAMED = 8
 
 
 class Ambiguous(UsageError):
-    """Raised when several entries match a name; `then` has the lines that tell them apart."""
+    """Raised when several entries match a name; `then` has the lines that distinguish them."""
 
     sentence = "{name!r} may be one of several entries"
 
@@ -47,7 +47,7 @@ class Ambiguous(UsageError):
 
 
 class _Commands:
-    """Which methods take the id that a person chose, and what it is for each of several requests."""
+    """The methods to which a user's command id applies, and the id for each of several requests."""
 
     def __init__(self, methods: Sequence[str], chosen: str) -> None:
         self.methods = methods
@@ -60,13 +60,13 @@ def _commands(given: Given) -> _Commands | None:
 
 
 class ByName(BlockingDaemon):
-    """A daemon that may be told names of entries wherever a method takes their ids. Calls raise `Ambiguous`, too."""
+    """A daemon connection that accepts names of entries instead of their ids. Calls may raise `Ambiguous`."""
 
     def __init__(self, dial: Callable[[], socket.socket], given: Given | None = None) -> None:
         super().__init__(dial)
         self._commands = None if given is None else _commands(given)
         self.meant: dict[str, str] = {}
-        """The ids behind the names that were looked up."""
+        """The ids of the names that were looked up."""
 
     def call(self, method: str, params: dict[str, Any] | None = None, *, told: Told | None = None) -> Any:
         ask = super().call
@@ -79,7 +79,7 @@ class ByName(BlockingDaemon):
         return self._asked(lambda named: ask(method, named), self._as_command(method, params or {}))
 
     def _as_command(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The params with the id that a person chose, if the method is what the command is for."""
+        """Return the params with the user's command id, if it applies to the method."""
         if self._commands is None or method not in self._commands.methods:
             return params
         return {**params, "commandId": next(self._commands.ids)}
@@ -97,7 +97,7 @@ class ByName(BlockingDaemon):
                 params = named
 
     def _with_id(self, params: dict[str, Any], name: str) -> dict[str, Any] | None:
-        """The params with the id in place of a name; None when it is the name of nothing."""
+        """Return the params with the id instead of a name; None when no entry has the name."""
         session = {"sessionId": params["sessionId"]}
         if name == LEAF:
             found: str | None = super().call("session/info", session)["session"]["leafId"]
@@ -112,7 +112,7 @@ class ByName(BlockingDaemon):
         }
 
     def _rows(self, session: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Every entry of the session."""
+        """Yield every entry of the session."""
         asked = {**session, "filter": "all", "limit": _PAGE}
         while True:
             page = super().call("session/tree", asked)
@@ -123,7 +123,7 @@ class ByName(BlockingDaemon):
 
 
 def connect(given: Given | None = None, *, autostart: bool = True) -> ByName:
-    """As `client.blocking.connect`; with `given`, requests bring the id of its --command-id. Raises `CannotConnect`."""
+    """Connect as `client.blocking.connect` does; with `given`, --command-id is applied. Raises `CannotConnect`."""
     from sessiond.client.dial import connect as dial
     from sessiond.paths import places
 
@@ -132,7 +132,7 @@ def connect(given: Given | None = None, *, autostart: bool = True) -> ByName:
 
 
 def chosen(name: str, rows: list[dict[str, Any]]) -> str | None:
-    """The id of the only entry with this label, or whose id begins so; None for none. Raises `Ambiguous`."""
+    """Return the id of the only entry with this label or id prefix; None if there is none. Raises `Ambiguous`."""
     found = [row for row in rows if row["label"] == name]
     if not found and len(name) >= SHORTEST:
         found = [row for row in rows if row["id"].startswith(name)]

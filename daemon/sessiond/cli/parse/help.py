@@ -1,4 +1,4 @@
-"""What `--help` prints, made from the table of verbs."""
+"""The output of `--help`, made from the table of commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GROUPS = (
     ("Set-up", ("install-service", "uninstall-service", "completion")),
     ("The protocol", ("rpc", "terminal", "schema")),
 )
-"""Every verb, under the heading that help and manual have it under."""
+"""Every command, under its heading in help and manual."""
 
 _USAGE = "usage: sessiond COMMAND [...]        sessiond COMMAND --help says more"
 _WIDE = 80
@@ -53,7 +53,7 @@ def overview() -> int:
 
 
 def everything(words: Sequence[str]) -> int:
-    """Print every command with what it does, or explain the command or topic that is named."""
+    """Print every command with its description, or explain the named command or topic."""
     if words:
         return topic(words[0]) if words[0] in manual.TOPICS else explain(ALIASES.get(words[0], words[0]))
     style = style_for(sys.stdout)
@@ -70,7 +70,7 @@ def everything(words: Sequence[str]) -> int:
 
 
 def explain(name: str) -> int:
-    """Print what one command does and takes."""
+    """Print the description, options and examples of one command."""
     if name not in VERBS:
         raise UsageError(
             f"there is no command {name!r}", did_you_mean(name, [*VERBS, *manual.TOPICS], "help ")
@@ -90,7 +90,7 @@ def explain(name: str) -> int:
 
 
 def topic(name: str) -> int:
-    """Print what is to be known beside the commands."""
+    """Print a help topic."""
     style = style_for(sys.stdout)
     match name:
         case "exit-codes":
@@ -105,18 +105,18 @@ def topic(name: str) -> int:
 
 
 def usage(name: str, verb: Verb) -> str:
-    """The line that shows how a command is typed."""
+    """Return the usage line of a command."""
     return " ".join(("sessiond", name, *verb.places, *(["[options]"] if verb.options else [])))
 
 
 def option_words(option: Option) -> str:
-    """An option as it is typed, with its short form and what its value is."""
+    """Return an option as it is typed, with its short form and its value."""
     short = f"-{option.short}, " if option.short else ""
     return f"{short}--{option.name} {option.value}".rstrip()
 
 
 def _paragraph(text: str, columns: int | None) -> Iterator[str]:
-    """The lines of a text, as wide as the terminal; as they are where there is none."""
+    """Yield the lines of a text, wrapped to the terminal; without a terminal, to 110 columns."""
     for line in text.split("\n"):
         yield from _wrapped(line, columns or 110)
 

@@ -1,4 +1,4 @@
-"""What help and the manual page say beside the verbs: common options, names of things, environment, files."""
+"""Content of help and manual page beside the commands: common options, names, environment, files."""
 
 from sessiond.cli.parse.arguments import NO_PAGER, Option
 
@@ -60,4 +60,4 @@ TOPICS: dict[str, str] = {
     "environment": "the variables that commands look at",
     "names": "how sessions and entries are named, and what a - is",
 }
-"""What `sessiond help` explains beside the commands."""
+"""Topics of `sessiond help` beside the commands."""

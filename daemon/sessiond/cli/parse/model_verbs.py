@@ -1,4 +1,4 @@
-"""Every verb about what a model sees: context, compaction, state, statistics."""
+"""The declarations of commands about the context: context, compaction, state, statistics."""
 
 from sessiond.cli.parse.arguments import Option, Verb
 from sessiond.cli.parse.options import AT_LEAF, CONTEXT_WINDOW, INSTRUCTIONS, JSON, KEEP_RECENT, RESERVE

@@ -1,5 +1,5 @@
-"""Which session a command is about: the one that is named, else the one that this terminal was at."""
-# Without pathlib, which would cost a command 5 of the 25 ms it has for everything.
+"""The session that a command is about: the named one, else the last one of this terminal."""
+# Without pathlib, whose import would take 5 of the 25 ms that a command may take.
 # ruff: noqa: PTH100, PTH109
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 _UUID = 36
-"""Characters of an id that the daemon makes: a name of that length is no beginning of one."""
+"""Characters of an id that the daemon makes; a name of that length is not abbreviated."""
 _SHORTEST = 4
-"""Characters that the beginning of an id has at least."""
+"""Minimum characters of an abbreviated id."""
 _MAX_NAMED = 8
 
 
 def session_id(daemon: BlockingDaemon, given: Given) -> str:
-    """Return the id to send: as given, of the given file, or of this terminal's session. Binds nothing."""
+    """Return the session id: as named, of the named file, or of this terminal's session. Binds nothing."""
     return _named(daemon, given) or _of_this_terminal(daemon)
 
 
 def session_id_to_write(daemon: BlockingDaemon, given: Given) -> str:
-    """Return the id as `session_id` does, for a command that writes.
+    """Return the session id as `session_id` does, for a command that writes.
 
-    A session that is found for this terminal becomes the terminal's own, so that the next command writes there, too.
+    A session that is found for this terminal is bound to it, so that the next command uses the same one.
     """
     return _named(daemon, given) or _of_this_terminal(daemon, bind=True)
 
@@ -49,9 +49,9 @@ def _named(daemon: BlockingDaemon, given: Given) -> str | None:
 
 
 def whole_id(daemon: BlockingDaemon, name: str) -> str:
-    """Return the id of the only session whose id is `name` or begins so; `name` itself where there is none.
+    """Return the id of the only session whose id is `name` or begins with it; `name` itself if there is none.
 
-    Raises `UsageError` when several begin so.
+    Raises `UsageError` if there are several.
     """
     if len(name) >= _UUID:
         return name
@@ -61,7 +61,7 @@ def whole_id(daemon: BlockingDaemon, name: str) -> str:
 
 
 def whole_id_in_trash(daemon: BlockingDaemon, name: str) -> str:
-    """Return the id as `whole_id` does, of a session that is in the trash. Raises `UsageError`."""
+    """Return the id of a session in the trash, as `whole_id` does. Raises `UsageError`."""
     if len(name) >= _UUID or len(name) < _SHORTEST:
         return name
     ids: dict[str, None] = {}
@@ -78,7 +78,7 @@ def whole_id_in_trash(daemon: BlockingDaemon, name: str) -> str:
 
 
 def _only(name: str, ids: list[str], *, others: bool) -> str:
-    """Return the only one of the ids that begin with `name`; `name` when there is none. Raises `UsageError`."""
+    """Return the only id; `name` if there is none. Raises `UsageError` if there are several."""
     if len(ids) > 1:
         from sessiond.text import one_line
 
@@ -88,15 +88,15 @@ def _only(name: str, ids: list[str], *, others: bool) -> str:
 
 
 def where(given: Given) -> str:
-    """The folder of `--cwd` or of this process, absolute."""
+    """Return the folder of `--cwd` or of this process, absolute."""
     return os.path.abspath(given.text("cwd") or os.getcwd())
 
 
 def home_of_session(given: Given) -> str:
-    """Return the folder of `--cwd` or of this process, for a session to belong to.
+    """Return the folder of `--cwd` or of this process, as the folder of a session.
 
-    A folder that does not exist is a mistake more often than a plan. On a terminal the person is asked; elsewhere
-    standard error has a warning. Raises `UsageError` when the person says no.
+    If the folder does not exist, it is probably a mistake: on a terminal the user is asked, elsewhere a warning is
+    printed on standard error. Raises `UsageError` when the user says no.
     """
     folder = where(given)
     if given.text("cwd") is None or os.path.isdir(folder):  # noqa: PTH112
@@ -114,7 +114,7 @@ def home_of_session(given: Given) -> str:
 
 
 def with_terminal(params: dict[str, Any]) -> dict[str, Any]:
-    """The params with the terminal of this process, if it has one: the daemon cannot see it."""
+    """Return the params with the terminal of this process, if it has one, since the daemon cannot see it."""
     here = terminal.here()
     return params | {"terminal": here} if here else params
 

@@ -1,4 +1,4 @@
-"""Text that a command reads from standard input, as it is asked to with a lone -."""
+"""Text that a command reads from standard input where an argument is -."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def whole() -> str:
-    """All of standard input, which has to be UTF-8."""
+    """Return all of standard input, which must be UTF-8."""
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
@@ -20,13 +20,13 @@ def whole() -> str:
 
 
 def text(given: Given, option: str) -> str | None:
-    """The value of an option, or what standard input has instead of a -; None when the option was left out."""
+    """Return the value of an option, with - replaced by standard input; None when the option was not given."""
     value = given.text(option)
     return None if value is None else meant(value)
 
 
 def meant(value: str) -> str:
-    """A value, or what standard input has instead of a -, without the blanks round it. It can be read once."""
+    """Return a value; for -, the stripped text of standard input, which can be read once."""
     if value != "-":
         return value
     said = whole().strip()
@@ -36,5 +36,5 @@ def meant(value: str) -> str:
 
 
 def ids(given: Given) -> list[str]:
-    """The last words of a command, or instead of a single - what standard input has, one on each line."""
+    """Return the last words of a command; for a single -, the words of standard input."""
     return whole().split() if given.rest == ["-"] else given.rest

@@ -1,4 +1,4 @@
-"""Suggestions for commands that do not exist: the nearest command, or what other tools call it here."""
+"""Suggestions for unknown commands: a similar command, or the equivalent of another tool's command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def did_you_mean(name: str, known: Iterable[str], before: str = "") -> str:
-    """What to do instead of a command that there is not: the one that was meant, as it is typed, or the list."""
+    """Return advice for an unknown command: the command that was probably meant, or the list of commands."""
     from difflib import get_close_matches
 
     close = [FOREIGN[name]] if name in FOREIGN and not before else get_close_matches(name, known, n=1)

@@ -1,4 +1,4 @@
-"""Every verb of the command line: what it does, what it takes, where it is implemented."""
+"""The declaration of every command: its description, arguments and function."""
 
 from sessiond.cli.parse.arguments import Option, Verb
 from sessiond.cli.parse.model_verbs import MODEL_VERBS
@@ -432,4 +432,4 @@ FOREIGN = {
     "find": "search", "grep": "search", "gc": "blobs", "merge": "diff", "compare": "diff", "follow": "watch",
     "tail": "watch", "logs": "status", "daemon": "status", "config": "configure", "version": "--version",
 }  # fmt: skip
-"""What other programs call it: not understood, but what is meant is told."""
+"""Names of other programs' commands. They are not accepted, but the equivalent is suggested."""

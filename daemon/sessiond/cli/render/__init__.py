@@ -1,1 +1,1 @@
-"""How results are drawn on a terminal, in a pager or in a browser."""
+"""The drawing of results on a terminal, in a pager or in a browser."""

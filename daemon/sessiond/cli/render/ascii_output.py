@@ -16,35 +16,35 @@ _LIKE = {
     "←": "<-", "×": "x", "≤": "<=", "≥": ">=", "\u00a0": " ", "─": "-", "│": "|", "├": "|", "└": "`", "●": "*",
     "○": "o", "◀": "<",
 }  # fmt: skip
-"""Characters for which ASCII has something that reads the same."""
+"""Characters that have a similar text in ASCII."""
 
 _SIMILAR = "sessiond.similar"
 _ESCAPED = "sessiond.escaped"
 
 _DATA = ("rpc", "schema", "export")
-"""Commands whose output is for programs, whatever their options."""
+"""Commands whose output is always for programs."""
 
 
 def is_wanted(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the locale is C or POSIX.
+    """Return whether the locale is C or POSIX.
 
-    Python itself writes UTF-8 there (PEP 540), and turns a C locale that nobody has asked for by LC_ALL into a
-    UTF-8 one in the environment (PEP 538).
+    Python itself writes UTF-8 there (PEP 540). If LC_ALL is not set, it changes a C locale in the environment into a
+    UTF-8 one (PEP 538).
     """
     chosen = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environ.get(name))), "")
     return chosen in ("C", "POSIX")
 
 
 def use(stream: TextIOWrapper) -> None:
-    r"""Have a stream write ASCII: what reads the same where there is such a thing, else `\uXXXX`."""
+    r"""Make a stream write ASCII: a similar text where there is one, else `\uXXXX`."""
     codecs.register_error(_SIMILAR, _similar)
     stream.reconfigure(encoding="ascii", errors=_SIMILAR)
 
 
 def use_for_data(stream: TextIO, verb: str) -> None:
-    r"""Have a stream that `use` changed write what programs read.
+    r"""Make a stream that `use` changed suitable for output that programs read.
 
-    JSON is written with `\uXXXX`, which are the same characters. An export goes to a file or a pipe as it is.
+    JSON is written with `\uXXXX`, which keeps the characters. An export to a file or a pipe is written as UTF-8.
     """
     if verb != "export":
         codecs.register_error(_ESCAPED, _escaped)
@@ -54,7 +54,7 @@ def use_for_data(stream: TextIO, verb: str) -> None:
 
 
 def is_data(verb: str, *, as_json: bool) -> bool:
-    """Return whether a command writes output for programs: `as_json` is whether it has the option `--json`."""
+    """Return whether the command `verb` writes output for programs; `as_json`: it has the option `--json`."""
     return verb in _DATA or as_json
 
 
@@ -70,7 +70,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def as_json_escape(character: str) -> str:
-    """Return a character as an escape in a string of JSON: two of them above U+FFFF."""
+    """Return a character as its escape in a JSON string; above U+FFFF these are two escapes."""
     code = ord(character)
     if code < 0x10000:
         return f"\\u{code:04x}"

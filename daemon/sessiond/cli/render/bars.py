@@ -10,7 +10,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def bar(share: float, columns: int, style: Style) -> str:
-    """So many columns, filled up to the share (0 to 1): a little of more than nothing, not all of less than all."""
+    """Return a bar of so many columns, filled up to the share (0 to 1). It is empty only at 0 and full only at 1."""
     steps = columns * 8 if style.boxes else columns
     filled = round(max(0.0, min(share, 1.0)) * steps)
     if 0 < share < 1:
@@ -23,7 +23,7 @@ def bar(share: float, columns: int, style: Style) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent: `77 %`, `0.6 %`, `<0.1 %`."""
+    """Format a share in percent: `77 %`, `0.6 %`, `<0.1 %`."""
     amount = share * 100
     if 0 < amount < 0.1:
         return "<0.1 %"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def aligned(rows: Sequence[Sequence[str]], style: Style, colors: Sequence[str] = ()) -> Iterator[str]:
-    """One line of text for each row. `colors` names one color for each column, empty for none."""
+    """Yield one line for each row. `colors` has one color name for each column; "" means no color."""
     if not rows:
         return
     widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
@@ -34,7 +34,7 @@ def behind(
     style: Style,
     colors: Sequence[str] = (),
 ) -> Iterator[str]:
-    """As `aligned`, each row behind its head: a sign or a bar, of so many columns, that need not be measured."""
+    """Yield lines as `aligned` does, each after its head: a sign or a bar of `columns` columns."""
     left = None if style.columns is None else max(style.columns - columns - 1, 0)
     beside = Style(colors=style.colors, columns=left, boxes=style.boxes)
     for head, line in zip(heads, aligned(rows, beside, colors), strict=True):

@@ -1,4 +1,4 @@
-"""What an entry or a message says, as text for people: the parts of its content, in short or in full."""
+"""The text of entries and messages for people: the parts of the content, in short or in full."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _TITLES = {
 
 
 def speaker(entry: dict[str, Any]) -> str:
-    """Who or what an entry is of: the role of a message, else its type."""
+    """Return the speaker of an entry: the role of a message, else the type of the entry."""
     message = entry.get("message")
     role = message.get("role") if isinstance(message, dict) else None
     return one_line(str(role or entry.get("type") or "?"))
 
 
 def is_for_models_only(entry: dict[str, Any]) -> bool:
-    """Whether an extension keeps the entry from people; who wants to read it anyway asks for it by its id."""
+    """Return whether an extension hides the entry from people. It can still be shown by its id."""
     return entry.get("type") == "custom_message" and entry.get("display") is False
 
 
 def in_short(entry: dict[str, Any]) -> str:
-    """One line that tells what the entry says to people."""
+    """Return one line with the text of the entry."""
     if is_for_models_only(entry):
         return "(not to be displayed)"
     message = entry.get("message")
@@ -46,12 +46,12 @@ def in_short(entry: dict[str, Any]) -> str:
 
 
 def in_full(message: dict[str, Any]) -> list[str]:
-    """Every line of a message."""
+    """Return all lines of a message."""
     return [line for part in parts(message) for line in lines(part)]
 
 
 def parts(message: dict[str, Any]) -> list[str]:
-    """The parts of a message's content, as text; what is not text is named in brackets."""
+    """Return the parts of a message's content as text; a part that is not text is named in brackets."""
     content = message.get("content", message.get("summary", message.get("output")))
     if isinstance(content, str):
         return [content]

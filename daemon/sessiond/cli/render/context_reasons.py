@@ -1,4 +1,4 @@
-"""Every entry of a path with the reason why a model sees it or not, drawn: in, changed or out."""
+"""Drawing of the entries of a path with the reason why each is in, changed in or out of the context."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLORS = {"in": "green", "changed": "yellow", "out": "dim"}
 
 
 def explained(entries: Sequence[dict[str, Any]], style: Style) -> Iterator[str]:
-    """One line of text for each entry of `explanation`, and one that counts them."""
+    """Yield one line for each entry of `explanation`, and one with their counts."""
     signs = _SIGNS if style.boxes else _ASCII
     tokens = [human.amount(entry["tokens"]) if entry["fate"] != "out" else "" for entry in entries]
     numbers = max(map(len, tokens), default=0)

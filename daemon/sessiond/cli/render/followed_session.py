@@ -1,4 +1,4 @@
-"""One session as the rows of a page, kept up to date from the daemon: what there is now, then what comes."""
+"""One session as the rows of a page, which is updated from the daemon as entries arrive."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,17 +11,17 @@ from sessiond.client.daemon import Daemon
 from sessiond.protocol import types as t
 
 Tell: TypeAlias = Callable[[Callable[[], dict[str, Any]]], None]
-"""Makes a change while nobody looks, and says what it answers (`LivePage.tell`)."""
+"""Makes a change while no reader looks, and sends the returned value to the readers (`LivePage.tell`)."""
 
 _QUIET = 0.02
-"""Seconds without an entry after which what has come is shown: bursts are shown as one."""
+"""Seconds without an entry after which new entries are shown, so that a burst is shown at once."""
 
 
 class Followed:
-    """A session, as `LivePage` wants it.
+    """A session whose rows a `LivePage` serves.
 
-    `page` and what is given to `tell` look at the rows, and may be called from any thread, but one at a time: `tell`
-    sees to that.
+    `page` and the functions given to `tell` access the rows. They may be called from any thread, one at a time; `tell`
+    guarantees that.
     """
 
     def __init__(self, tell: Tell) -> None:
@@ -31,21 +31,21 @@ class Followed:
         self._places: dict[str, int] = {}
         self._marks: dict[
             str, tuple[int, t.PageMark]
-        ] = {}  # the last of each row, and how many rows there were
+        ] = {}  # the last mark of each row, and how many rows there were then
         self._position: t.After | None = None
 
     def page(self, known: int) -> dict[str, Any]:
-        """What a page is to be told that has so many rows already."""
+        """Return the data for a page that already has `known` rows."""
         marks = [mark for rows, mark in self._marks.values() if rows >= known]
         return {"session": self._session, "first": known, "rows": self._rows[known:], "marks": marks}
 
     async def follow(self, daemon: Daemon, session_id: str, ready: Callable[[], None]) -> None:
-        """Take in every entry, for ever; `ready` is called when those that were there are in.
+        """Read every entry, without end. `ready` is called when the existing entries have been read.
 
         Raises `RpcError` when the session is gone, or has another log.
         """
         come = asyncio.Event()
-        # From now on whatever is appended is heard of, so that nothing falls between the first rows and the next.
+        # The subscription begins before the first read, so that no entry is missed between the two.
         async with daemon.subscribe(session_id) as entries:
             listening = asyncio.create_task(_told(entries, come))
             try:
@@ -61,7 +61,7 @@ class Followed:
                 listening.cancel()
 
     async def _catch_up(self, daemon: Daemon, session_id: str) -> None:
-        """Read all parts that there are."""
+        """Read all available parts."""
         while True:
             part = await daemon.page(session_id, after=self._position)
             await asyncio.to_thread(self._tell, partial(self._take, part))
@@ -69,7 +69,7 @@ class Followed:
                 return
 
     def _take(self, part: t.PageResult) -> dict[str, Any]:
-        """Take in a part; the answer is what is new."""
+        """Add a part to the rows, and return what is new."""
         first = len(self._rows)
         for place, row in enumerate(part.rows, first):
             self._places.setdefault(row.id, place)

@@ -1,4 +1,4 @@
-"""Entries that are about to leave the context, drawn: the first and the last of them, and their files."""
+"""Drawing of entries that leave the context: the first and the last of them, and their files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 _AT_EACH_END = 6
 _FILES = 8
-_LONGEST = 200  # characters of a text, where no terminal sets a limit
+_LONGEST = 200  # characters of a text, if the output is not a terminal
 
 
 def entries(
     daemon: BlockingDaemon, session_id: str, leaving: Sequence[str], staying: Sequence[str] = ()
 ) -> Iterator[str]:
-    """A line for each entry that leaves and, filled in, each that stays; the middle of many is only counted."""
+    """Yield a line for each entry that leaves and, with a filled sign, each that stays; the middle is only counted."""
     style = style_for(sys.stdout)
     few = 2 * _AT_EACH_END + 1
     shown = list(leaving) if len(leaving) <= few else [*leaving[:_AT_EACH_END], *leaving[-_AT_EACH_END:]]
@@ -51,7 +51,7 @@ def entries(
 
 
 def files(touched: dict[str, Any]) -> Iterator[str]:
-    """A line for the files that the entries read, and one for those that they changed; none without any."""
+    """Yield a line for the files that the entries read, and one for those that they changed, if there are any."""
     style = style_for(sys.stdout)
     for heading, paths in (("read", touched["read"]), ("changed", touched["modified"])):
         if paths:

@@ -1,8 +1,7 @@
-"""A page that is served to one browser of this machine, and told what is new.
+"""An HTTP server on 127.0.0.1 that serves one page to one browser and sends it updates.
 
-Only 127.0.0.1 is listened on, and only who opens the address with its token, once, is let in: it becomes a cookie
-that no script and no other site can use. Requests that name another host (as those of a site that points its name
-here) are refused.
+The first request with the token of the address gets a cookie that no script and no other site can use; requests
+without it are refused. Requests with another `Host` are refused too, such as those of a site whose name resolves to this machine.
 """
 
 import queue
@@ -20,7 +19,7 @@ from sessiond.export import html
 
 _MAX_WAITING = 1_000
 _HEARTBEAT = 15.0
-"""Seconds between signs of life on a quiet stream; a browser that is gone is noticed by them."""
+"""Seconds between comments on a quiet stream, by which a closed browser is noticed."""
 
 _USED = "This address was used already. Run sessiond view again for a new one."
 
@@ -32,25 +31,25 @@ _HEADERS = {
 
 
 class LivePage:
-    """The server. `serve` is given what makes the data that a page begins with; `tell` says what is new."""
+    """The server. `serve` receives a function for the data that a page begins with; `tell` sends updates."""
 
     def __init__(self, port: int = 0) -> None:
         self._data: Callable[[int], dict[str, Any]] = lambda _known: {}
         self._token: str | None = secrets.token_urlsafe(32)
         self._cookie = secrets.token_urlsafe(32)
-        self._lock = Lock()  # over what a page begins with and who hears what comes then
+        self._lock = Lock()  # protects the data of `page` and `stream`, and the readers
         self._readers: list[queue.Queue[bytes | None]] = []
         self._server = _Server(self, port)
         self.port: int = self._server.server_address[1]
         self.address = f"http://127.0.0.1:{self.port}/?token={self._token}"
 
     def serve(self, data: Callable[[int], dict[str, Any]]) -> None:
-        """Serve until `close`, in this thread. `data` is asked with the number of entries that a page has already."""
+        """Serve in this thread until `close`. `data` is called with the number of rows that a page already has."""
         self._data = data
         self._server.serve_forever()
 
     def close(self) -> None:
-        """End the server and every stream."""
+        """Stop the server and end every stream."""
         with self._lock:
             for reader in self._readers:
                 reader.put(None)
@@ -58,7 +57,7 @@ class LivePage:
         self._server.server_close()
 
     def tell(self, change: Callable[[], dict[str, Any]]) -> None:
-        """Make a change, tell every reader what it answers; a page that begins meanwhile has all or nothing of it."""
+        """Make a change and send its result to every reader. A loading page sees all of it or nothing."""
         with self._lock:
             news = change()
             if self._readers:
@@ -67,7 +66,7 @@ class LivePage:
                     reader.put(event if reader.qsize() < _MAX_WAITING else None)
 
     def admits(self, token: str) -> bool:
-        """Whether this is the token; it is good for one use."""
+        """Return whether this is the token, which is valid once."""
         with self._lock:
             good = self._token is not None and secrets.compare_digest(token.encode(), self._token.encode())
             if good:
@@ -75,27 +74,27 @@ class LivePage:
             return good
 
     def knows(self, cookie: str) -> bool:
-        """Whether a request comes from the browser that was let in."""
+        """Return whether a request has the cookie of the admitted browser."""
         return secrets.compare_digest(cookie.encode(), self._cookie.encode())
 
     @property
     def cookie(self) -> str:
-        """What the browser is to bring from now on."""
+        """The cookie that the admitted browser gets."""
         return f"{self.cookie_name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/"
 
     @property
     def cookie_name(self) -> str:
-        """Browsers do not tell ports apart, so the name does."""
+        """The cookie's name contains the port, because browsers send cookies to all ports of a host."""
         return f"sessiond-{self.port}"
 
     def page(self) -> bytes:
-        """The page as it is now."""
+        """Return the page with the current rows."""
         with self._lock:
             data = self._data(0)
         return html.page(data["session"], data["rows"], live=f"/events?after={len(data['rows'])}")
 
     def stream(self, after: int, write: Callable[[bytes], object]) -> None:
-        """Tell a page that has so many rows what is new, until it is gone or the server ends."""
+        """Send updates to a page that has `after` rows, until the browser or the server ends."""
         reader: queue.Queue[bytes | None] = queue.Queue()
         with self._lock:
             missed = self._data(after)
@@ -111,7 +110,7 @@ class LivePage:
                     return
                 write(event)
         except OSError:
-            return  # the browser is gone
+            return  # the browser has closed the connection
         finally:
             with self._lock:
                 self._readers.remove(reader)
@@ -127,7 +126,7 @@ class _Server(ThreadingHTTPServer):
         self.page = page
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser may leave in the middle of a page, which is no news; anything else is."""
+        """Report exceptions, except when the browser has closed the connection during a response."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -200,4 +199,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the request line holds the token."""
+        """Log nothing, because the request line contains the token."""

@@ -1,10 +1,10 @@
 """A pager for long output on a terminal, started with the first character that is written.
 
-It begins that late so that what is said before (which session it is, progress, a refusal) is said on the terminal
-itself. From then on standard error goes into it, too, or it would write across the page. Who leaves the pager has
-seen enough: what comes then is thrown away, and the exit code is that of the command.
+It starts that late so that earlier messages (which session it is, progress, an error) appear on the terminal itself.
+After the start, standard error goes into the pager too, since it would otherwise overwrite the page. When the user
+leaves the pager, further output is discarded, and the exit code is that of the command.
 """
-# Without pathlib, shutil and subprocess, which would cost a command more than the pager does.
+# Without pathlib, shutil and subprocess, whose import would take longer than the pager's start.
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OFF = ("", "cat")
 
 
 def command(environ: Mapping[str, str] = os.environ) -> str | None:
-    """What the shell is to run as the pager; None when nothing is."""
+    """Return the shell command of the pager; None if no pager is used."""
     if environ.get("TERM") == "dumb":
         return None
     for name in ("SESSIOND_PAGER", "PAGER"):
@@ -31,13 +31,13 @@ def command(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def in_a_pager(run: Callable[[], int]) -> int:
-    """What a command returns whose output goes through a pager, if there is one."""
+    """Run a command with its output in a pager, if there is one, and return the command's exit code."""
     chosen = command()
     if chosen is None:
         return run()
     streams = sys.stdout, sys.stderr
     page = _Paged(sys.stdout, chosen)
-    sys.stdout = page  # it passes on what it does not do itself
+    sys.stdout = page  # unknown attributes are those of the stream
     try:
         return run()
     finally:
@@ -46,7 +46,7 @@ def in_a_pager(run: Callable[[], int]) -> int:
 
 
 class _Paged:
-    """Standard output that shows itself in a pager. For the command it is the terminal that it stands before."""
+    """Standard output that shows its text in a pager. The command sees it as a terminal."""
 
     def __init__(self, stream: TextIO, pager: str) -> None:
         self._stream = stream
@@ -73,21 +73,21 @@ class _Paged:
         return True
 
     def fileno(self) -> int:
-        """The terminal, which whoever asks wants to measure."""
+        """Return the descriptor of the terminal, since callers measure its size."""
         return self._stream.fileno() if self._process is None else self._terminal
 
     def close(self) -> None:
-        """Show the rest, and wait until the reader has left the pager."""
+        """Write the rest, and wait until the user has left the pager."""
         if self._process is None:
             self.flush()
             return
         self.flush()
-        os.dup2(self._terminal, 1)  # the pager's end of file
+        os.dup2(self._terminal, 1)  # the pager reads end of file
         while True:
             try:
                 _, status = os.waitpid(self._process, 0)
             except KeyboardInterrupt:
-                continue  # it is for the pager, which is in the foreground
+                continue  # Ctrl-C is for the pager, which is in the foreground
             break
         self._process = None
         if os.waitstatus_to_exitcode(status) in (126, 127):
@@ -105,7 +105,7 @@ class _Paged:
         self._process = os.posix_spawn(
             "/bin/sh", ["sh", "-c", self._pager], environ,
             file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0)],
-            setsigdef=[signal.SIGPIPE],  # which Python ignores, and a pager that is a pipeline must not
+            setsigdef=[signal.SIGPIPE],  # Python ignores it, but a pager that is a pipeline needs it
         )  # fmt: skip
         os.close(theirs)
         os.dup2(ours, 1)
@@ -115,7 +115,7 @@ class _Paged:
             sys.stderr = sys.stdout
 
     def _forget(self) -> None:
-        """Nobody reads any more: what is still buffered, and what comes, goes nowhere."""
+        """Discard the buffer and all further output."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.close(nowhere)

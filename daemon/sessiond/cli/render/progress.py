@@ -1,4 +1,4 @@
-"""Progress of a request that takes long, drawn on standard error over itself, where that is a terminal."""
+"""Progress of a long request, drawn in one line of standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from sessiond.client.blocking import BlockingDaemon
 
 _BAR = 30
-_TERMINAL = 80  # columns, where nobody says how many there are
-_TOKEN = "cli"  # one request at a time, so that they need not be told apart
+_TERMINAL = 80  # default columns of a terminal
+_TOKEN = "cli"  # the same for all requests, since there is one at a time
 _ERASED = "\r\x1b[K"
 
 
 def call(daemon: BlockingDaemon, method: str, params: dict[str, Any]) -> Any:
-    """The result of a method that takes a `workDoneToken`. Leaves nothing of the progress on the screen.
+    """Return the result of a method that takes a `workDoneToken`. The progress is erased at the end.
 
-    Ctrl-C leaves the step at which it was; the daemon stops when the connection ends.
+    After Ctrl-C the last step stays on the screen; the daemon cancels the request when the connection ends.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return daemon.call(method, params)
@@ -38,15 +38,15 @@ def call(daemon: BlockingDaemon, method: str, params: dict[str, Any]) -> Any:
 
 
 class _Drawer:
-    """Draws each step over the one before. `said` is the last of them in words."""
+    """Draws each step over the previous one. `said` is the last message."""
 
     def __init__(self) -> None:
         self.said = ""
         self._style = style_for(sys.stderr)
-        self._columns = (self._style.columns or _TERMINAL) - 1  # a full line would go on to the next
+        self._columns = (self._style.columns or _TERMINAL) - 1  # a full line would wrap
 
     def draw(self, method: str, params: Any) -> None:
-        """Take in a notification, and show what it says of the progress."""
+        """Show the progress in a notification."""
         from sessiond.cli.render.bars import bar
 
         step = params.get("value", {}) if method == "$/progress" else {}

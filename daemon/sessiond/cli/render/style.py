@@ -1,4 +1,4 @@
-"""What the output may use: colors, columns, box characters, as the stream and the environment say."""
+"""The capabilities of an output stream: colors, columns and box characters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CODES = {
 
 
 class Style:
-    """How to write to one stream. `columns` is None where lines need no cutting (a file, a pipe)."""
+    """The style of one stream. `columns` is None if lines are not cut (a file, a pipe)."""
 
     __slots__ = ("boxes", "colors", "columns")
 
@@ -34,19 +34,19 @@ class Style:
         self.boxes = boxes
 
     def __call__(self, text: str, *names: str) -> str:
-        """The text in a color or weight, where there are any."""
+        """Return the text in a color or weight, if the stream has colors."""
         if not self.colors or not text or not names:
             return text
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
     @property
     def ellipsis(self) -> str:
-        """What a cut text ends in."""
+        """The end of a cut text."""
         return "…" if self.boxes else "..."
 
 
 def style_for(stream: TextIO, environ: Mapping[str, str] = os.environ, *, plain: bool = False) -> Style:
-    """The style of a stream; `plain` asks for ASCII only, as do the C locale and an encoding without boxes."""
+    """Return the style of a stream. ASCII is used if `plain`, in the C locale, and if the encoding has no boxes."""
     return Style(
         colors=_colored(stream, environ),
         columns=_columns(stream, environ),
@@ -55,7 +55,7 @@ def style_for(stream: TextIO, environ: Mapping[str, str] = os.environ, *, plain:
 
 
 def _colored(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """NO_COLOR comes first, then what forces colors, then whether it is a terminal that can show them."""
+    """Return whether to use colors: NO_COLOR first, then the variables that force them, then the terminal."""
     if environ.get("NO_COLOR"):
         return False
     if any(environ.get(name, "0") not in ("", "0") for name in ("CLICOLOR_FORCE", "FORCE_COLOR")):

@@ -1,7 +1,7 @@
-"""The last thing between a command and a terminal: whatever is printed there, only our own sequences are obeyed.
+"""The last filter before a terminal: only sessiond's own control sequences take effect there.
 
-Each command makes text of transcripts harmless by itself (`text`); this is for what one of them may have missed,
-and for JSON, which must be as the daemon sent it wherever it is not shown to a person. Pipes and files are left alone.
+Each command already makes text of transcripts safe (`text`). This filter covers omissions, and JSON, which is printed
+as the daemon sent it to everything but a terminal. Pipes and files are not filtered.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _OURS = (
     r"\x1b\[[0-9;]{1,12}m|\r\x1b\[K"  # colors of `cli/render/style`, the erased line of `cli/render/progress`
 )
 _OBEYED = (
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls, but for tab and newline; C1 too, which are some terminals' ESC [
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what turns the direction of text
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls except tab and newline; C1 too, which some terminals read as ESC [
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # characters that change the direction of text
     "\U000e0001-\U000e007f]"  # invisible tags
 )
 _TO_CHANGE = re.compile(f"({_OURS})|({_OBEYED})")
 
 
 def guarded(stream: TextIO) -> TextIO:
-    """A stream that writes to `stream`; itself where that is no terminal."""
+    """Return a filter that writes to `stream`, if that is a terminal, else `stream` itself."""
     return cast("TextIO", _Guarded(stream)) if stream.isatty() else stream
 
 
 def harmless(text: str) -> str:
-    """The text, with what a terminal would obey written as JSON writes it, but for our own sequences."""
+    """Return the text with control characters as JSON escapes, except in sessiond's own sequences."""
     return _TO_CHANGE.sub(_replacement, text)
 
 
@@ -42,7 +42,7 @@ def _replacement(found: re.Match[str]) -> str:
 
 
 class _Guarded:
-    """Passes everything on, what is written in a harmless form."""
+    """Forwards everything to a stream, and filters written text."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

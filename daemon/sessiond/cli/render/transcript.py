@@ -1,4 +1,4 @@
-"""Messages and other entries as they are read on a terminal: who, which, and below that every line of it."""
+"""Messages and other entries as a terminal shows them: a heading, then all lines of the text."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _BY = ("toolName", "model", "customType")
 
 
 def message(said: dict[str, Any], entry_id: str, style: Style) -> Iterator[str]:
-    """A message under the id of its entry."""
+    """Yield the lines of a message with a heading that has the id of its entry."""
     yield _heading(str(said.get("role", "?")), said, entry_id, style)
     yield from _indented(in_full(said))
 
 
 def entry(entry: dict[str, Any], style: Style) -> Iterator[str]:
-    """Any entry; what is neither a message nor has a text of its own as the JSON that it is."""
+    """Yield the lines of any entry; an entry without text is shown as JSON."""
     said = entry.get("message")
     if not isinstance(said, dict):
         said = entry

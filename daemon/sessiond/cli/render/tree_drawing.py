@@ -1,4 +1,4 @@
-"""The tree of a session as text: branches indented, chains not, the path to the leaf filled in.
+"""The tree of a session as text: branches are indented, chains are not, the path to the leaf is filled in.
 
     ● 3f2a91c0  user       Fix the flaky test
     ● 91bb02aa  assistant  The race is between the timer and the queue
@@ -7,7 +7,7 @@
     └─● 0a0b0c0d  user       Try it without one
       ● 1e1f2a2b  assistant  A queue of its own does it  ◀ leaf
 
-Takes the rows of `session/tree` in preorder. Works through them once, so a tree of any size and depth is
+The input is the rows of `session/tree` in preorder. Each row is visited once, so a tree of any size and depth is
 drawn line by line.
 """
 
@@ -25,22 +25,21 @@ if TYPE_CHECKING:
 _BOXES = {"on": "●", "off": "○", "fork": "├─", "last": "└─", "bar": "│ ", "leaf": "◀ leaf", "deep": "… "}
 _ASCII = {"on": "*", "off": "o", "fork": "|-", "last": "`-", "bar": "| ", "leaf": "<- leaf", "deep": ".. "}
 _ROLE_COLORS = {"user": "cyan", "assistant": "green", "toolResult": "blue"}
-_ROLE_COLUMN = (9, 14)  # narrowest and widest; "assistant" and "branch_summary" fit
+_ROLE_COLUMN = (9, 14)  # minimum and maximum columns; "assistant" and "branch_summary" fit
 _NARROWEST_TEXT = 20
-_WIDEST_GUTTER = 120  # columns, where the terminal sets no limit
+_WIDEST_GUTTER = 120  # columns, if the output is not a terminal
 
 
 def draw(rows: Sequence[dict[str, Any]], leaf_id: str | None, style: Style) -> Iterator[str]:
-    """One line of text for each row, without its newline.
+    """Yield one line of text for each row, without its newline.
 
-    A leaf that is not among the rows (a filter hides it) is marked at its nearest ancestor that is.
+    If the leaf is not among the rows (a filter hides it), its nearest ancestor among them is marked.
     """
     signs = _BOXES if style.boxes else _ASCII
     tip = _tip(rows, leaf_id)
     roles = max((len(_role(row)) for row in rows), default=0)
     column = min(max(roles, _ROLE_COLUMN[0]), _ROLE_COLUMN[1])
-    # For each row that may still get children: the columns that its children start with, and whether it
-    # forks.
+    # For each row that may still get children: the gutter of its children, and whether it forks.
     open_rows: list[tuple[str | None, str, bool]] = []
     roots_fork: bool | None = None
     for row in rows:
@@ -55,8 +54,7 @@ def draw(rows: Sequence[dict[str, Any]], leaf_id: str | None, style: Style) -> I
             before += signs["last"] if last else signs["fork"]
             below += "  " if last else signs["bar"]
         yield _line(row, before, tip, column, style, signs)
-        # Only the end of a deep gutter is ever shown, so no more than that is kept for ten thousand nested
-        # forks.
+        # Only the end of a deep gutter is shown, so only that is stored for ten thousand nested forks.
         open_rows.append((row["id"], below[-2 * _WIDEST_GUTTER :], row.get("childCount", 0) > 1))
 
 
@@ -109,7 +107,7 @@ def _end(row: dict[str, Any], tip: str | None, style: Style, signs: dict[str, st
 
 
 def _shallow(gutter: str, style: Style, signs: dict[str, str]) -> str:
-    """The gutter cut on the left where it would leave no room for the text."""
+    """Return the gutter, cut on the left if it would leave no room for the text."""
     widest = _WIDEST_GUTTER if style.columns is None else min(style.columns // 2, _WIDEST_GUTTER)
     if len(gutter) <= widest:
         return gutter
