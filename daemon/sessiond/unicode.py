@@ -1,7 +1,8 @@
 r"""Replaces lone surrogates in strings, so that UTF-8 can encode them.
 
 Other programs and undecodable paths produce them: JSON may escape half of a surrogate pair (`"\ud83d"`), and Python
-decodes it to a string that cannot be encoded. All text in responses, notifications and the index passes `valid_unicode`.
+decodes it to a string that cannot be encoded. All text in responses, notifications and the index passes
+`valid_unicode`.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class Verb:
     """A command: its function (`module:function` in `sessiond.cli.commands`) and its arguments.
 
     `places` are positional arguments; `[ID]` in brackets is optional. Optional places are filled from the left
-    after every other has its value. `examples` are command lines. If `paged`, the output may be long and goes through a pager
-    on a terminal. `writes` are the methods to which --command-id applies.
+    after every other has its value. `examples` are command lines. If `paged`, the output may be long and goes through
+    a pager on a terminal. `writes` are the methods to which --command-id applies.
     """
 
     __slots__ = ("about", "details", "examples", "options", "paged", "places", "run", "writes")

@@ -1,7 +1,8 @@
 """An HTTP server on 127.0.0.1 that serves one page to one browser and sends it updates.
 
 The first request with the token of the address gets a cookie that no script and no other site can use; requests
-without it are refused. Requests with another `Host` are refused too, such as those of a site whose name resolves to this machine.
+without it are refused. Requests with another `Host`, such as those of a site whose name resolves to this machine, are
+refused too.
 """
 
 import queue
