@@ -1,1 +1,1 @@
-"""How long work is done: in slices on the event loop, in threads, or in a child process."""
+"""Execution of long work: in slices on the event loop, in threads, or in a child process."""

@@ -1,8 +1,8 @@
-"""Long computations in a Python process of their own, so that they do not hold the daemon's interpreter lock.
+"""Long computations in a child process, so that they do not hold the daemon's interpreter lock.
 
-A thread does not help there: one call into C (a regular expression, a join of many bytes) or one garbage collection
-stops all threads until it ends, and takes as long as there is data. The process lives for one call. It reads its
-work from standard input, and ends with the daemon, since nobody reads its standard output then.
+A thread is not enough: one call into C (a regular expression, a join of many bytes) or one garbage collection stops
+all threads until it ends, and its duration grows with the data. The process serves one call. It reads its work from
+standard input, and ends with the daemon, because nothing reads its standard output then.
 """
 
 import asyncio
@@ -34,16 +34,19 @@ class ChildFailed(TemplatedError):
 
 
 class ChildNotStarted(ChildFailed):
-    """Raised when the system allows no child process: there are too many, or too little memory."""
+    """Raised when the system cannot start a child process, for lack of processes or memory."""
 
     sentence = "No process could be started: {reason}"
 
 
 async def run_in_child_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call a function of a module in a new process, and return its result or raise what it raises.
+    """Call a module-level function in a new process, and return its result or raise its exception.
 
-    Arguments, results and exceptions are pickled. Cancelling ends the process. Raises `ChildFailed`, and of its kinds
-    `ChildNotStarted` when nothing was done.
+    Arguments, results and exceptions are pickled. Cancelling kills the process.
+
+    Raises:
+        ChildNotStarted: The process could not be started; nothing was done.
+        ChildFailed: The process ended without a result.
     """
     process = await asyncio.to_thread(_started)
     talking = asyncio.ensure_future(asyncio.to_thread(_exchange, process, (function, args, kwargs)))
@@ -69,7 +72,7 @@ def _started() -> "subprocess.Popen[bytes]":
 
 
 def _exchange(process: "subprocess.Popen[bytes]", work: object) -> tuple[bool, Any]:
-    """Hand the work to the process and wait for its answer."""
+    """Send the work to the process and wait for its result."""
     with process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -84,18 +87,18 @@ def _exchange(process: "subprocess.Popen[bytes]", work: object) -> tuple[bool, A
 
 
 def main() -> None:
-    """Be the process: do the work that standard input describes."""
+    """Run the work that standard input describes, and write the result to standard output."""
     os.nice(_NICENESS)
-    gc.disable()  # it ends before that matters
+    gc.disable()  # the process ends before memory matters
     function, args, kwargs = pickle.load(sys.stdin.buffer)
     answer: tuple[bool, Any]
     try:
         answer = True, function(*args, **kwargs)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the daemon raises it
+    except Exception as error:  # noqa: BLE001 - the daemon raises it
         answer = False, error
     pickle.dump(answer, sys.stdout.buffer, _PROTOCOL)
     sys.stdout.flush()
-    os._exit(0)  # taking so much data apart would only take time
+    os._exit(0)  # skips freeing the data, which takes time
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """Long work on the event loop, in slices: one scheduler for all clients.
 
-Work is a generator that yields whenever it may be interrupted (`session/tree/steps.py`). The scheduler runs steps of
-all work that is under way, for at most `TICK_SECONDS` in one turn of the loop, however many requests there are. Then
-the loop reads from sockets and serves what is small, and the next turn goes on. Clients take turns: each step belongs
-to the next client, so that a client with a hundred long requests delays another client's long request by one step.
-Work of one client goes on in turns, too.
+Work is a generator that yields whenever it may be interrupted (`session/tree/steps.py`). In one turn of the event
+loop, the scheduler runs steps of all pending work for at most `TICK_SECONDS`, however many requests there are. Then
+the loop reads from sockets and serves short requests, and the next turn continues the work. The scheduler is fair:
+each step belongs to the next client, so a client with a hundred long requests delays another client's long request by
+one step. The jobs of one client alternate, too.
 
-What cannot be divided into steps does not belong here: see `child_process` for computing, and threads for the disk.
+Work that cannot be divided into steps does not belong here: use `child_process` for computations, and threads for the
+disk.
 """
 
 import asyncio
@@ -21,21 +22,21 @@ from weakref import WeakKeyDictionary
 T = TypeVar("T")
 
 TICK_SECONDS: Final = 0.002
-"""Time for long work in one turn of the event loop. One step may exceed it by its own length."""
+"""The time for long work in one turn of the event loop. The last step may exceed it."""
 
 _client: ContextVar[object] = ContextVar("client", default=None)
-"""For whom a task works: any object. Work of the daemon itself is for None."""
+"""The client that a task works for, which may be any object; None for work of the daemon itself."""
 
 
 def context_of(client: object) -> Context:
-    """A context for tasks whose long work is that of `client`."""
+    """Return a context for tasks whose long work is done for `client`."""
     context = copy_context()
     context.run(_client.set, client)
     return context
 
 
 async def run_in_slices(work: Generator[None, None, T]) -> T:
-    """Run work to its end, and return its value or raise what it raises. Cancelling closes the generator."""
+    """Run work to its end, and return its value or raise its exception. Cancelling closes the generator."""
     return await _scheduler().run(work)
 
 
@@ -52,13 +53,13 @@ class _Scheduler:
         self._call_soon = loop.call_soon
         self._create_future = loop.create_future
         self._jobs: OrderedDict[object, deque[_Job]] = OrderedDict()
-        """By client, in the order of their turns."""
+        """The jobs of each client, in the order of the clients' turns."""
         self._spent = 0.0
-        """Seconds of this turn of the loop."""
+        """Seconds used in this turn of the event loop."""
         self._tick_is_due = False
 
     async def run(self, work: Generator[None, None, T]) -> T:
-        """See `run_in_slices`. What fits into the rest of this turn is done at once."""
+        """See `run_in_slices`. Without other jobs, steps that fit into the rest of this turn run immediately."""
         if not self._jobs:
             while self._spent < TICK_SECONDS:
                 began = time.perf_counter()
@@ -86,7 +87,7 @@ class _Scheduler:
             self._call_soon(self._tick)
 
     def _tick(self) -> None:
-        """Run steps, one for each client in turn, until the time of this turn of the loop is used up."""
+        """Run steps, one for each client in turn, until the time of this turn of the event loop is used up."""
         self._spent = 0.0
         self._tick_is_due = False
         until = time.perf_counter() + TICK_SECONDS
@@ -104,7 +105,7 @@ class _Scheduler:
 
 
 def _step(job: _Job) -> bool:
-    """Do a step of a job; whether there is more to do."""
+    """Run a step of a job. Returns whether there are more."""
     if job.result.done():  # cancelled
         return False
     try:

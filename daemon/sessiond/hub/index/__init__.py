@@ -1,1 +1,1 @@
-"""The index: what all logs say, in one disposable SQLite file that is rebuilt to the same answers."""
+"""The index: the searchable content of all logs in one disposable SQLite file, which can be rebuilt from them."""

@@ -1,6 +1,6 @@
-"""The file of the index: opened, looked through, and made again whenever it is not to be trusted.
+"""The database file of the index: opened, verified, and rebuilt if it cannot be trusted.
 
-Nothing is lost with it, since all that is in it is read from the logs. Used on one thread.
+Rebuilding loses nothing, because the index is derived from the logs. Used on one thread.
 """
 
 import logging
@@ -16,12 +16,12 @@ from sessiond.hub.index.seal import Verification, put_on, take_off
 log = logging.getLogger(__name__)
 
 VERSION: Final = 3
-"""Counted up with every change of the tables, or of what is written into them: an older file is made again."""
+"""Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _MARK: Final = 0x5E551D
 _BESIDE: Final = ("", "-wal", "-shm", "-journal", "-seal")
 _CHECKPOINT_PAGES: Final = 1_000
 _PRIVATE: Final = ""
-"""SQLite's name for a temporary file without a name: where no file can be had in the state folder."""
+"""SQLite's name for a nameless temporary file, used if the state folder cannot hold a file."""
 
 _TABLES: Final = """
 CREATE TABLE files(
@@ -73,7 +73,7 @@ CREATE VIRTUAL TABLE words USING fts5(
 
 
 class Database:
-    """The connection, and what makes it again. `path` None: a temporary file."""
+    """The connection to the index, and its recovery. With `path` None, the file is temporary."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path or _PRIVATE
@@ -83,6 +83,7 @@ class Database:
 
     @property
     def is_open(self) -> bool:
+        """Whether the connection is open."""
         return self._connection is not None
 
     @property
@@ -93,13 +94,13 @@ class Database:
         return self._connection
 
     def open(self) -> None:
-        """Open the file if it can be trusted, else make a new one, in the worst case a temporary one."""
+        """Open the file if it can be trusted, otherwise create a new one; if that fails, a temporary one."""
         if self._path:
             for attempt in (self._take_over, self._make):
                 try:
                     attempt()
                     return
-                except (sqlite3.Error, OSError, ValueError) as error:  # the message may be no text
+                except (sqlite3.Error, OSError, ValueError) as error:  # ValueError: an undecodable error text
                     self.close()
                     log.warning("the index %s cannot be used: %s", self._path, error)
             log.warning("the index is kept in a temporary file until the daemon ends")
@@ -107,16 +108,16 @@ class Database:
         self._fill_in()
 
     def in_place(self) -> bool:
-        """Whether the file that is open is the one that lies at its place."""
+        """Whether the open file is still the file at its path."""
         if self._inode is None:
             return self.is_open
         try:
-            return os.stat(self._path).st_ino == self._inode  # noqa: PTH116 - before every question
+            return os.stat(self._path).st_ino == self._inode  # noqa: PTH116 - called before every query
         except OSError:
             return False
 
     def verify(self) -> None:
-        """Wait until it is known that the file is as it was left. Raises `sqlite3.DatabaseError` when it is not."""
+        """Wait until the file is verified against its seal. Raises `sqlite3.DatabaseError` if it has changed."""
         verification, self._verification = self._verification, None
         if verification is not None:
             verification.join()
@@ -125,19 +126,20 @@ class Database:
             self.connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
 
     def verify_if_known(self) -> None:
-        """The same, unless one would have to wait."""
+        """Verify as `verify` does, but only if the result is available without waiting."""
         if self._verification is not None and not self._verification.is_alive():
             self.verify()
 
     def throw_away(self) -> None:
-        """Close it and delete the file: it is damaged, or was changed by somebody else."""
+        """Close and delete the file, because it is damaged or was changed by another program."""
         self.close()
         if self._path:
             for suffix in _BESIDE:
                 with suppress(OSError):
-                    os.unlink(self._path + suffix)  # noqa: PTH108 - a name with something behind it
+                    os.unlink(self._path + suffix)  # noqa: PTH108 - a name with a suffix
 
     def close(self) -> None:
+        """Close the connection without a seal."""
         connection, self._connection, self._inode = self._connection, None, None
         verification, self._verification = self._verification, None
         if verification is not None:
@@ -147,7 +149,7 @@ class Database:
                 connection.close()
 
     def close_and_seal(self) -> None:
-        """Close it for good: the next one to open it will know whether it is as it was left."""
+        """Close the file and seal it, so that the next open can detect changes."""
         verified = True
         try:
             self.verify()
@@ -160,7 +162,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """What is done within this block is done wholly or not at all."""
+        """Run the block in a transaction. If it raises, all its changes are rolled back."""
         connection = self.connection
         connection.execute("BEGIN")
         try:
@@ -176,7 +178,7 @@ class Database:
             self._make()
             return
         if os.path.islink(self._path):  # noqa: PTH114
-            raise ValueError("it is a symbolic link")  # SQLite would follow it, and write where it leads
+            raise ValueError("it is a symbolic link")  # SQLite would write to its target
         seal = take_off(self._path)
         connection = self._connect(self._path)
         mark, version = (
@@ -190,7 +192,7 @@ class Database:
         if found != "ok":
             raise sqlite3.DatabaseError(f"it is damaged: {found}")
         if seal is not None:
-            connection.execute("PRAGMA wal_autocheckpoint = 0")  # nothing is written to the file itself
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # writes go to the WAL only, not to the file
             self._verification = Verification(self._path, seal)
         self._note_place()
 
@@ -218,7 +220,7 @@ class Database:
 
 
 def proof(values: Iterable[object]) -> int:
-    """A checksum of a row: a file that was damaged between its structures still answers like a sound one."""
+    """Return the checksum of a row. SQLite itself does not detect damage inside of values."""
     total = 0
     for value in values:
         data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""What the index knows of one log as a whole: read from its lines, by the very code that opens sessions."""
+"""The facts that the index stores about one log, read by the same code that opens sessions."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,14 @@ from sessiond.store.base import Store
 from sessiond.store.records import Stored
 
 HEAD: Final = 4096
+"""The bytes at the start of a log whose hash identifies it."""
 _SMALL: Final = 1024 * 1024
-"""Bytes at the start of a log that are held while it is read to be listed, as a few of its lines are wanted."""
+"""The bytes at the start of a log that are buffered while it is read, because some of its lines are read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """A log at one moment. `listed` is None when it holds no session."""
+    """The facts of a log at one moment. `listed` is None if it holds no session."""
 
     stored: Stored
     head: bytes
@@ -31,9 +32,16 @@ class LogFacts:
 
 
 def read_facts(store: Store, stored: Stored, tree: Tree) -> LogFacts:
-    """The facts of a log. Reads into `tree`, which is new, or holds what the log began with.
+    """Read the facts of a log.
 
-    Raises `LogNotFound`, `StorageFailed`.
+    Args:
+        store: The store of the log.
+        stored: The log.
+        tree: The tree to read into: a new one, or one that holds the beginning of the log.
+
+    Raises:
+        LogNotFound: The log does not exist any more.
+        StorageFailed: The log cannot be read.
     """
     parts: list[bytes] = []
     held, kept = b"", 0
@@ -64,7 +72,7 @@ def read_facts(store: Store, stored: Stored, tree: Tree) -> LogFacts:
 
 
 def off_path(tree: Tree) -> Iterator[tuple[int, int]]:
-    """The rows that are not on the path to the leaf, as ranges with their ends."""
+    """Yield the rows that are not on the path to the leaf, as inclusive ranges."""
     on_path = bytearray(tree.committed)
     for row in tree.path(tree.leaf):
         on_path[row] = 1
@@ -76,7 +84,7 @@ def off_path(tree: Tree) -> Iterator[tuple[int, int]]:
 
 
 def bytes_of(store: Store, ref: str, start: int, end: int) -> bytes:
-    """A few bytes of a log that is not open; the log itself may be larger than memory."""
+    """Return bytes of a log that is not open. The whole log may be larger than memory."""
     found = b""
     for data in store.scan(ref, start):
         found += data
@@ -86,5 +94,5 @@ def bytes_of(store: Store, ref: str, start: int, end: int) -> bytes:
 
 
 def hash_of(data: bytes) -> bytes:
-    """By which a part of a log is known again."""
+    """Return the hash by which the index recognizes a part of a log."""
     return hashlib.blake2b(data, digest_size=16).digest()

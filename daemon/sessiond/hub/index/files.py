@@ -1,7 +1,7 @@
-"""The logs that the index knows: which there are, what each is, and what must be read again.
+"""The table of log files in the index: which exist, their facts, and which must be read again.
 
-A session that is open in this daemon and has changed here speaks for itself (`tracker`): its row holds what it says,
-and its file is read again only when it says so no more.
+For a session that is open in this daemon and differs from its file (`tracker`), the row holds the facts in memory. Its
+file is read again when the session no longer differs from it.
 """
 
 import logging
@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _TOGETHER: Final = 200
-"""Files in one transaction."""
+"""The number of files in one transaction."""
 _MAX_TREES: Final = 4
-"""Trees that are kept: of files that other programs are writing, so that a line more is not a whole file more."""
+"""The number of cached trees. They belong to files that other programs write: a new line then costs one line only."""
 
 _COLUMNS: Final = (
     "ref", "identity", "stamp", "head", "draft", "session_id", "cwd", "updated", "created", "title", "matter",
@@ -45,7 +45,7 @@ _RESTATE: Final = f"UPDATE files SET {', '.join(f'{name} = ?' for name in _COLUM
 
 
 class FileRow(NamedTuple):
-    """A row of the table of files, the part that is held in memory."""
+    """The part of a row of the table `files` that is held in memory."""
 
     id: int
     stamp: str
@@ -61,11 +61,11 @@ class _Changed:
     facts: LogFacts
     columns: list[object]
     same: bool
-    """Whether what was consumed of it still stands there."""
+    """Whether the file still begins with its indexed part."""
 
 
 class FileTable:
-    """The table of files, brought up to what is on disk by `refresh`."""
+    """The table of files. `refresh` synchronizes it with the disk."""
 
     def __init__(self, store: Store, database: Database) -> None:
         self._store = store
@@ -74,18 +74,18 @@ class FileTable:
         self._known: dict[bytes, FileRow] = {}
         self._stored: dict[str, Stored] = {}
         self.open_facts: dict[str, OpenFacts] = {}
-        """What the open sessions that speak for themselves say, by their refs."""
-        self._unwritten: set[str] = set()  # of these, whose rows do not say it yet
-        self._returned: set[str] = set()  # whose files speak for them again, and are to be read
-        self._hinted: set[str] = set()  # files and folders that somebody saw change
+        """The facts of the open sessions that differ from their files, by ref."""
+        self._unwritten: set[str] = set()  # refs in `open_facts` whose rows are not updated yet
+        self._returned: set[str] = set()  # refs removed from `open_facts`, whose files must be read
+        self._hinted: set[str] = set()  # files and folders that were reported as changed
         self._trees: dict[str, tuple[str, Tree]] = {}
         self.failures: dict[str, str] = {}
-        """Why a file is not in the index, by its ref."""
+        """The reason why a file is not in the index, by ref."""
         self._looked = False
         self._last_id = 0
 
     def load(self) -> None:
-        """Take in what the database knows, and forget what we knew of another. All files are looked at again."""
+        """Replace the state in memory by that of the database. All files are checked again."""
         self._census, self._looked = self._store.census(), False
         self._trees.clear()
         self._stored.clear()
@@ -109,10 +109,11 @@ class FileTable:
             self._forget_files(damaged)
 
     def known(self, ref: str) -> FileRow | None:
+        """Return the row of a log, or None."""
         return self._known.get(as_key(ref))
 
     def tell(self, changes: OpenChanges, hints: Collection[str]) -> None:
-        """Take in what open sessions say of themselves, and what to look at; the next `refresh` acts upon it."""
+        """Record changes of open sessions and reports of changed files, for the next `refresh`."""
         self._hinted.update(hints)
         for ref in changes.returned:
             self.open_facts.pop(ref, None)
@@ -121,7 +122,7 @@ class FileTable:
         self._returned = (self._returned | changes.returned) - changes.changed.keys()
 
     def refresh(self) -> bool:
-        """Read what is new or has changed on disk, and write down what open sessions say; whether a file was read."""
+        """Read new and changed files, and store the facts of open sessions. Returns whether any file changed."""
         changes = self._census.look({*self._hinted, *self._returned})
         self._hinted = set()
         self._stored.update((it.ref, it) for it in changes.found)
@@ -137,7 +138,7 @@ class FileTable:
             self._stored.pop(ref, None)
         gone = self._moved(gone, found)
         self._in_parts(gone, self._drop)
-        # That of a session which speaks for itself is read once, so that there is a row for its texts.
+        # The file of a session in `open_facts` is read once, so that there is a row for its texts.
         unread = [
             it for ref, it in found.items()
             if (known := self.known(ref)) is None or (ref not in self.open_facts and known.stamp != _stamp(it))
@@ -148,7 +149,7 @@ class FileTable:
         return bool(gone or unread)
 
     def consumed(self, ref: str, known: FileRow) -> None:
-        """The texts of a file are in the database up to here; within a transaction."""
+        """Store how far the texts of a file are indexed. Must be called within a transaction."""
         self._database.connection.execute(
             "UPDATE files SET consumed = ?, rows = ?, tail = ? WHERE id = ?",
             (known.consumed, known.rows, known.tail, known.id),
@@ -156,12 +157,12 @@ class FileTable:
         self._known[as_key(ref)] = known
 
     def note_failure(self, ref: str, error: Exception) -> None:
-        """A part of a file could not be put into the index."""
+        """Record that a part of a file could not be indexed."""
         log.error("a part of session file %s cannot be put into the index", ref, exc_info=error)
         self.failures.setdefault(ref, f"a part of it cannot be put into the index: {error!r:.200}")
 
     def forget_texts(self, ref: str) -> None:
-        """Take the texts of a file out of the database."""
+        """Delete the texts of a file from the database."""
         known = self.known(ref)
         if known is not None:
             with self._database.transaction():
@@ -169,7 +170,7 @@ class FileTable:
             self._known[as_key(ref)] = known._replace(consumed=0, rows=0, tail=b"")
 
     def tree(self, ref: str) -> Tree | None:
-        """The tree of a file that grew a moment ago."""
+        """Return the cached tree of a file that has grown recently, or None."""
         identity, tree = self._trees.get(ref, ("", None))
         known = self.known(ref)
         return tree if known is not None and known.identity == identity else None
@@ -179,7 +180,7 @@ class FileTable:
             work(all_[start : start + _TOGETHER])
 
     def _moved(self, gone: Sequence[str], found: dict[str, Stored]) -> list[str]:
-        """Give a file that has another name its row under the new one; answers which are really gone."""
+        """Give renamed files their rows under the new names. Returns the files that no longer exist."""
         by_identity = {_identity(it): it.ref for it in found.values() if as_key(it.ref) not in self._known}
         left: list[str] = []
         for ref in gone:
@@ -194,7 +195,7 @@ class FileTable:
     def _rename(self, ref: str, known: FileRow, new: str) -> None:
         connection = self._database.connection
         facts = list(connection.execute(f"SELECT {_FACTS} FROM files WHERE id = ?", (known.id,)).fetchone())
-        facts[0], facts[2] = as_key(new), ""  # the name is not the only fact that changes with the folder
+        facts[0], facts[2] = as_key(new), ""  # "": other facts change with the folder, too
         connection.execute(
             "UPDATE files SET ref = ?, stamp = ?, proof = ? WHERE id = ?",
             (facts[0], facts[2], proof([known.id, *facts]), known.id),
@@ -204,7 +205,7 @@ class FileTable:
         self._known[as_key(new)] = known._replace(stamp="")
 
     def _write_open(self, refs: Sequence[str]) -> None:
-        """Let rows say what open sessions say. Their stamps are of no file, so that the file is read afterwards."""
+        """Write the facts of open sessions to their rows, with an empty stamp, so that the files are read later."""
         with self._database.transaction() as connection:
             for ref in refs:
                 known, facts = self._known[as_key(ref)], self.open_facts[ref]
@@ -243,7 +244,7 @@ class FileTable:
             for _, changed in read:
                 if changed is not None:
                     self._save(changed)
-        # What is known of a file that went while it was looked at is older than what its session said last.
+        # The row of a file that disappeared meanwhile is older than the last facts of its session.
         self._drop([ref for ref, changed in read if changed is None])
 
     def _read(self, it: Stored) -> _Changed | None:
@@ -254,16 +255,16 @@ class FileTable:
             facts = read_facts(self._store, it, self._kept_tree(it, grown=same))
             return _Changed(facts, _storable(_columns(facts), facts.labels), same)
         except LogNotFound:
-            return None  # it went while we looked
+            return None  # it disappeared meanwhile
         except StorageFailed as error:
             log.warning("a session file cannot be read for the index: %s", error)
             return self._failed(it, error.reason)
-        except Exception as error:  # one file must not spoil the answers about all others
+        except Exception as error:  # one file must not affect the results of others
             log.exception("session file %s cannot be put into the index", it.ref)
             return self._failed(it, f"it cannot be put into the index: {error!r:.200}")
 
     def _failed(self, it: Stored, reason: str) -> _Changed:
-        """A file without facts. It has no stamp, so that the next daemon reads it again."""
+        """Return a row without facts and with an empty stamp, so that the next daemon reads the file again."""
         self.failures[it.ref] = reason
         self._trees.pop(it.ref, None)
         facts = LogFacts(it, b"", None, (), b"[]")
@@ -272,7 +273,7 @@ class FileTable:
         return _Changed(facts, columns, same=False)
 
     def _continues(self, it: Stored, known: FileRow) -> bool:
-        """Whether a file still begins with what was consumed of it."""
+        """Whether a file still begins with its indexed part."""
         if known.identity != _identity(it) or it.size < known.consumed:
             return False
         if known.consumed >= HEAD and known.head != hash_of(bytes_of(self._store, it.ref, 0, HEAD)):
@@ -281,7 +282,7 @@ class FileTable:
         return not known.consumed or hash_of(tail) == known.tail
 
     def _kept_tree(self, it: Stored, *, grown: bool) -> Tree:
-        """A tree to read a file into: the one of the last time when it only grew."""
+        """Return the tree to read a file into: the cached one if the file only grew."""
         identity, tree = self._trees.pop(it.ref, ("", None))
         if not grown:
             return Tree()
@@ -334,27 +335,27 @@ class FileTable:
 
 
 def as_key(ref: str) -> bytes:
-    """A ref as the database keeps it."""
+    """Encode a ref as the database stores it."""
     return ref.encode("utf-8", "surrogateescape")
 
 
 def as_ref(key: bytes) -> str:
-    """The other way round."""
+    """Decode a ref that `as_key` encoded."""
     return key.decode("utf-8", "surrogateescape")
 
 
 def title_key(title: str | None, first_prompt: str | None) -> str:
-    """What a list by title sorts by."""
+    """Return the sort key of a list by title."""
     return (title or first_prompt or "").casefold()
 
 
 def matter(session_id: str, title: str | None, first_prompt: str | None, cwd: str) -> str:
-    """What the query of a list looks at."""
+    """Return the text that the query of a list searches."""
     return "\n".join(part for part in (session_id, title, first_prompt, cwd) if part).casefold()
 
 
 def _storable(columns: list[object], labels: Iterable[tuple[str, str]]) -> list[object]:
-    """The same columns. Raises `UnicodeEncodeError` where SQLite would, in the middle of a transaction."""
+    """Return the columns unchanged. Raises `UnicodeEncodeError` now instead of in the middle of a transaction."""
     for value in (*columns, *(text for label in labels for text in label)):
         if isinstance(value, str):
             value.encode()
@@ -370,7 +371,7 @@ def _columns(facts: LogFacts) -> list[object]:
 
 
 def _listing(it: t.ListedSession) -> dict[str, object]:
-    """The columns by which a session is listed, in their order."""
+    """Return the columns of a session's list row, in their order."""
     return {
         "draft": int(it.draft), "session_id": it.session_id, "cwd": it.cwd, "updated": it.updated_at,
         "created": it.created_at, "title": title_key(it.title, it.first_prompt),

@@ -1,6 +1,6 @@
-"""The texts of logs, put into the index from where it left off, a little at a time.
+"""Index the texts of logs in small steps, continuing where the last run stopped.
 
-A log that is not open is read from its file; of one that is open the hub hands in the committed entries.
+The texts of a closed log are read from its file. The hub passes in the committed entries of open sessions.
 """
 
 import time
@@ -21,13 +21,13 @@ _BATCH_ROWS: Final = 256
 _BATCH_BYTES: Final = 256 * 1024
 _ROWS_A_TURN: Final = 8
 _TURN: Final = 50e-6
-"""Every few rows the loop's thread gets a chance to take its turn: it would have to wait for a millisecond else."""
+"""The pause after every few rows, so that the event loop's thread can run. It would otherwise wait a millisecond."""
 HEADER_TYPE: Final = "session"
-"""The `type` of the text of a header: the title that the session was made with."""
+"""The `type` of a header's text: the title that the session was created with."""
 
 
 class Filler:
-    """Works through the files whose texts are not in the index yet, those that were written first at first."""
+    """Indexes the texts of files that are not fully indexed, the least recently updated first."""
 
     def __init__(self, store: Store, database: Database, files: FileTable) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class Filler:
         self._ref: str | None = None
 
     def step(self) -> bool:
-        """Do a little; False when nothing is left to do. Sessions that speak for themselves are left to `feed`."""
+        """Do a small part of the work. Returns False if nothing is left. Sessions in `open_facts` are skipped."""
         if self._ref in self._files.open_facts:
             self.stop()
         if self._work is None and not self._begin():
@@ -49,28 +49,28 @@ class Filler:
         return True
 
     def stop(self) -> None:
-        """Leave the file that is in work as it is: the next step looks at it again."""
+        """Stop indexing the current file. The next step starts it again."""
         self._work = self._ref = None
 
     def waiting(self) -> int:
-        """How many files have texts that are not in the index yet."""
+        """Return the number of files whose texts are not fully indexed."""
         row = self._database.connection.execute(
             "SELECT count(*) FROM files WHERE searched = 0 AND draft IS NOT NULL"
         ).fetchone()
         return int(row[0])
 
     def rows(self, ref: str) -> int | None:
-        """How many rows of a log are in the index; None when it does not know the log."""
+        """Return the number of indexed rows of a log; None if the index does not know the log."""
         known = self._files.known(ref)
         return None if known is None else known.rows
 
     def feed(self, ref: str, fed: Fed) -> int:
-        """Take in entries of an open log; answers how many rows are in the index now."""
+        """Index entries of an open session. Returns the number of its indexed rows."""
         known = self._files.known(ref)
         if known is None:
             return 0
         if known.rows != fed.first:
-            if fed.rows < known.rows:  # it was replaced
+            if fed.rows < known.rows:  # the log was replaced
                 self._files.forget_texts(ref)
                 return 0
             return known.rows
@@ -82,7 +82,7 @@ class Filler:
         return fed.rows
 
     def fed(self, refs: Collection[str]) -> None:
-        """All that is committed of these open logs has been handed in."""
+        """Mark these open sessions as fully indexed."""
         numbers = [(known.id,) for ref in refs if (known := self._files.known(ref)) is not None]
         with self._database.transaction() as connection:
             connection.executemany("UPDATE files SET searched = 1 WHERE id = ? AND searched = 0", numbers)
@@ -115,7 +115,7 @@ class Filler:
                 self._take_batch(ref, known, tree)
                 yield
         except (LogNotFound, StorageFailed):
-            pass  # the next look at the files says what has become of it
+            pass  # the next check of the files finds out why
         if known is not None:
             self._database.connection.execute("UPDATE files SET searched = 1 WHERE id = ?", (known.id,))
 
@@ -142,13 +142,13 @@ class Filler:
         self._save(ref, now, texts)
 
     def _text(self, ref: str, entry: bytes) -> SearchText | None:
-        """The searchable text of an entry; of one that cannot be had, none, and the file is noted."""
+        """Return the searchable text of an entry. If that fails, record the failure and return None."""
         try:
             text = text_of_entry(entry)
             if text is not None:
                 for it in (text.text, text.entry_id, text.type, text.role or "", text.target_id or ""):
                     it.encode()
-        except Exception as error:  # noqa: BLE001 - one entry must not spoil the search of all others
+        except Exception as error:  # noqa: BLE001 - one entry must not affect the search of others
             self._files.note_failure(ref, error)
             return None
         return text
@@ -174,7 +174,7 @@ def _title_of(tree: Tree) -> SearchText | None:
 
 
 def _title(title: str | None, created_at: str) -> SearchText | None:
-    """The title that a session was made with, as a text."""
+    """Return the title that a session was created with, as a text."""
     if not title:
         return None
     return SearchText("", HEADER_TYPE, None, milliseconds(created_at), search_words.searchable(title, SAID))

@@ -1,4 +1,4 @@
-"""What the loop hands to the thread of the index of an open session: the thread must not touch its tree."""
+"""The entries of open sessions that the event loop passes to the index thread, which must not access their trees."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,16 +8,17 @@ from sessiond.hub.session.readable import LoadedSession
 from sessiond.session.tree.tree import KIND, Tree
 
 TAIL: Final = 64
-"""Bytes at the end of what was consumed, by which a file is known to go on from there."""
+"""The bytes before the end of the indexed part whose hash identifies the continuation of a file."""
 _BYTES: Final = 256 * 1024
+"""The approximate size of the entries that are passed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fed:
-    """Committed entries of an open log, from row `first` on: each with its seq.
+    """Committed entries of an open session with their seqs, from row `first` on.
 
-    `rows` and `consumed` say how far they go; `tail` are the last bytes before that. `title` and `created_at` are
-    what the header says.
+    `rows` and `consumed` are the row and the byte behind them, and `tail` the last bytes before that. `title` and
+    `created_at` come from the header.
     """
 
     first: int
@@ -30,7 +31,7 @@ class Fed:
 
 
 def fed_from(live: LoadedSession, first: int) -> Fed:
-    """The next committed entries of an open session, at most about 256 KiB of them."""
+    """Return the next committed entries of an open session, at most about 256 KiB."""
     tree = live.tree
     seqs, _ = live.page_rows(max(first, 1), _BYTES)
     entries = live.read_rows(seqs)
@@ -45,7 +46,7 @@ def fed_from(live: LoadedSession, first: int) -> Fed:
 
 
 def title_beside_entries(tree: Tree) -> str | None:
-    """Return the title in the slot or header, unless entries say the title, which are found by themselves."""
+    """Return the title in the slot or the header, unless entries set a title: they are indexed themselves."""
     if tree.slot_title or tree.header is None:
         return tree.slot_title
     return None if tree.has_kind(KIND["session_info"]) else tree.header.title

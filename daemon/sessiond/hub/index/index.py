@@ -1,7 +1,7 @@
-"""The index of all sessions, as the rest of the hub asks it. Everything but the asking is done on one thread.
+"""The interface of the index for the rest of the hub. All its work is done on one thread.
 
-It is never the truth: an answer is given after a look at the files, open sessions answer for themselves, and a
-file of the index that is damaged, deleted or of another version is made again, with the same answers (decision 0027).
+The index is never authoritative: every query checks the files first, open sessions override their files, and an index
+file that is damaged, deleted or of another version is rebuilt and gives the same results (decision 0027).
 """
 
 import asyncio
@@ -34,27 +34,31 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 START_SECONDS: Final = 1.0
-"""How long a new daemon is left alone before its index is brought up to date in the background."""
+"""The delay after startup before the index is updated in the background."""
 QUIET_SECONDS: Final = 10.0
+"""The interval between background updates if no change is reported."""
 GATHER_SECONDS: Final = 0.2
-"""How long the background waits for more after it heard of a change."""
+"""The time that the background update waits for further changes after a reported change."""
 WAIT_SECONDS: Final = 2.0
-"""How long a search waits for texts that are not in the index yet."""
+"""The time that a search waits for texts that are not indexed yet."""
 _TRIES: Final = 3
-"""How often a question is asked while sessions change at that very moment."""
+"""The maximum number of attempts of a query while sessions change."""
 _PAUSE: Final = 1.0
-"""The background rests for so many times as long as it worked, and gives way to every question."""
+"""The background work pauses for this multiple of the time that it worked."""
 _LONG_PAUSE: Final = 19.0
-"""The same while the loop is busy: what the thread computes, the loop must wait for (there is one lock)."""
+"""The multiple while the event loop is busy, because the thread holds the interpreter lock that the loop needs."""
 _BUSY: Final = 0.25
-"""Part of the time from which on the loop counts as busy."""
+"""The fraction of time from which on the event loop counts as busy."""
 
 
 class Index:
-    """The index of a store. `path` None: it lasts as long as this object.
+    """The index of a store.
 
-    `open_sessions` are those that are open here and may be other than in their files. `describe` says what the wire
-    says of one.
+    Args:
+        store: The store of the logs.
+        path: The database file; None means a temporary file.
+        open_sessions: Returns the open sessions that may differ from their files.
+        describe: Returns the protocol's description of an open session.
     """
 
     def __init__(
@@ -67,9 +71,9 @@ class Index:
         self._store = store
         self._path = path
         self._tracker = OpenTracker(open_sessions, describe, store.lists)
-        self._telling = asyncio.Lock()  # what has changed is told in the order in which it was noted
+        self._telling = asyncio.Lock()  # changes are passed on in the order in which they were recorded
         self._news: deque[tuple[OpenChanges, set[str]]] = deque()
-        """What the thread is to be told before the next question: changes of open sessions, and hints."""
+        """Changes of open sessions and changed files that the thread applies before the next query."""
         self._fed: dict[LiveSession, tuple[Tree, int]] = {}
         self._fed_made = 0
         self._worker: Worker | None = None
@@ -79,27 +83,27 @@ class Index:
         self._closed = False
 
     async def page(self, params: t.ListParams) -> t.ListResult:
-        """A page of the list. Raises `CursorExpired`, `StorageFailed`."""
+        """Return a page of the list. Raises `CursorExpired`, `StorageFailed`."""
         return await self._fresh(lambda it: it.page(params))
 
     async def everything(self, *, cwd: str | None = None) -> list[t.ListedSession]:
-        """All sessions on disk, drafts included, or those of one folder. Raises `StorageFailed`."""
+        """Return all sessions on disk including drafts, or those of one folder. Raises `StorageFailed`."""
         return await self._fresh(lambda it: it.everything(cwd))
 
     async def near(self, beginning: str, *, shortest: int) -> "Near":
-        """Which sessions on disk an id may mean. Raises `StorageFailed`."""
+        """Return the sessions on disk that an id may mean. Raises `StorageFailed`."""
         return await self._fresh(lambda it: it.near(beginning, shortest))
 
     async def beginning(self, query: str, *, shortest: int, most: int) -> list[t.ListedSession]:
-        """Up to `most` sessions on disk whose id begins so. Raises `StorageFailed`."""
+        """Return up to `most` sessions on disk whose id begins with `query`. Raises `StorageFailed`."""
         return await self._fresh(lambda it: it.beginning(query, shortest, most))
 
     async def search(self, params: t.SearchParams, ref: str | None) -> t.SearchResult:
-        """A page of hits; `ref` is where the session lies that `sessionId` names.
+        """Return a page of hits; `ref` is the ref of the session that `sessionId` names.
 
         Raises `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
         """
-        while True:  # an index that turns out to be damaged is empty at first
+        while True:  # if the index is rebuilt during the search, it is empty at first
             made = await self._catch_up(time.monotonic() + WAIT_SECONDS)
             open_now = self._tracker.told()
             found, waiting = await self._run(lambda it: it.search(params, ref))
@@ -121,12 +125,12 @@ class Index:
         return t.SearchResult(hits=hits, next_cursor=found.next_cursor, unsearched=waiting)
 
     def changed(self, places: Collection[str]) -> None:
-        """Somebody saw these files change: look at them soon."""
+        """Report changed files, so that they are checked soon."""
         self._hints.update(places)
         self._poked.set()
 
     async def keep_up(self) -> None:
-        """Bring the index up to date in the background, for ever."""
+        """Update the index in the background. Runs until cancelled or closed."""
         await asyncio.sleep(START_SECONDS)
         with contextlib.suppress(Draining):
             while True:
@@ -141,7 +145,7 @@ class Index:
                 await asyncio.sleep(GATHER_SECONDS)
 
     async def close(self) -> None:
-        """Finish what is under way. Nothing may be asked any more."""
+        """Finish the work under way. Later queries raise `Draining`."""
         if not self._closed:
             self._closed = True
             if self._worker is not None:
@@ -149,20 +153,20 @@ class Index:
             self._thread.shutdown(wait=False)
 
     async def _fresh(self, ask: "Callable[[Worker], T]") -> T:
-        """Ask what looks at the files first, and have it told what has changed in open sessions."""
+        """Run a query after checking the files and applying the changes of open sessions."""
         for _ in range(_TRIES):
             answer = await self._told(ask)
             if (
                 self._tracker.holds()
-            ):  # else one was there twice, or not, or with lines that nobody may see yet
+            ):  # otherwise a session may be listed twice, not at all, or with pending lines
                 break
         return answer
 
     async def _told(self, ask: "Callable[[Worker], T]") -> T:
-        """Ask behind all that is new.
+        """Run a query after all recorded changes are applied.
 
-        The news wait for the thread apart from the question: if the question is given up before the thread comes
-        to it, the thread hears the news with the next one.
+        The changes are queued apart from the query: if the query is cancelled before the thread starts it, the next
+        query applies them.
         """
 
         def listen_and_answer(worker: "Worker") -> T:
@@ -186,7 +190,7 @@ class Index:
             await work.rest()
 
     async def _catch_up(self, until: float) -> int:
-        """The same, with a limit; answers how often the index was made."""
+        """Update the index until the time `until`. Returns the build number of the index."""
         made = await self._look()
         await self._feed(made, until)
         while await self._step() and time.monotonic() < until:
@@ -200,7 +204,7 @@ class Index:
         return await self._told(lambda it: it.step())
 
     async def _feed(self, made: int, until: float | None) -> None:
-        """Hand in what was committed to open sessions since the last time."""
+        """Pass in what was committed to open sessions since the last call."""
         told = self._tracker.told()
         before = self._fed if made == self._fed_made else {}
         self._fed_made = made
@@ -217,7 +221,7 @@ class Index:
                     fed[ref] = live, extent
             except (StorageFailed, LogReplaced) as error:
                 if live not in self._tracker.open_sessions():
-                    continue  # it was closed meanwhile: the next look finds its file
+                    continue  # it was closed meanwhile: the next check reads its file
                 log.warning("session %s cannot be read for the index: %s", live.log.session_id, error)
         if fed:
             await self._run(lambda it: it.fed(fed.keys()))
@@ -226,7 +230,7 @@ class Index:
     async def _feed_one(
         self, ref: str, live: LoadedSession, rows: int | None, until: float | None
     ) -> tuple[Tree, int] | None:
-        """Hand in all of a session; how far it went, None when the index does not have all of that."""
+        """Pass in all entries of a session. Returns its extent, or None if they are not all indexed."""
         while rows is not None and rows != live.tree.committed:
             if live.log.ref != ref or (until is not None and time.monotonic() > until):
                 return None
@@ -248,7 +252,7 @@ class Index:
         return asyncio.get_running_loop().run_in_executor(self._thread, self._do, work)
 
     def _do(self, work: "Callable[[Worker], T]") -> T:
-        """On the thread. What it needs is loaded there too, so that a daemon is ready before."""
+        """Run work on the thread. The worker is imported there, so that the daemon starts faster."""
         if self._worker is None:
             from sessiond.hub.index.worker import Worker
 
@@ -257,19 +261,19 @@ class Index:
 
 
 def _extent(live: LoadedSession) -> tuple[Tree, int]:
-    """How far a session goes: a tree that was made again begins anew."""
+    """Return the extent of a session. A rebuilt tree is a new extent."""
     return live.tree, live.tree.committed
 
 
 class _Work:
-    """A piece of work of the background, from now on."""
+    """A piece of background work that starts now."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._loop_began = time.thread_time()
 
     async def rest(self) -> None:
-        """Leave the machine to others, for long while the loop has much to do."""
+        """Pause after the work, for a longer time while the event loop is busy."""
         worked = time.monotonic() - self._began
         busy = time.thread_time() - self._loop_began > worked * _BUSY
         await asyncio.sleep(worked * (_LONG_PAUSE if busy else _PAUSE))

@@ -1,6 +1,6 @@
-"""Pages of the list of sessions, as the index knows them.
+"""Pages of the list of sessions from the index.
 
-A cursor holds the key of the session at the edge of a page, so that one that is added does not shift it.
+A cursor holds the sort key of the session at the edge of a page, so that new sessions do not shift the page.
 """
 
 import base64
@@ -27,7 +27,7 @@ class _Cursor(msgspec.Struct, array_like=True):
 
 
 class _Place(NamedTuple):
-    """Where a session stands in the order of a list."""
+    """The position of a session in the order of a list."""
 
     key: str
     ref: bytes
@@ -39,7 +39,7 @@ class _Row(NamedTuple):
 
 
 def page(connection: sqlite3.Connection, params: t.ListParams) -> t.ListResult:
-    """The page that is asked for, `problems` empty."""
+    """Return the requested page with empty `problems`."""
     cursor = None if params.cursor is None else _decode(params.cursor, params.sort)
     conditions = _conditions(params)
     total = _count(connection, conditions)
@@ -49,7 +49,7 @@ def page(connection: sqlite3.Connection, params: t.ListParams) -> t.ListResult:
     rows = _some(connection, conditions, params.sort, edge, params.limit + 1, descending is forth)
     more = len(rows) > params.limit
     rows = rows[: params.limit] if forth else rows[: params.limit][::-1]
-    # Coming from somewhere, there is something there: at least the session that the cursor names, or its place.
+    # With a cursor, there is always a page in the direction that it came from.
     before, after = (cursor is not None, more) if forth else (more, True)
     return t.ListResult(
         sessions=[row.session for row in rows],
@@ -61,14 +61,17 @@ def page(connection: sqlite3.Connection, params: t.ListParams) -> t.ListResult:
 
 
 class Near(NamedTuple):
-    """What an id may mean: refs by the ids that begin so, else ids that look like it."""
+    """The matches of an id: `refs` by the ids that begin with it, else `alike`, the similar ids."""
 
     refs: dict[str, str]
     alike: list[str]
 
 
 def near(connection: sqlite3.Connection, beginning: str, *, shortest: int) -> Near:
-    """The sessions whose id begins so; a beginning shorter than `shortest` must be the whole id."""
+    """Return the sessions whose id begins with `beginning`, or similar ids.
+
+    If `beginning` has fewer than `shortest` characters, it must be the whole id.
+    """
     if len(beginning) < shortest:
         found = connection.execute("SELECT session_id, ref FROM files WHERE session_id = ?", (beginning,))
     else:
@@ -86,7 +89,10 @@ def near(connection: sqlite3.Connection, beginning: str, *, shortest: int) -> Ne
 def beginning(
     connection: sqlite3.Connection, *, query: str, shortest: int, most: int
 ) -> list[t.ListedSession]:
-    """The first `most` sessions whose id begins so; a `query` shorter than `shortest` must be the whole id."""
+    """Return the first `most` sessions whose id begins with `query`, in the order of their ids.
+
+    If `query` has fewer than `shortest` characters, it must be the whole id.
+    """
     end = query + ("\U0010ffff" if len(query) >= shortest else "\0")
     found = connection.execute(
         "SELECT info FROM files WHERE session_id >= ? AND session_id < ? ORDER BY session_id LIMIT ?",
@@ -96,7 +102,7 @@ def beginning(
 
 
 def everything(connection: sqlite3.Connection, *, cwd: str | None = None) -> list[t.ListedSession]:
-    """All sessions, drafts included, or those of one folder; in no order."""
+    """Return all sessions including drafts, or those of one folder, in no particular order."""
     conditions = _conditions(t.ListParams(cwd=cwd, all=cwd is None, drafts=True))
     found = connection.execute(f"SELECT info FROM files WHERE {conditions.sql}", conditions.values)
     return [session_info.from_json(info) for (info,) in found]
@@ -132,7 +138,7 @@ def _some(
     connection: sqlite3.Connection, conditions: _Conditions, sort: str, edge: _Place | None, count: int,
     descending: bool,
 ) -> list[_Row]:  # fmt: skip
-    """The first rows behind an edge, in one direction."""
+    """Return the first rows after an edge, in one direction."""
     column, order, sign = _COLUMN[sort], "DESC" if descending else "ASC", "<" if descending else ">"
     sql, values = conditions.sql, list(conditions.values)
     if edge is not None:
@@ -142,7 +148,7 @@ def _some(
         f"SELECT {column}, ref, info FROM files WHERE {sql} ORDER BY {column} {order}, ref {order} LIMIT ?",
         [*values, count],
     )
-    # They go on the wire as they were encoded: a thousand are not decoded only to be encoded again.
+    # The stored JSON is sent as it is, to avoid decoding and encoding a thousand rows.
     return [_Row(_Place(key, ref), cast("t.ListedSession", Raw(info))) for key, ref, info in found]
 
 

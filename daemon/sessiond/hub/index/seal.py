@@ -1,7 +1,7 @@
-"""A seal on the index at rest: what SQLite cannot see of damage, such as a word that is another word, breaks it.
+"""The seal of a closed index file: a checksum that detects damage which SQLite does not detect.
 
-It is written when the index was closed in order, and taken off when it is opened. An index without one (the
-daemon was killed) is looked through as far as SQLite can.
+It is written when the index is closed and removed when it is opened. An index without a seal (after the daemon was
+killed) is checked as far as SQLite can.
 """
 
 import hashlib
@@ -14,12 +14,12 @@ log = logging.getLogger(__name__)
 
 _SUFFIX: Final = "-seal"
 _LARGEST: Final = 1 << 30
-"""A larger file is not sealed: the end of a daemon would have to wait for it."""
+"""Files with more bytes than this are not sealed, because the daemon would take too long to stop."""
 _SLICE: Final = 1 << 20
 
 
 class Verification(threading.Thread):
-    """Reads a file while others use it, as long as nobody writes to it."""
+    """Reads a file in a thread and compares it with its seal. Nothing may write to the file meanwhile."""
 
     def __init__(self, path: str, expected: str) -> None:
         super().__init__(name="sessiond-seal", daemon=True)
@@ -33,7 +33,7 @@ class Verification(threading.Thread):
 
 
 def put_on(path: str) -> None:
-    """Seal a file that nobody has open; where that is refused it has no seal."""
+    """Seal a file that no process has open. If that fails, the file has no seal."""
     try:
         if os.stat(path).st_size <= _LARGEST:  # noqa: PTH116
             with open(path + _SUFFIX, "w", encoding="ascii") as file:
@@ -43,7 +43,7 @@ def put_on(path: str) -> None:
 
 
 def take_off(path: str) -> str | None:
-    """The seal of a file, which is gone then; None when it has none."""
+    """Remove and return the seal of a file; None if it has none."""
     try:
         with open(path + _SUFFIX, encoding="ascii") as file:
             seal = file.read()

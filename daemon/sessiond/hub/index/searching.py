@@ -1,7 +1,7 @@
-"""Answering a search from the words of the index.
+"""Full-text search in the index.
 
-Of the entries that match, the newest 400 of the index are ranked among themselves; then, for whoever goes on, the
-400 before them. So a word that stands everywhere costs no more than one that does not.
+Matches are ranked within windows: first the newest 400 matching entries of the index, then, for the following pages,
+the 400 before them, and so on. So a common word costs no more than a rare one.
 """
 
 import base64
@@ -24,8 +24,9 @@ from sessiond.session.content import search_words
 from sessiond.session.content.search_text import milliseconds
 
 WINDOW: Final = 400
+"""The number of matching entries that are ranked together."""
 _HALF_LIFE_MS: Final = 30 * 86_400_000.0
-"""An entry of today counts twice as much as one of long ago; in so much time half of that is gone."""
+"""An entry of now has twice the score of an old one. Half of that bonus is gone after this time in milliseconds."""
 _SATURATION: Final = 1.2
 _USUAL_LENGTH: Final = 800
 _COUNTED: Final = 4
@@ -41,10 +42,10 @@ class _Cursor(msgspec.Struct, array_like=True):
     question: str
     now: _Number
     below: _Number
-    """The window holds entries below this number."""
+    """The window holds entries with numbers below this."""
     score: float
     entry: _Number
-    """The last hit that was given in that window; 0 for none."""
+    """The last returned hit of the window; 0 for none."""
 
 
 class _Found(NamedTuple):
@@ -54,7 +55,7 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A page, but for what only the tree of an open session can say: `refs` tell where each hit is."""
+    """A page, without what only the tree of an open session knows. `refs` holds the ref of each hit."""
 
     hits: Sequence[t.Hit]
     refs: Sequence[str]
@@ -62,7 +63,7 @@ class Hits:
 
 
 def search(connection: sqlite3.Connection, params: t.SearchParams, file: str | None) -> Hits:
-    """A page of hits; `file` is the ref of the session that `sessionId` names.
+    """Return a page of hits; `file` is the ref of the session that `sessionId` names.
 
     Raises `IncompatibleParams`, `CursorExpired`.
     """
@@ -92,7 +93,7 @@ def search(connection: sqlite3.Connection, params: t.SearchParams, file: str | N
 
 
 class _Match(NamedTuple):
-    """An entry that matches; `said` counts how often it says each of the first things that were asked for."""
+    """A matching entry; `said` counts the occurrences of each of the first phrases."""
 
     entry: int
     at: int | None
@@ -106,8 +107,8 @@ def _window(
     connection: sqlite3.Connection, params: t.SearchParams, asked: Sequence[search_words.Phrase],
     file: str | None, cursor: _Cursor,
 ) -> list[_Match]:  # fmt: skip
-    # FTS5's own bm25 reads all of the index to weigh a phrase. Here only the window is looked at, and in it only
-    # the beginning of long texts; a word that is spelt with other accents than the text counts once.
+    # FTS5's own bm25 reads the whole index to weigh a phrase. This query reads only the window, and only the
+    # beginning of long texts. A word whose accents differ from the text counts once.
     counted = [" ".join(phrase.words).lower() for phrase in asked[:_COUNTED]]
     text = f"lower(substr(texts.text, 1, {_WEIGHED}))"
     counts = "".join(f", (length({text}) - length(replace({text}, ?, ''))) / {len(it)}" for it in counted)
@@ -124,7 +125,7 @@ def _window(
 
 
 def _match(asked: Sequence[search_words.Phrase]) -> str:
-    """The question in FTS5's words. A phrase holds letters and digits only, so nothing of it can be syntax."""
+    """Return the FTS5 query. A phrase contains only letters and digits, so it cannot contain FTS5 syntax."""
     return " AND ".join(
         f'"{" ".join(phrase.words)}"{" *" if phrase.prefix else ""}' for phrase in asked
     )  # fmt: skip
@@ -147,7 +148,7 @@ def _filters(
         first, last = connection.execute(
             "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM entries WHERE file = ?", number or (0,)
         ).fetchone()
-        # The entries of a file lie together, for the most part: so the others need not even be looked at.
+        # The entries of a file are mostly adjacent, so most other entries are skipped.
         sql += " AND words.rowid BETWEEN ? AND ? AND entries.file = ?"
         values += [first, last, *(number or (0,))]
     if params.cwd is not None or params.tag is not None:
@@ -159,7 +160,7 @@ def _filters(
 
 
 def _files_of(connection: sqlite3.Connection, params: t.SearchParams) -> Collection[int]:
-    """The numbers of the files whose session has the folder and the tag."""
+    """Return the numbers of the files whose session has the folder and the tag."""
     sql = "draft IS NOT NULL"
     values: list[str] = []
     if params.cwd is not None:
@@ -174,7 +175,7 @@ def _ids(numbers: Collection[int]) -> str:
 
 
 def _ranked(window: Sequence[_Match], now: int) -> list[_Found]:
-    """Scores as those of BM25 within an entry, times who said it, times how new it is."""
+    """Score the matches: BM25 within an entry, times a weight of the role, times a weight of the age."""
     found = []
     for it in window:
         rest = _SATURATION * (0.25 + 0.75 * it.length / _USUAL_LENGTH)
@@ -223,7 +224,7 @@ def _session(connection: sqlite3.Connection, file: int) -> tuple[str, t.SessionI
 
 
 def _one(connection: sqlite3.Connection, sql: str, number: int) -> tuple[Any, ...]:
-    """The row that must be there, or the index is damaged."""
+    """Return the row of this number. If it is missing, the index is damaged."""
     row: tuple[Any, ...] | None = connection.execute(sql, (number,)).fetchone()
     if row is None:
         raise sqlite3.DatabaseError(f"row {number} is missing")
@@ -247,7 +248,7 @@ def _first(question: str) -> _Cursor:
 
 
 def _name_of(params: t.SearchParams) -> str:
-    """By which a cursor knows the question it belongs to."""
+    """Return a hash of the query, by which a cursor is matched to it."""
     asked = msgspec.json.encode(msgspec.structs.replace(params, cursor=None, limit=1))
     return hashlib.blake2b(asked, digest_size=6).hexdigest()
 

@@ -1,7 +1,7 @@
-"""Which open sessions the index must be told about: those of which their files do not say the same.
+"""Tracks which open sessions differ from their files, and reports their changes to the index.
 
-A session that was only opened and read is left to its file, as one that is closed is. Of one that has changed here the
-index is told once for each change, however many sessions are open and however often it is asked.
+A session that was only opened and read is indexed from its file, like a closed one. Each change of a session is
+reported once, however many sessions are open and however often the index is queried.
 """
 
 import asyncio
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STEP_SECONDS: Final = 0.002
-"""How long the loop is held at a time while sessions are described."""
+"""The maximum time that sessions are described in one turn of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenFacts:
-    """What lists and searches show of an open session. `labels` are pairs of an entry's id and its label."""
+    """The facts of an open session for lists and searches. `labels` are pairs of an entry id and a label."""
 
     listed: t.ListedSession
     labels: tuple[tuple[str, str], ...]
 
 
 class OpenChanges(NamedTuple):
-    """What the index must be told: the facts of changed sessions by ref, and the refs whose files speak again."""
+    """A report to the index: the facts of changed sessions by ref, and the refs to read from their files again."""
 
     changed: Mapping[str, OpenFacts]
     returned: frozenset[str]
@@ -44,9 +44,9 @@ class OpenChanges(NamedTuple):
 
 @dataclass
 class OpenTracker:
-    """What the index was told of open sessions.
+    """What was reported to the index about open sessions.
 
-    `open_sessions` are those that may be other than in their files, `describe` says what the wire says of one, and
+    `open_sessions` returns those that may differ from their files, `describe` the protocol's description of one, and
     `lists` whether lists show a ref.
     """
 
@@ -54,16 +54,16 @@ class OpenTracker:
     describe: "Callable[[LiveSession], t.SessionInfo]"
     lists: Callable[[str], bool]
     _seen: "dict[LiveSession, Any]" = field(default_factory=dict)
-    """The `facts_key` of each session that is not as in its file."""
+    """The `facts_key` of each session that differs from its file."""
     _refs: "dict[LiveSession, str]" = field(default_factory=dict)
-    """Of these, where each lies that the index was told about."""
+    """The ref of each of these sessions, as reported to the index."""
 
     def told(self) -> "dict[str, LiveSession]":
-        """The sessions that speak for themselves, by their refs, as the index knows them."""
+        """Return the sessions that override their files, by the refs that the index knows."""
         return {ref: live for live, ref in self._refs.items()}
 
     async def changes(self) -> OpenChanges:
-        """What the index does not know yet. It must be told all of it, before anybody asks again."""
+        """Return the changes since the last call. The caller must apply all of them before the next query."""
         seen: dict[LiveSession, Any] = {}
         changed: dict[str, OpenFacts] = {}
         refs: dict[LiveSession, str] = {}
@@ -85,8 +85,8 @@ class OpenTracker:
                 try:
                     changed[ref] = self._facts_of(live)
                 except (StorageFailed, LogReplaced):
-                    continue  # its file says what can be said; it is tried again with the next question
-                except Exception:  # one session must not spoil the answers about all others
+                    continue  # its file is used; the next query tries again
+                except Exception:  # one session must not affect the results of others
                     log.exception("open session %s cannot be listed from memory", live.session_id)
                     continue
                 refs[live] = ref
@@ -96,7 +96,7 @@ class OpenTracker:
         return OpenChanges(changed, returned)
 
     def holds(self) -> bool:
-        """Whether the sessions that were left to their files still are as these say, and no other has moved."""
+        """Whether the last report still holds: no other session differs from its file, and none has moved."""
         refs, seen = self._refs, self._seen
         for live in self.open_sessions():
             if live in refs:

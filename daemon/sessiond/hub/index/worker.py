@@ -1,6 +1,6 @@
-"""The work of the index, done on its thread: the files are looked at, texts taken in, questions answered.
+"""The index thread's work: checks files, indexes texts and answers queries.
 
-A file of the index that turns out to be damaged, or was taken away, is made again, and the work is done again.
+If the index file turns out to be damaged or was removed, it is rebuilt, and the work is repeated.
 """
 
 import logging
@@ -24,49 +24,49 @@ from sessiond.store.errors import StorageFailed
 from sessiond.unicode import valid_unicode
 
 _PROBLEMS: Final = 100
-"""Files that one answer names at most."""
+"""The maximum number of files that one result names."""
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 class Worker:
-    """All of the index. `path` None: in a temporary file. Every method may raise `StorageFailed`."""
+    """The whole index. With `path` None, its file is temporary. Every method may raise `StorageFailed`."""
 
     def __init__(self, store: Store, path: str | None) -> None:
         self.made = 0
-        """How often the file was opened or made again."""
+        """The build number: how often the file was opened or rebuilt."""
         self._database = Database(path)
         self._files = FileTable(store, self._database)
         self._filler = Filler(store, self._database, self._files)
 
     def tell(self, changes: OpenChanges, hints: Collection[str]) -> None:
-        """Take in what open sessions say of themselves, and which files somebody saw change."""
+        """Record changes of open sessions and reports of changed files."""
         self._files.tell(changes, hints)
 
     def page(self, params: t.ListParams) -> t.ListResult:
-        """A page of the list, after a look at the files."""
+        """Check the files, then return a page of the list."""
         page = self._after_a_look(lambda it: listing.page(it, params))
         return msgspec.structs.replace(page, problems=self._problems())
 
     def everything(self, cwd: str | None) -> list[t.ListedSession]:
-        """All sessions, or those of a folder, after a look at the files."""
+        """Check the files, then return all sessions or those of a folder."""
         return self._after_a_look(lambda it: listing.everything(it, cwd=cwd))
 
     def near(self, beginning: str, shortest: int) -> listing.Near:
-        """What an id may mean, after a look at the files."""
+        """Check the files, then return the matches of an id."""
         return self._after_a_look(lambda it: listing.near(it, beginning, shortest=shortest))
 
     def beginning(self, query: str, shortest: int, most: int) -> list[t.ListedSession]:
-        """The sessions whose id begins so, after a look at the files."""
+        """Check the files, then return the sessions whose id begins with `query`."""
         return self._after_a_look(partial(listing.beginning, query=query, shortest=shortest, most=most))
 
     def look(self) -> int:
-        """Look at the files; answers how often the index was made."""
+        """Check the files. Returns the build number."""
         return self._after_a_look(lambda _: self.made)
 
     def search(self, params: t.SearchParams, ref: str | None) -> tuple[searching.Hits, int]:
-        """A page of hits in what was taken in, and how many sessions were not to their end."""
+        """Return a page of hits, and the number of sessions that are not fully indexed."""
 
         def find() -> tuple[searching.Hits, int]:
             self._database.verify()
@@ -75,22 +75,23 @@ class Worker:
         return self._do(find)
 
     def step(self) -> bool:
-        """Take in some texts of logs that speak for their sessions; whether there are more."""
+        """Index some texts of logs that are indexed from their files. Returns whether there are more."""
         return self._do(self._filler.step)
 
     def rows(self, refs: Collection[str]) -> dict[str, int | None]:
-        """How many rows of each log were taken in; None for a log that is not known."""
+        """Return the number of indexed rows of each log; None for an unknown log."""
         return self._do(lambda: {ref: self._filler.rows(ref) for ref in refs})
 
     def feed(self, ref: str, fed: Fed) -> int:
-        """Take in entries of an open log; answers how many rows of it were."""
+        """Index entries of an open session. Returns the number of its indexed rows."""
         return self._do(lambda: self._filler.feed(ref, fed))
 
     def fed(self, refs: Collection[str]) -> None:
-        """All that is committed of these open logs was handed in."""
+        """Mark these open sessions as fully indexed."""
         self._do(lambda: self._filler.fed(refs))
 
     def close(self) -> None:
+        """Close and seal the file."""
         self._database.close_and_seal()
 
     def _problems(self) -> list[t.ListProblem]:
@@ -108,7 +109,7 @@ class Worker:
     def _do(self, work: Callable[[], T]) -> T:
         try:
             return self._done(work)
-        except sqlite3.Error as error:  # a new file is no better, so it is the disk
+        except sqlite3.Error as error:  # a new file fails as well, so the disk is the cause
             raise StorageFailed(f"the index cannot be read or written: {error}") from error
 
     def _done(self, work: Callable[[], T]) -> T:
@@ -122,7 +123,7 @@ class Worker:
             return work()
         except (HubError, StorageFailed):
             raise
-        except Exception as error:  # noqa: BLE001 - damage shows as anything: no row, no text, a number too large
+        except Exception as error:  # noqa: BLE001 - damage may cause any error: no row, bad text, an overflow
             log.warning("the index is damaged; it is made again: %r", error)
             self._make_anew()
             return work()
