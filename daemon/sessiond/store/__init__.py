@@ -1,1 +1,1 @@
-"""Where lines live. A store knows bytes and ids; it has never heard of an entry type."""
+"""Storage of logs and blobs. A store handles bytes and ids and knows no entry types."""

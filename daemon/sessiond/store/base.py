@@ -1,11 +1,11 @@
-"""What every store offers: `Store` finds and makes logs, `Log` holds the lines of one session.
+"""The interface of every store: `Store` finds and creates logs, `Log` holds the lines of one session.
 
-A store keeps bytes. It does not parse lines, choose parents, know drafts from sessions by content or fix
-damage on its own: the hub reads, decides and then calls the one method that does it. All methods are called
-on the event loop's thread, except `Log.read`, `Log.scan` and `Store.scan`, which are safe on any.
+A store handles bytes. It does not parse lines, choose parents, tell drafts from sessions by content, or repair damage
+unasked: the hub reads, decides and then calls the one method for it. All methods are called on the event loop's
+thread, except `Log.read`, `Log.scan` and `Store.scan`, which are safe on any thread.
 
-Every method that touches the disk may raise `StorageFailed` (`StorageFull` when room is what is missing). The errors
-are in `errors`; what a listing, the trash and terminals consist of is in `records`.
+Every method that accesses the disk may raise `StorageFailed` (`StorageFull` if space is missing). `errors` has the
+errors; `records` has the records of listings, the trash and terminals.
 """
 
 import asyncio
@@ -20,258 +20,295 @@ Durability = Literal["synced", "written"]
 
 
 class Watch(Protocol):
-    """Somebody who watches logs, until he is closed."""
+    """A watch on logs, until it is closed."""
 
     def close(self) -> None:
-        """Tell of nothing any more."""
+        """Stop all notifications."""
 
 
 class Census(Protocol):
-    """What logs there are, looked at again and again. Used by one thread at a time, whichever."""
+    """The set of existing logs, polled for changes. Used by one thread at a time."""
 
     def look(self, hints: Iterable[str] = ()) -> Changes:
-        """What is other than at the last look; at the first, all there is.
+        """Return the changes since the last call; at the first call, all logs.
 
-        `hints` are the refs of logs, or folders of them, that somebody saw change.
+        Args:
+            hints: Refs of logs, or folders of logs, that are reported as changed.
         """
 
 
 class Log(Protocol):
-    """The lines of one session, open."""
+    """The lines of one open session."""
 
     session_id: str
     draft: bool
 
     @property
     def ref(self) -> str:
-        """What `Store.open_ref` would take to find this log again."""
+        """The ref that `Store.open_ref` takes to find this log again."""
 
     @property
     def log_id(self) -> str:
-        """Which log this is, as 32 hexadecimal digits: the same as long as lines are only added.
+        """The id of this log, 32 hexadecimal digits. It is unchanged as long as lines are only added.
 
-        It outlives the process, `close`, `promote`, `move` and the trash. A log whose lines another program cut off,
-        replaced or changed has another one when it is opened again; `rewrite` gives it another one at once.
+        The id survives a restart, `close`, `promote`, `move` and the trash. If another program cut off, replaced or
+        changed lines, the log has another id when it is opened again. `rewrite` changes the id at once.
         """
 
     @property
     def path(self) -> str | None:
-        """Absolute path of the file, None in memory."""
+        """The absolute path of the file; None in memory."""
 
     @property
     def size(self) -> int:
-        """How many bytes are ours to read: present at open, accepted by `accept`, or written by `append`.
+        """The readable bytes: present at open, accepted by `accept`, or written by `append`.
 
-        Bytes that are written but not yet at their level are counted: a reader must stop at the last byte
-        whose batch is done.
+        Bytes that are written and have not yet reached their durability are included. A reader must stop at the last
+        byte whose batch is done.
         """
 
     @property
     def read_only(self) -> str | None:
-        """Why nothing can be appended (no right to write, closed …), or None."""
+        """Why nothing can be appended (permission denied, closed …), or None."""
 
     @property
     def trouble(self) -> StorageFailed | LogReplaced | None:
-        """What the last write met, until one has succeeded or `retry` has found the cause gone."""
+        """The error of the last write, until a write succeeds or `retry` finds the cause gone."""
 
     async def retry(self) -> None:
-        """Look whether the log can be written again after all, and fix what a failed sync left behind.
+        """Check whether the log can be written again, and recover from a failed sync.
 
-        Nothing is appended. What is still wrong stays in `trouble` and `read_only`.
+        Nothing is appended. A remaining error stays in `trouble` and `read_only`.
         """
 
     def read(self, start: int, end: int) -> bytes:
-        """The bytes `[start, end)`, fewer where the log ends before; `end` may lie behind `size`.
+        """Return the bytes `[start, end)`, or fewer if the log ends before. `end` may exceed `size`.
 
-        Not while the log is being closed.
+        Must not be called while the log is being closed.
         """
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
-        """The bytes from `start` to `size` as it is at the first slice; a slice has at most 64 KiB."""
+        """Yield the bytes from `start` to `size`, as it is at the first slice, in slices of at most 64 KiB."""
 
     @property
     def is_touched(self) -> bool:
-        """Whether anybody but us has written to the log while it was open, as far as that shows.
+        """Whether another program is known to have written to the log while it was open.
 
-        What lies before `size` may then be other than it was, so whoever reads has to make sure of it.
+        Bytes before `size` may then have changed, so a reader must verify them.
         """
 
     def distrust(self) -> LogReplaced:
-        """What was read is not what was there: from now on the log counts as replaced. Answers what to raise."""
+        """Mark the log as replaced, because bytes that were read have changed. Return the error to raise."""
 
     def foreign_bytes(self) -> int:
-        """How many bytes another program has added behind `size`.
+        """Return the number of bytes that another program has added after `size`.
 
-        Raises `LogReplaced` on a shorter or other file.
+        Raises:
+            LogReplaced: The file is shorter, or another file.
         """
 
     def accept(self, size: int) -> None:
-        """Take bytes that another program added: `size` grows to `size`, after the hub has read them.
+        """Accept bytes that another program added, after the hub has read them: `size` becomes the given size.
 
-        Batches that are queued but not yet written move behind these bytes and report drift. Raises
-        `ValueError` when there are no such bytes.
+        Batches that are queued and not yet written are placed after these bytes and report drift.
+
+        Raises:
+            ValueError: There are no such bytes.
         """
 
     def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
-        """Queue whole lines (each ends in a newline) as one batch; batches stay in the order of the calls.
+        """Queue whole lines as one batch. Batches are written in the order of the calls.
 
-        Never awaits and never reorders; `ValueError` when `data` does not end in a newline. The future is
-        done, on a later tick of the loop, when the batch has reached its level *and* all batches before it
-        have. Its result is True when the batch is not where the caller had to expect it, since another
-        program's bytes (or a newline that the line before it lacked) got in between (drift): then `size`
-        covers them and the caller must read again from its last committed byte.
+        The call never blocks and never reorders. Each line is on a line of its own when the future is done. If another
+        program has written half a line at the end, the append waits up to one second for the rest, and then starts a
+        new line. If half a line is written between the check and the write, the lines of the batch are overwritten
+        with blanks and appended again.
 
-        Every line is on a line of its own when its future is done. If another program has written half a line at the
-        end, the append waits for the rest, up to a second, and then starts a new line. If half a line gets between our
-        look and our write, our lines are overwritten with blanks and appended again.
+        If a batch fails, it is cut away, and every batch queued behind it fails with the same error. This includes
+        batches that were queued before the failure was reported, because they may have it as a parent. Later appends
+        are possible. If another program has written after a failed batch, it cannot be cut away and is then found as
+        foreign bytes. Cancelling the future does not withdraw the batch.
 
-        A batch that fails is cut away again and fails every batch queued behind it with the same error,
-        those included that were queued before the failure was told (they may have it as a parent); the log
-        stays usable for later appends. Where another program's bytes lie behind a failed batch it cannot be
-        cut away: it is then found as foreign bytes. A log that is read-only fails with `LogReadOnly`.
-        Cancelling the future does not take the batch back.
+        Args:
+            data: Lines, each with its newline.
+            durability: The level at which the batch is done.
+
+        Returns:
+            A future that is done, on a later tick of the loop, when this batch and all batches before it have reached
+            their levels. It is True on drift: the batch is not at the expected offset, because bytes of another
+            program (or a missing newline of the line before) came first. Then `size` includes these bytes and the
+            caller must read again from its last committed byte. It raises `LogReadOnly` if the log is read-only.
+
+        Raises:
+            ValueError: `data` does not end with a newline.
         """
 
     async def flush(self) -> bool:
-        """Wait until everything queued is written and synced; False when there was nothing to sync."""
+        """Wait until everything queued is written and synced. Return False if there was nothing to sync."""
 
     async def complete_tail(self) -> None:
-        """Give a last line that lacks its newline one, synced."""
+        """Add a newline to a last line that lacks one, synced."""
 
     async def quarantine_tail(self, start: int, seq: int) -> str:
         """Copy the bytes from `start` beside the log (`<name>.torn-<seq>`), then cut them away.
 
-        Returns where they are. Nothing that was kept before is overwritten: a second one of the same name
-        gets a number. Raises `ValueError` when `start` is not inside the log.
+        An existing copy is not overwritten: a second one of the same name gets a number.
+
+        Returns:
+            The ref of the copy.
+
+        Raises:
+            ValueError: `start` is not inside the log.
         """
 
     async def rewrite(self, lines: bytes, version: int, *, same_log: bool = False) -> None:
-        """Replace the whole log atomically, the original kept beside it as `<name>.v<version>.bak`.
+        """Replace the whole log atomically. The original stays beside it as `<name>.v<version>.bak`.
 
-        `same_log` says that readers need not read again what they have read: only the header is another.
+        An existing original is not overwritten: the second one gets a number. If the new lines may not survive a power
+        failure, `trouble` is `SyncFailed` (or `StorageFull`) afterwards, and the next append recovers from it.
 
-        An original that was kept before is never overwritten: the second gets a number. Where the new lines
-        are in place but may not survive a power cut, `trouble` is `SyncFailed` afterwards (or `StorageFull`), and
-        the next append fixes it.
+        Args:
+            lines: The new content.
+            version: The version of the original.
+            same_log: Whether only the header changes, so that readers need not read again.
         """
 
     async def overwrite(self, offset: int, former: bytes, new: bytes) -> None:
-        """Overwrite bytes in place, synced: `former`, which stands at `offset`, with as many other bytes.
+        """Overwrite `former` at `offset` with `new`, which has the same length, synced.
 
-        Raises `LogReplaced` when something else stands there.
+        Raises:
+            LogReplaced: `former` is not at `offset`.
         """
 
     async def promote(self) -> None:
-        """Make a draft a session: it moves to the sessions folder. Does nothing when it is one already.
+        """Move a draft to the sessions folder. Does nothing for a session.
 
-        Raises `LogExists` when something else is already there.
+        Raises:
+            LogExists: The target exists.
         """
 
     async def move(self, cwd: str) -> None:
-        """Move the log, and what it left beside it, to the folder of another working directory, a draft as a draft.
+        """Move the log and its remains to the folder of another working directory. A draft stays a draft.
 
-        Only for a log that its store keeps. Does nothing where it is there already; raises `LogExists` when
-        something else is.
+        Only for a log that the store keeps. Does nothing if it is in that folder.
+
+        Raises:
+            LogExists: The target exists.
         """
 
     async def close(self) -> None:
-        """Write and sync what is queued and let go of the log, also when that fails. Twice is once."""
+        """Write and sync what is queued, then release the log even if that fails. A second call does nothing."""
 
 
 class Store(Protocol):
-    """All logs of one kind of place, and the blobs that they name."""
+    """All logs of one place, and the blobs that they reference."""
 
     @property
     def blobs(self) -> BlobStore:
         """The blobs of all logs that this store keeps."""
 
     def keeps(self, ref: str) -> bool:
-        """Whether a log lies where this store keeps its own: only such a log may name new blobs."""
+        """Return whether a log is in a folder that this store owns. Only such a log may reference new blobs."""
 
     def holds(self, ref: str) -> bool:
-        """Whether a file of this path lies among what this store keeps, its records included: nobody exports there.
+        """Return whether a path is inside the data of this store, its records included. Exports must not go there.
 
-        The folder that is meant for exports is none of that.
+        The folder for exports does not count.
         """
 
     def blobs_beside(self, ref: str) -> BlobSource | None:
-        """Another program's blobs that a log may name, only to be read; None when it has none."""
+        """Return another program's blobs that a log may reference, read-only, or None."""
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
-        """Make a log that holds `lines` (the header first), durable when this returns.
+        """Create a log that contains `lines` (the header first), durable on return.
 
-        Raises `LogExists` when any log, draft or not, has this id.
+        Args:
+            session_id: The id of the session.
+            cwd: The working directory, which determines the folder.
+            timestamp: The creation time (ISO 8601), part of the file's name.
+            lines: The content.
+            draft: Whether the log is a draft.
+
+        Raises:
+            LogExists: A log or draft with this id exists.
         """
 
     async def open(self, session_id: str) -> Log:
-        """Open the log whose name carries this id, drafts included. Raises `LogNotFound`."""
+        """Open the log with this id in its name, drafts included. Raises `LogNotFound`."""
 
     async def open_ref(self, ref: str) -> Log:
-        """Open the log at a place: an absolute path for files, anywhere. Raises `LogNotFound`."""
+        """Open the log of a ref: for files any absolute path. Raises `LogNotFound`."""
 
     async def list(self) -> list[Stored]:
-        """Every log there is, drafts included, in no order."""
+        """Return every log, drafts included, in no particular order."""
 
     async def remains(self) -> Sequence[str]:
-        """What logs have left behind, for `scan`: torn tails, originals before a rewrite, trashed logs."""
+        """Return the refs of the remains of logs: torn tails, originals before a rewrite, trashed logs."""
 
     def census(self) -> Census:
-        """A census of all logs that `list` lists."""
+        """Return a census of all logs that `list` lists."""
 
     def watch(self, changed: Callable[[set[str]], None]) -> Watch:
-        """Have `changed` called with the refs of logs that anybody writes, moves or removes, soon after.
+        """Call `changed` with the refs of logs that are written, moved or removed, with a short delay.
 
-        It is called on another thread. Some changes may not be told, and some of ours are.
+        It is called on another thread. Some changes may be missing, and changes by this daemon may be included.
         """
 
     def lists(self, ref: str) -> bool:
-        """Whether `list` would list a log of this ref, were there one."""
+        """Return whether `list` would list a log of this ref."""
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
-        """The bytes of a log, open or not, or of what one left behind, in slices of at most 64 KiB.
+        """Yield the bytes of a log, open or not, or of its remains, in slices of at most 64 KiB.
 
-        Raises `LogNotFound` at the first slice.
+        Raises:
+            LogNotFound: At the first slice.
         """
 
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> str:
-        """Move a log to the trash with a note of why; returns where it is, for `scan`. The log is closed."""
+        """Move a log to the trash with a note of the reason, and close it. Return its ref there."""
 
     async def trashed(self) -> Sequence[Trashed]:
-        """Every log in the trash, those that went there last first."""
+        """Return every log in the trash, the most recently trashed first."""
 
     async def restore(self, ref: str) -> str:
-        """Put a log of the trash back to where it was, byte for byte; returns its ref there.
+        """Move a log in the trash back to its origin, byte for byte. Return its ref there.
 
-        Nothing is overwritten: raises `LogExists` when anything is there, or a log of its id elsewhere. Raises
-        `LogNotFound` when the trash has no such log, `StorageFailed` when its note is lost.
+        Raises:
+            LogExists: The origin exists, or a log with this id exists elsewhere.
+            LogNotFound: The trash has no such log.
+            StorageFailed: The note with the origin is missing.
         """
 
     async def purge(self, ref: str) -> None:
-        """Take a log out of the trash and out of the world, with its note and its remains: there is no way back.
+        """Delete a log in the trash permanently, with its note and its remains.
 
-        Raises `LogNotFound`. After a crash it is in the trash still, or gone.
+        After a crash the log is either still in the trash or deleted.
+
+        Raises:
+            LogNotFound: The trash has no such log.
         """
 
     async def free_bytes(self) -> int | None:
-        """How much may still be written where new sessions go; None when nobody knows."""
+        """Return the free bytes where new sessions are stored; None if unknown."""
 
     async def read_breadcrumbs(self, terminal_id: str) -> Sequence[Breadcrumb]:
-        """Return what this terminal had, one a folder, the last one written first."""
+        """Return the sessions that this terminal used last, one for each folder, the most recent first."""
 
     async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
-        """Remember what this terminal has now in a folder, replacing what it had there."""
+        """Store the session that this terminal uses in a folder, replacing the previous one of that folder."""
 
     async def remove_breadcrumbs(self, terminal_id: str) -> None:
-        """Forget what this terminal had, as when the terminal has ended and its id never comes again."""
+        """Remove the breadcrumbs of a terminal, for a terminal that has ended and whose id is not used again."""
 
     async def remove_old_breadcrumbs(self, max_age: float, living: Collection[str]) -> int:
-        """Forget terminals whose breadcrumbs are older than `max_age` seconds; return how many.
+        """Remove breadcrumbs older than `max_age` seconds, except those of terminals in `living`.
 
-        Those whose ids are in `living` stay.
+        Returns:
+            The number of removed terminals.
         """
 
     async def read_holds(self) -> Sequence[Hold]:
-        """Return all holds on disk. A damaged one is left out, kept where it is, and reported to the log."""
+        """Return all holds on disk. A damaged hold is skipped, stays on disk, and is reported to the log."""
 
     async def write_hold(self, hold: Hold) -> None:
         """Store a hold, replacing the terminal's previous one. Raises `StorageFailed`."""
@@ -280,4 +317,4 @@ class Store(Protocol):
         """Remove the hold of a terminal, if there is one. Raises `StorageFailed`."""
 
     async def close(self) -> None:
-        """Let go of threads, once every log is closed."""
+        """Release the threads. Every log must be closed before."""

@@ -1,6 +1,6 @@
-"""What every store offers for blobs: bytes beside the logs, named by their SHA-256.
+"""The interface of every store for blobs: bytes beside the logs, named by their SHA-256.
 
-A blob is written once and never changed. The same bytes are kept once, however often they are put.
+A blob is written once and never changed. Equal bytes are stored once.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,7 +31,7 @@ class BlobDamaged(TemplatedError):
 
 
 class PutBlob(NamedTuple):
-    """What became of bytes that were put; `created` is False when they were there already."""
+    """The result of storing a blob. `created` is False if it existed."""
 
     hash: str
     size: int
@@ -39,7 +39,7 @@ class PutBlob(NamedTuple):
 
 
 class KeptBlob(NamedTuple):
-    """One blob as a listing finds it; `modified_ns` is when it was last put or touched."""
+    """One blob in a listing. `modified_ns` is the time it was last put or touched, in nanoseconds since 1970."""
 
     hash: str
     size: int
@@ -47,44 +47,53 @@ class KeptBlob(NamedTuple):
 
 
 class BlobSource(Protocol):
-    """Where blobs can be read, on any thread. What is not a hash names no blob."""
+    """A read-only source of blobs, usable on any thread. A name that is not a hash names no blob."""
 
     def read(self, hash: str, offset: int = 0, limit: int | None = None) -> bytes:
-        """The bytes of a blob from `offset` on, at most `limit`.
+        """Return the bytes of a blob from `offset`, at most `limit`.
 
-        Bytes that are read as a whole are compared with their name. Raises `BlobAbsent`, `BlobDamaged`.
+        Bytes that are read as a whole are verified against their hash. Raises `BlobAbsent`, `BlobDamaged`.
         """
 
     def size(self, hash: str) -> int:
-        """How many bytes a blob has. Raises `BlobAbsent`."""
+        """Return the size of a blob in bytes. Raises `BlobAbsent`."""
 
     def place(self, hash: str) -> str | None:
-        """The path of a blob's file, None when it is in no file. Raises `BlobAbsent`."""
+        """Return the path of a blob's file; None if it is in no file. Raises `BlobAbsent`."""
 
 
 class BlobStore(BlobSource, Protocol):
-    """The blobs that a store keeps."""
+    """The blobs of a store."""
 
     async def put(self, data: bytes) -> PutBlob:
-        """Keep bytes, durable when this returns; bytes that are there already count as put now.
+        """Store bytes, durable on return. For an existing blob only the time of its last put is updated.
 
-        What lies under their name but is something else goes to the trash first.
+        A file of this name with other content is moved to the trash first.
         """
 
     async def touch(self, hashes: Collection[str]) -> set[str]:
-        """Count blobs as put now, durable when this returns; answers which of them there are."""
+        """Set the time of the last put of blobs to now, durable on return. Return the hashes that exist."""
 
     async def list(self) -> Sequence[KeptBlob]:
-        """Every blob there is, in no order."""
+        """Return every blob, in no particular order."""
 
     async def trash(
         self, hashes: Sequence[str], *, older_than_ns: int, folder: str, reason: str
     ) -> Sequence[str]:
-        """Move those of the blobs to a folder of the trash that were last put before a time; answers which.
+        """Move blobs that were last put before a time to a folder of the trash.
 
-        That time is looked at right before each is moved: one that was put meanwhile stays. The folder gets a
-        note of why and when, before anything else.
+        The time is checked immediately before each move, so a blob that is put meanwhile stays. The folder gets a note
+        of the reason and the time before anything else.
+
+        Args:
+            hashes: The blobs.
+            older_than_ns: The time, in nanoseconds since 1970.
+            folder: The name of the folder in the trash.
+            reason: The reason for the note.
+
+        Returns:
+            The hashes of the moved blobs.
         """
 
     def trash_folder(self, folder: str) -> str:
-        """Where `trash` moves blobs to, for people."""
+        """Return the path of a folder of the trash, for messages."""

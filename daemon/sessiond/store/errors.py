@@ -1,4 +1,4 @@
-"""The errors of every store: what a disk refuses, and logs that are missing, taken, replaced or read-only."""
+"""The errors of every store: refused reads and writes, and logs that are missing, existing, replaced or read-only."""
 
 import errno
 import resource
@@ -33,7 +33,12 @@ class TooManyOpenFiles(StorageFailed):
     advice = "Send the request again, or raise the daemon's limit (`ulimit -n`, `LimitNOFILE=`)."
 
     def __init__(self, number: int | None, path: str | None) -> None:
-        """`number` is `EMFILE`, or `ENFILE` when the whole system has no descriptor left."""
+        """Create the error.
+
+        Args:
+            number: `EMFILE`, or `ENFILE` if the whole system has no descriptor left.
+            path: The file that was to be opened.
+        """
         granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         limit = f"limit {granted}" if number == errno.EMFILE else "in the whole system"
         what = "the session file" if path and path.endswith(".jsonl") else path or "a file"

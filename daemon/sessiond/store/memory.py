@@ -1,6 +1,6 @@
-"""Lines in memory: the store of ephemeral sessions, and of tests. Nothing of it outlives the process.
+"""Logs in memory: the store of ephemeral sessions and tests. Nothing outlives the process.
 
-No other program can reach these bytes, so there is never drift and nothing is ever replaced.
+No other program can reach these bytes, so there is no drift, and nothing is replaced.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ _SLICE = 64 * 1024
 
 
 class MemoryStore:
-    """Keeps logs until they are trashed and forgotten; a `ref` is the session's id.
+    """Stores logs until they are trashed and forgotten. A `ref` is the session's id.
 
-    What a log leaves behind (a torn tail, an original before a rewrite, a trashed log) is kept under the ref
-    that the call returned, where `scan` finds it.
+    The remains of a log (a torn tail, an original before a rewrite, a trashed log) are under the ref that the call
+    returned, where `scan` finds them.
     """
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class MemoryStore:
             yield from [ref for ref in self._kept if ref.startswith(f"{found.origin}.")]
 
     def forget(self, session_id: str) -> None:
-        """Let go of a session and of all that it left behind; there is no way back."""
+        """Delete a session and its remains permanently."""
         self._contents.pop(session_id, None)
         for ref in [ref for ref in self._kept if ref.removeprefix("trash/").split(".", 1)[0] == session_id]:
             del self._kept[ref]
@@ -185,18 +185,18 @@ class MemoryStore:
         self._holds.pop(terminal_id, None)
 
     async def close(self) -> None:
-        """Nothing to let go of: the logs stay until the store itself is dropped."""
+        """Do nothing. The logs live as long as the store."""
 
 
 class MemoryWatch:
-    """Nobody but us writes to memory, so there is nothing to be told."""
+    """A watch that never reports: no other program writes to memory."""
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing."""
 
 
 class MemoryCensus:
-    """Which logs a `MemoryStore` has."""
+    """The census of a `MemoryStore`."""
 
     def __init__(self, listed: Callable[[], Sequence[Stored]]) -> None:
         self._listed = listed
@@ -244,7 +244,7 @@ class MemoryLog:
         return None
 
     async def retry(self) -> None:
-        """Memory does not refuse."""
+        """Do nothing. Memory never refuses a write."""
 
     def read(self, start: int, end: int) -> bytes:
         return bytes(self._content.data[start:end])
@@ -332,7 +332,7 @@ class MemoryLog:
 
 @dataclass(slots=True)
 class _Content:
-    """What a memory log holds, shared by everyone who opens it."""
+    """The content of a memory log, shared by all who open it."""
 
     session_id: str
     data: bytearray
@@ -355,7 +355,7 @@ class _Content:
 
 
 def _keep(kept: dict[str, bytes], ref: str, data: bytes) -> str:
-    """Keep bytes under this ref, or under the next free one: what is kept is never overwritten."""
+    """Store bytes under this ref or the next free one. Existing bytes are never overwritten."""
     name, number = ref, 1
     while kept.get(name, data) != data:
         number += 1

@@ -1,4 +1,4 @@
-"""Blobs in memory: those of ephemeral sessions, and of tests. Nothing of it outlives the process."""
+"""Blobs in memory, for ephemeral sessions and tests. Nothing outlives the process."""
 
 import hashlib
 import time
@@ -8,7 +8,7 @@ from sessiond.store.blobs import BlobAbsent, KeptBlob, PutBlob
 
 
 class MemoryBlobs:
-    """Keeps blobs until they are trashed; what is trashed is kept under `<folder>/<hash>` in `kept`."""
+    """Stores blobs until they are trashed. A trashed blob is in `kept` under `<folder>/<hash>`."""
 
     def __init__(self, kept: dict[str, bytes]) -> None:
         self._kept = kept

@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 
 
 class Stored(NamedTuple):
-    """One log as a listing finds it, without its content.
+    """One log in a listing, without its content.
 
-    `ref` is what `Store.open_ref` takes (a path for files, an id in memory); `session_id` is what the *name*
-    says, the header decides. `stamp` changes whenever the content may have changed; `identity` stays when
-    the log gets another name.
+    `ref` is the argument of `Store.open_ref` (a path for files, an id in memory). `session_id` is the id in the
+    *name*; the header decides. `stamp` changes whenever the content may have changed. `identity` is unchanged by a
+    rename.
     """
 
     ref: str
@@ -24,9 +24,10 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrashNote:
-    """What is noted of a log that goes to the trash, beside the reason: by whom, and how a person knows it.
+    """The details of a trashed log besides the reason: the actor, and data by which a person recognizes the log.
 
-    `session_id` None: the one in the log's name. `command_id` is that of the request which moved it there.
+    If `session_id` is None, the id in the log's name is used. `command_id` is that of the request that trashed the
+    log.
     """
 
     by: str = "daemon"
@@ -37,14 +38,14 @@ class TrashNote:
 
 
 UNKNOWN: Final = TrashNote()
-"""The note of a log of which no more is known than its name."""
+"""The note of a log of which only the name is known."""
 
 
 class Trashed(NamedTuple):
     """One log in the trash.
 
-    `ref` is where it is now, for `scan`, `restore` and `purge`. `origin` is the ref that it had; None when its note
-    is lost, and with it the way back. `trashed_at` is ISO 8601, UTC. `remains` are the files that it left beside
+    `ref` is its present place, for `scan`, `restore` and `purge`. `origin` is its former ref; if its note is lost, it
+    is None and the log cannot be restored. `trashed_at` is ISO 8601, UTC. `remains` are the files that it left beside
     its origin (torn tails, originals before a rewrite).
     """
 
@@ -60,7 +61,7 @@ class Trashed(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a census found since the one before: logs that are new or changed, and refs that are gone."""
+    """The changes that a census found since its last call: new or changed logs, and refs that are gone."""
 
     found: list[Stored]
     gone: list[str]
@@ -68,7 +69,7 @@ class Changes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
-    """Which session a terminal last had, and in which folder (decision 0025)."""
+    """The session that a terminal used last in a folder (decision 0025)."""
 
     cwd: str
     ref: str
@@ -77,12 +78,12 @@ class Breadcrumb:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process, named so that no later one is taken for it.
+    """A process, identified so that a later process with the same id is distinct.
 
     Attributes:
         pid: its process id.
         start_time: when it started: clock ticks after boot or, without a boot id, seconds since 1970.
-        boot_id: what names this run of the machine; None on systems that do not tell.
+        boot_id: identifies the boot of the machine; None on systems without such an id.
     """
 
     pid: int

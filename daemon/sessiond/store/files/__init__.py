@@ -1,1 +1,1 @@
-"""Lines in files: folders, rights, group commit, breadcrumbs."""
+"""Logs in files: folders, permissions, group commit, trash, breadcrumbs."""

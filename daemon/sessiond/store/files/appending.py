@@ -1,6 +1,6 @@
-"""Appending to a file to which other programs append at the same time: where the bytes went, and taking them back.
+"""Appends to a file to which other programs append at the same time: returns offsets, and takes bytes back.
 
-It does not decide what counts as a line of its own, or what is tried again; `logfile` does.
+`logfile` decides whether the bytes are on a line of their own, and what is retried.
 """
 
 import os
@@ -12,7 +12,7 @@ from sessiond.error_text import TemplatedError
 
 
 class WrittenPiece(NamedTuple):
-    """Bytes of ours and where in the file they begin."""
+    """Bytes written by this daemon, and their offset in the file."""
 
     offset: int
     data: bytes
@@ -24,10 +24,10 @@ class WrittenPiece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """What was written and where; `data` begins with a newline when the line before it lacked one.
+    """The written bytes and their offset. `data` begins with a newline if the line before lacked one.
 
-    `drifted` says that other bytes are before or behind it than were known. `blanked` are earlier bytes of ours that
-    were overwritten with blanks, ascending.
+    `drifted`: unexpected bytes of other programs are before or after it. `blanked` are earlier bytes of this daemon
+    that were overwritten with blanks, in ascending order.
     """
 
     offset: int
@@ -54,22 +54,21 @@ def append_pieces(
 ) -> None:
     """Append `data` in as many writes as the system needs, usually one.
 
-    Each write goes to what is then the end of the file, so bytes of other programs may come between two.
+    Each write goes to the current end of the file, so bytes of other programs may come between two writes.
 
     Args:
         fd: A descriptor opened with `O_APPEND`.
         data: At least one byte.
-        write: `os.write`, or what stands for it.
-        pieces: Receives what each write has written, also when a later one raises.
+        write: `os.write`, or a replacement.
+        pieces: Receives what each write has written, also if a later one raises.
 
     Raises:
         OSError: As `write` does.
-
     """
     rest: bytes | memoryview = data
     while rest:
         count = write(fd, rest)
-        end = os.lseek(fd, 0, os.SEEK_CUR)  # O_APPEND leaves it behind our last byte
+        end = os.lseek(fd, 0, os.SEEK_CUR)  # O_APPEND leaves it after the last byte of this write
         if count == len(data):
             pieces.append(WrittenPiece(end - count, data))
             return
@@ -78,27 +77,26 @@ def append_pieces(
 
 
 def is_one_piece(pieces: Sequence[WrittenPiece]) -> bool:
-    """Whether nothing lies between the pieces."""
+    """Return whether no other bytes are between the pieces."""
     return len(pieces) == 1 or all(pieces[at].end == pieces[at + 1].offset for at in range(len(pieces) - 1))
 
 
 def blank_out(fd: int, piece: WrittenPiece, overwrite: Callable[[int, bytes, int], int]) -> WrittenPiece:
-    """Overwrite a piece in place with blank lines, so that no reader finds what it held.
+    """Overwrite a piece in place with blank lines, so that no reader finds its former content.
 
-    The bytes are ours, and other programs only append, so none of theirs are lost. Truncating instead could cut
-    away what another program is appending in that moment.
+    The bytes are this daemon's, and other programs only append, so none of their bytes are lost. Truncating instead
+    could remove bytes that another program appends at the same time.
 
     Args:
         fd: A descriptor that may be written.
-        piece: What was written.
-        overwrite: `os.pwrite`, or what stands for it.
+        piece: The written bytes.
+        overwrite: `os.pwrite`, or a replacement.
 
     Returns:
-        What lies there now: a newline, spaces, and a newline.
+        The new bytes: a newline, spaces, and a newline.
 
     Raises:
         OSError: As `overwrite` does.
-
     """
     size = len(piece.data)
     blanks = (b"\n" + b" " * (size - 2) + b"\n")[:size] if size > 1 else b"\n"

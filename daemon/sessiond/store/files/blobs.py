@@ -1,7 +1,7 @@
-"""Blobs in files: one folder, each file named by the SHA-256 of what is in it.
+"""Blobs in files: one folder, each file named by the SHA-256 of its content.
 
-A new blob is written under another name, synced, and only then given its own, so that whatever stands under a
-hash is whole. Anything that may wait for the disk runs on the store's threads.
+A new blob is written under a temporary name, synced, and then renamed, so a file named by a hash is always complete.
+Everything that may wait for the disk runs on the store's threads.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 
 
 class BlobFolder:
-    """Blobs that somebody keeps in a folder, only to be read; there may be no such folder."""
+    """Read-only blobs in a folder of another program. The folder may be missing."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,7 +71,7 @@ class BlobFolder:
         return self.folder / hash
 
     def _open(self, path: Path) -> tuple[int, int]:
-        """A descriptor of a regular file, and its size."""
+        """Return a descriptor of a regular file, and its size in bytes."""
         with refusals_of(path):
             try:
                 fd = os.open(path, _READ_FLAGS)
@@ -87,14 +87,14 @@ class BlobFolder:
 
 
 class FileBlobs(BlobFolder):
-    """The blobs of a file store: `folder` is made when it is first needed, `trash` when it is."""
+    """The blobs of a file store. The folders `folder` and `trash` are created when first needed."""
 
     def __init__(self, folder: Path, trash: Path, *, pool: Executor, calls: Syscalls) -> None:
         super().__init__(folder)
         self._trash = trash
         self._pool = pool
         self._calls = calls
-        # One blob is put, touched or moved away by one thread at a time; others meanwhile by others.
+        # A blob is put, touched or moved by one thread at a time. Locks of other blobs are independent.
         self._locks = [Lock() for _ in range(_LOCKS)]
 
     async def put(self, data: bytes) -> PutBlob:
@@ -158,7 +158,7 @@ class FileBlobs(BlobFolder):
         return there
 
     def _sync_names(self) -> None:
-        """A daemon that died may not have synced the names that it gave."""
+        """Sync the folder, because a daemon that crashed may not have synced the names of its blobs."""
         sync_folder(self.folder, self._calls)
 
     def _holds(self, path: Path, data: bytes) -> bool:
@@ -172,7 +172,7 @@ class FileBlobs(BlobFolder):
         with refusals_of(self.folder), suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for entry in entries:
                 if _HASH.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                    with suppress(FileNotFoundError):  # it was moved while we looked
+                    with suppress(FileNotFoundError):  # it was moved after the listing
                         status = entry.stat(follow_symlinks=False)
                         found.append(KeptBlob(entry.name, status.st_size, status.st_mtime_ns))
         return found
@@ -195,7 +195,7 @@ class FileBlobs(BlobFolder):
         return moved
 
     def _take_away(self, path: Path, to: Path) -> None:
-        """Move what is not what its name says out of the way of the good bytes."""
+        """Move a file whose content does not match its name to the trash."""
         reason = "it was not what its name says"
         make_trash_folder(to, origin=self.folder, reason=reason, calls=self._calls)
         move_to_free_name(path, to / path.name, self._calls)
@@ -203,7 +203,7 @@ class FileBlobs(BlobFolder):
 
 
 def _renew(path: Path) -> None:
-    """Let a file count as new, by the clock that ages are measured with; that of file systems is a little late."""
+    """Set a file's time to now, by the clock that measures ages. File system timestamps are slightly late."""
     now = time.time_ns()
     os.utime(path, ns=(now, now), follow_symlinks=False)
 

@@ -1,8 +1,8 @@
-"""Breadcrumbs: the session that each terminal used last in each folder. One small file a terminal, newest folder first.
+"""Breadcrumbs: the session that each terminal used last in each folder, in one small file for each terminal.
 
-A file holds records of two or three lines, with an empty line between records. The first two lines, folder and path,
-are those of oh-my-pi; the third, the session's id, is ours. So a file with one record is what oh-my-pi writes. Lines
-that are no record are skipped (decision 0025).
+A file holds records of two or three lines, newest folder first, with an empty line between records. The first two
+lines, folder and path, are those of oh-my-pi. The third, the session's id, is an addition. So a file with one record is what oh-my-pi writes.
+Lines that are not a record are skipped (decision 0025).
 """
 
 import os
@@ -18,14 +18,14 @@ from sessiond.store.files.syscalls import Syscalls, refusals_of
 from sessiond.store.records import Breadcrumb
 
 MAX_FOLDERS: Final = 200
-"""Folders that are remembered of one terminal; the one that was used longest ago is forgotten."""
+"""Maximum number of folders for one terminal. The least recently used folder is dropped."""
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_BYTES = 64 * 1024
 
 
 def read_breadcrumbs(folder: Path, terminal_id: str) -> list[Breadcrumb]:
-    """Return what a terminal had, one a folder; empty when nothing is known or the file is garbage."""
+    """Return the breadcrumbs of a terminal, one for each folder; empty if there are none or the file is malformed."""
     try:
         fd = os.open(folder / paths.terminal_name(terminal_id), _FLAGS)
     except OSError:
@@ -45,10 +45,10 @@ def read_breadcrumbs(folder: Path, terminal_id: str) -> list[Breadcrumb]:
 
 
 def write_breadcrumb(folder: Path, terminal_id: str, crumb: Breadcrumb, calls: Syscalls) -> None:
-    """Replace what a terminal had in the folder of `crumb`, at once and durably.
+    """Replace the breadcrumb of a terminal for one folder, atomically and durably.
 
-    A folder or path that does not fit in a line is not remembered, and then neither is what was there
-    before, which would be wrong now.
+    If a folder or path does not fit in a line, the new breadcrumb is not stored. The previous one is removed as well,
+    because it is outdated.
     """
     path = folder / paths.terminal_name(terminal_id)
     others = [it for it in read_breadcrumbs(folder, terminal_id) if it.cwd != crumb.cwd]
@@ -76,7 +76,7 @@ def remove_breadcrumbs(folder: Path, terminal_id: str) -> None:
 
 
 def remove_old_breadcrumbs(folder: Path, max_age: float, living: Collection[str]) -> int:
-    """Remove the files that were not written for `max_age` seconds, but those of `living`; return how many."""
+    """Remove files not written for `max_age` seconds, except those of `living`. Return the number removed."""
     kept = {paths.terminal_name(it) for it in living}
     oldest, removed = time.time() - max_age, 0
     try:
@@ -87,7 +87,7 @@ def remove_old_breadcrumbs(folder: Path, max_age: float, living: Collection[str]
     for entry in found:
         with suppress(FileNotFoundError), refusals_of(Path(entry.path)):
             if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < oldest:
-                os.unlink(entry.path)  # noqa: PTH108 - what scandir gave
+                os.unlink(entry.path)  # noqa: PTH108 - the path from scandir
                 removed += 1
     return removed
 

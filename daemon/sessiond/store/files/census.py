@@ -1,8 +1,8 @@
-"""Which log files there are, looked at time and again for little: what is new, what changed, what is gone.
+"""Finds new, changed and removed log files by polling, at low cost.
 
-A folder that has not changed has the same files in it, so most of them need only a look at their folder. Which
-of its files grew a folder does not tell: those that were written last are looked at every time, all others now
-and then, and when somebody who watches the folders says so.
+A folder whose modification time is unchanged has the same files, so for most files it suffices to check their folder.
+Growth of a file does not change its folder. The most recently written files are therefore checked at every call. All
+other files are checked at intervals, and when a watch on the folders reports them.
 """
 
 import heapq
@@ -21,18 +21,18 @@ from sessiond.store.records import Changes, Stored
 log = logging.getLogger(__name__)
 
 FULL_SECONDS: Final = 2.0
-"""How often all files are looked at."""
+"""Interval of a full check, in seconds."""
 WATCHED_SECONDS: Final = 60.0
-"""The same while somebody watches their folders."""
+"""Interval of a full check while the folders are watched, in seconds."""
 _NEWEST: Final = 256
-"""Files that are looked at every time: half a millisecond."""
+"""Number of files that are checked at every call: half a millisecond."""
 _SETTLED_NS: Final = 100_000_000
-"""A folder that changed less than this before it was read may change again within the same tick of its clock."""
+"""A folder that changed less than this before it was read may change again within the same clock tick."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder of logs and of folders of logs. `own`: what cannot be read there is an error, not a gap."""
+    """A folder of logs and of folders of logs. `own`: a failure to read it raises an error and is not skipped."""
 
     path: str
     draft: bool = False
@@ -53,10 +53,15 @@ def _due(looked_at: float) -> bool:
 
 
 class FileCensus:
-    """What was found last. `look` is called by one thread at a time."""
+    """A census of log files. `look` is called by one thread at a time."""
 
     def __init__(self, roots: Sequence[Root], *, due: Callable[[float], bool] = _due) -> None:
-        """`due` says whether all files must be looked at that were at this moment of the monotonic clock."""
+        """Create a census.
+
+        Args:
+            roots: The folders.
+            due: Returns whether a full check is due, by the time of the last one (monotonic clock, seconds).
+        """
         self._due = due
         self._roots = roots
         self._folders: dict[str, _Folder] = {}
@@ -68,9 +73,13 @@ class FileCensus:
         self._complained: set[str] = set()
 
     def look(self, hints: Iterable[str] = ()) -> Changes:
-        """What is other than at the last look; at the first, all there is. `hints` are changed files or folders.
+        """Return the changes since the last call; at the first call, all logs.
 
-        Raises `StorageFailed` when a folder of ours cannot be read.
+        Args:
+            hints: Changed files, or folders of them.
+
+        Raises:
+            StorageFailed: An own folder cannot be read.
         """
         if self._due(self._looked_at):
             self._looked_at = time.monotonic()
@@ -86,7 +95,7 @@ class FileCensus:
         return Changes(found, gone)
 
     def _read_changed_folders(self) -> Iterator[str]:
-        """Read every folder that may hold other names than we know; answers which."""
+        """Read every folder whose names may have changed, and yield its path."""
         for root in self._roots:
             yield from self._visit(root.path, root)
             for folder in self._folders[root.path].folders:
@@ -102,13 +111,13 @@ class FileCensus:
             known = self._folders[path] = _Folder(root)
         now = time.time_ns()
         try:
-            modified = os.stat(path).st_mtime_ns  # noqa: PTH116 - of many folders, each time
+            modified = os.stat(path).st_mtime_ns  # noqa: PTH116 - of many folders, at every call
         except OSError:
             modified = -1
         if known.settled and known.modified_ns == modified:
             return
         known.settled = False
-        self._read(path, known)  # when it is refused, the next look tries again
+        self._read(path, known)  # if this raises, the next call tries again
         known.modified_ns, known.settled = modified, modified < now - _SETTLED_NS
         yield path
 
@@ -124,7 +133,7 @@ class FileCensus:
                 elif path == known.root.path and entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
             except FileNotFoundError:
-                continue  # it was moved while we looked
+                continue  # it was moved after the listing
         for ref in known.refs - refs:
             self._drop(ref)
         known.refs, known.folders = refs, tuple(folders)
@@ -154,7 +163,7 @@ class FileCensus:
                 if (status.st_size, status.st_mtime_ns, status.st_ctime_ns) != known.stamp[2:]:
                     self._store(stored(ref, known.session_id, status, folder.root))
             except OSError:
-                folder.settled = False  # it is gone, and its folder tells so next time
+                folder.settled = False  # it is gone; the next call reads its folder
                 folder.refs.discard(ref)
                 self._drop(ref)
 
@@ -170,7 +179,7 @@ class FileCensus:
 
 
 def stored(ref: str, session_id: str, status: os.stat_result, root: Root) -> Stored:
-    """What a listing says of one file."""
+    """Return the listing record of one file."""
     return Stored(
         ref=ref,
         session_id=session_id,

@@ -20,25 +20,25 @@ from sessiond.store.files.half_lines import HalfLine
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.syscalls import refusal
 
-INLINE = 256 * 1024  # bytes that the loop's thread may write itself: a tenth of a millisecond
-_SYNC_WRITTEN_AFTER = 0.5  # seconds; what is promised for `written` is one
-_HALF_LINE_LOOK = 0.01  # seconds between two looks at another program's unfinished line
+INLINE = 256 * 1024  # bytes that the event loop's thread may write itself: a tenth of a millisecond
+_SYNC_WRITTEN_AFTER = 0.5  # seconds; the limit promised for `written` is one second
+_HALF_LINE_LOOK = 0.01  # seconds between two checks of another program's unfinished line
 
 _T = TypeVar("_T")
 
 
 class Commits:
-    """The order in which the batches of one log reach the disk. All methods belong to the loop's thread.
+    """Writes the batches of one log to disk in order. All methods must be called on the event loop's thread.
 
-    Batches go from `_queued` to `_written` (their outcome not yet told) and leave it in order. A write has a
-    generation; a sync covers the generations that were written before it started. `_unsynced` holds the bytes
-    that no sync has covered, in case that one fails; `_told_size` is the end of the file as callers know it.
+    Batches move from `_queued` to `_written` (outcome not yet reported) and leave it in order. Each write has a
+    generation. A sync covers the generations that were written before it started. `_unsynced` holds the bytes that no
+    sync has covered, in case a sync fails. `_told_size` is the end of the file as known to callers.
     """
 
     def __init__(self, file: LogFile, pool: Executor, *, unsynced: StorageFailed | None = None) -> None:
-        """`unsynced` is what the sync of a file met that was found: like any that failed, it is not tried again."""
+        """Create the queue of a file. `unsynced` is the error of a failed sync at open; it is not retried either."""
         self.trouble: StorageFailed | LogReplaced | None = unsynced
-        """What the last write met; None once one has succeeded."""
+        """The error of the last write; None after a successful write."""
         self._file = file
         self._pool = pool
         self._loop = asyncio.get_running_loop()
@@ -62,7 +62,7 @@ class Commits:
         self._half_line_timer: asyncio.TimerHandle | None = None
 
     def append(self, data: bytes, durability: Durability) -> asyncio.Future[bool]:
-        """Queue one batch; the future tells whether it drifted (see `base.Log.append`)."""
+        """Queue one batch. The future's result is whether it drifted (see `base.Log.append`)."""
         future: asyncio.Future[bool] = self._loop.create_future()
         self._queued.add(QueuedBatch(data, durability, future))
         if not self._step_scheduled:
@@ -71,16 +71,16 @@ class Commits:
         return future
 
     async def flush(self) -> bool:
-        """Wait until all that was queued before is synced; False when nothing was unsynced."""
+        """Wait until all that was queued before is synced. Return False if nothing was unsynced."""
         if not (self._queued or self._written or self._unsynced):
             return False
         await self.append(b"", "synced")
         return True
 
     async def alone(self, call: Callable[[], _T]) -> _T:
-        """Run `call` on a pool thread while nothing else is done with the file; appends wait in the queue.
+        """Run `call` on a pool thread with exclusive access to the file. Appends wait in the queue.
 
-        It runs to its end even when the caller is cancelled.
+        The call runs to its end even if the caller is cancelled.
         """
         future: asyncio.Future[_T] = self._loop.create_future()
         self._visitors.append(partial(self._visit, call, future))
@@ -88,39 +88,39 @@ class Commits:
         return await future
 
     def sync_has_failed(self, error: OSError) -> None:
-        """A sync that was not ours to do has failed: from now on the file must be renewed before it is written."""
+        """Record that a sync outside of this class has failed. The file is then replaced before the next write."""
         self._sync_failed = True
         self.trouble = self._as_unsynced(error)
 
     @property
     def is_unsynced(self) -> bool:
-        """Whether a sync has failed, and no new file has taken the place of this one yet."""
+        """Whether a sync has failed and the file has not yet been replaced."""
         return self._sync_failed
 
     async def fix(self) -> None:
-        """Put a new file in the place of one whose sync failed; what comes of it is in `trouble`."""
+        """Replace a file whose sync failed with a new one. An error is stored in `trouble`."""
         if self._sync_failed and self._work is _Work.NOTHING and not self._visitors:
             self._renew()
             await self.alone(_nothing)
 
     @property
     def moves_file(self) -> bool:
-        """Whether the file is just being changed by ourselves, so that its size says nothing about others."""
+        """Whether this daemon is changing the file, so that its size does not show changes by other programs."""
         return self._work not in (_Work.NOTHING, _Work.SYNC)
 
     def accept(self, size: int) -> None:
-        """Take the bytes up to `size`, which another program added, as soon as the file lies still."""
+        """Accept the bytes up to `size`, which another program added, as soon as the file is not being changed."""
         self._accepted = size
         if not self.moves_file:
             self._accept_late()
 
     def stop(self) -> None:
-        """Cancel the timers, once nothing is queued any more."""
+        """Cancel the timers. The queue must be empty."""
         self._cancel_timer()
         self._end_wait_for_half_line()
 
     def _step(self) -> None:
-        """Do the next thing; called on the tick after an append, and after every piece of work."""
+        """Start the next operation. Called on the tick after an append, and after every operation."""
         self._step_scheduled = False
         if self._visitors:
             if self._work is _Work.NOTHING:
@@ -139,7 +139,7 @@ class Commits:
             self._timer = self._loop.call_later(_SYNC_WRITTEN_AFTER, self._sync_now)
 
     def _may_write(self) -> bool:
-        """Whether to write now. During a sync only for those who do not wait for one: the rest gathers."""
+        """Return whether to write now. During a sync, only batches that do not wait for a sync are written."""
         if self._doom is not None or self._sync_failed:
             return False
         if self._work is _Work.SYNC:
@@ -191,7 +191,7 @@ class Commits:
         self._written.extend(batches)
 
     def _wait_for_half_line(self, batches: list[QueuedBatch], size: int) -> None:
-        """Queue batches again until another program has ended the line that ends at `size`, or has abandoned it."""
+        """Queue batches again until another program has completed or abandoned the line that ends at `size`."""
         self._queued.put_back(batches)
         if self._half_line.is_abandoned(size, self._loop.time()):
             self._file.waits_for_half_lines = False
@@ -210,7 +210,7 @@ class Commits:
             self._half_line_timer = None
 
     def _tell(self) -> None:
-        """Resolve every future that has reached its level, and is not behind one that has not."""
+        """Resolve the futures of batches that have reached their level, in order."""
         while self._written:
             batch = self._written[0]
             if batch.synced and batch.generation > self._synced_generation:
@@ -221,8 +221,8 @@ class Commits:
             if not batch.future.done():
                 batch.future.set_result(batch.drifted)
         if self._doom is not None and self._doomed:
-            # The pardon comes right before the callbacks of the futures: who appended until then could not
-            # know of the failure and may build on what failed, who appends from then on does know.
+            # `_pardon` runs immediately before the callbacks of the futures. An append before it could not know of the
+            # failure and may depend on the failed batch. An append after it knows of the failure.
             self.trouble = self._doom
             self._loop.call_soon(self._pardon)
             self._fail_doomed(self._doom)
@@ -252,7 +252,7 @@ class Commits:
         self._accepted = 0
 
     def _resized(self) -> None:
-        """The file ends elsewhere, as callers know: what is queued will lie where they do not expect it."""
+        """Note that the file ends at another offset than callers expect: queued batches drift."""
         self._shifted = self._shifted or bool(self._queued)
         if not self._written:
             self._told_size = self._file.size
@@ -294,7 +294,7 @@ class Commits:
             self._unsynced.popleft()
 
     def _renew(self) -> None:
-        """Recover from a failed sync, which must not be tried again on the same file (decision 0005)."""
+        """Recover from a failed sync, which must not be retried on the same file (decision 0005)."""
         self._cancel_timer()
         self._sync_is_due = False
         unsynced = [(offset, data) for _, offset, data in self._unsynced]
@@ -317,7 +317,7 @@ class Commits:
             self._give_up(written[0].offset)
 
     def _give_up(self, cut: int) -> None:
-        """Let go of what was written from `cut` on and could not be synced, in the file and in memory."""
+        """Discard what was written from `cut` on and could not be synced, in the file and in memory."""
         ours = cut
         for _, offset, data in self._unsynced:
             if offset <= ours < offset + len(data):
@@ -338,7 +338,7 @@ class Commits:
         self._sync_failed = self._sync_is_due = False
 
     def _run(self, work: "_Work", call: Callable[[], _T], done: Callable[[Future[_T]], None]) -> None:
-        """Do `work` on a pool thread, then `done` and the next step on the loop's."""
+        """Run `call` on a pool thread, then `done` and the next step on the event loop's thread."""
         self._work = work
 
         def finish(future: Future[_T]) -> None:
@@ -358,7 +358,7 @@ class Commits:
             self._timer = None
 
     def _as_unsynced(self, error: BaseException) -> StorageFailed | LogReplaced:
-        """Why no new file could take the place of one whose sync failed."""
+        """Return why a file whose sync failed could not be replaced."""
         refused = self._as_refusal(error)
         if isinstance(refused, StorageFull | LogReplaced):
             return refused
@@ -374,11 +374,11 @@ class Commits:
 
 
 def _nothing() -> None:
-    """What waits for its turn and does nothing."""
+    """Do nothing, as an operation that waits for its turn."""
 
 
 class _Work(Enum):
-    """What a pool thread is doing with the file."""
+    """The operation that a pool thread performs on the file."""
 
     NOTHING = auto()
     WRITE = auto()

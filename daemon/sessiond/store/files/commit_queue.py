@@ -11,7 +11,6 @@ class CommitQueue:
     Attributes:
         size: The bytes of all queued batches.
         has_hurried: Whether a batch waits for its write only, and not for a sync.
-
     """
 
     def __init__(self) -> None:
@@ -29,21 +28,21 @@ class CommitQueue:
         self.has_hurried = self.has_hurried or not batch.synced
 
     def take(self) -> "list[QueuedBatch]":
-        """Return all batches in their order; none is queued afterwards."""
+        """Remove and return all batches in order."""
         batches, self._batches = self._batches, []
         self.size = 0
         self.has_hurried = False
         return batches
 
     def put_back(self, batches: "list[QueuedBatch]") -> None:
-        """Queue batches that were taken before all that came since."""
+        """Queue batches that were taken before all batches that were added since."""
         later = self.take()
         for batch in (*batches, *later):
             self.add(batch)
 
 
 class QueuedBatch:
-    """The lines of one append, from the queue until their outcome is told."""
+    """The lines of one append, until their outcome is reported."""
 
     __slots__ = ("data", "drifted", "future", "generation", "offset", "synced", "told_size")
 

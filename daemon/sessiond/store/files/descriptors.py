@@ -1,7 +1,7 @@
-"""The descriptors of open session files: at most a share of what the system grants, the least recently used closed.
+"""Limits the descriptors of open session files to a share of the system's limit. The least recently used are closed.
 
-A session file whose descriptor was closed stays open for its session: the next use opens the file again. What makes
-sure that it is still the same file, and that nothing unsynced is lost with a descriptor, is `known_file`.
+A session file whose descriptor was closed stays open for its session: the next use opens the file again. `known_file`
+checks that it is still the same file, and that no unsynced data is lost with a descriptor.
 """
 
 import errno
@@ -14,8 +14,9 @@ from itertools import islice
 from typing import Final
 
 SHARE: Final = 0.375
-"""Of the descriptors that the system grants. Clients may have half of them (`server.welcome`); the rest is for folders,
-blobs, the index and whatever is open for a moment."""
+"""The share of the system's limit. Clients may have half of the descriptors (`server.welcome`). The rest is for
+folders, blobs, the index and short-lived files.
+"""
 _FEWEST: Final = 8
 _MAX_DESCRIPTORS: Final = 65_536
 _TRIED_FIRST: Final = 32
@@ -23,7 +24,7 @@ _NONE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
 
 
 def granted() -> int | None:
-    """How many descriptors this process may have; None for as many as it wants."""
+    """Return the descriptor limit of this process; None if there is none."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return None if soft == resource.RLIM_INFINITY else soft
 
@@ -32,8 +33,8 @@ class Descriptors:
     """The descriptors of all session files of a store. Its methods are safe on any thread.
 
     Args:
-        limit: How many may be open while others can be closed; None: a share of what the system grants now.
-
+        limit: The number of descriptors above which unused ones are closed. None: a share of the system's present
+            limit.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -43,15 +44,14 @@ class Descriptors:
 
     @property
     def count(self) -> int:
-        """How many are open."""
+        """The number of open descriptors."""
         return len(self._open)
 
     def open(self, call: Callable[[], int]) -> int:
-        """What `call` opens. Where the system has no descriptor left, one that is not in use is closed first.
+        """Return what `call` opens. If the system has no descriptor left, an unused one is closed first.
 
         Raises:
-            OSError: As `call` does; `EMFILE` or `ENFILE` when none can be closed.
-
+            OSError: As `call` does; `EMFILE` or `ENFILE` if none can be closed.
         """
         while True:
             try:
@@ -61,27 +61,28 @@ class Descriptors:
                     raise
 
     def opened(self, descriptor: "Descriptor") -> None:
-        """Count a descriptor, and close others that are not in use while there are more than the limit."""
+        """Count a descriptor, and close unused ones while there are more than the limit."""
         with self._lock:
             self._open[descriptor] = None
         while len(self._open) > self.limit and self._close_one():
             pass
 
     def used(self, descriptor: "Descriptor") -> None:
-        """Note that a descriptor is the one that was used last."""
+        """Mark a descriptor as the most recently used one."""
         with self._lock:
             if descriptor in self._open:
                 self._open.move_to_end(descriptor)
 
     def closed(self, descriptor: "Descriptor") -> None:
-        """Count a descriptor no longer."""
+        """Stop counting a descriptor."""
         with self._lock:
             self._open.pop(descriptor, None)
 
     def _close_one(self, *, below: int | None = None) -> bool:
-        """Close the least recently used descriptor that may be; whether there was one.
+        """Close the least recently used descriptor that can be closed. Return whether there was one.
 
-        One whose number is not below `below` would be no help to a process whose limit was lowered.
+        If `below` is given, only a descriptor with a lower number is closed: another would not help a process whose
+        limit was lowered.
         """
         for count in (_TRIED_FIRST, None):
             with self._lock:
@@ -92,14 +93,13 @@ class Descriptors:
 
 
 class Descriptor:
-    """One descriptor, which may be closed while nobody uses it.
+    """One descriptor, which may be closed while it is not in use.
 
     Args:
         fd: The descriptor.
-        all_open: Where it is counted.
+        all_open: The collection that counts it.
         reopen: Opens the same file again, or raises.
-        may_close: Notes what is to be known of the file at that moment; False when it must stay open.
-
+        may_close: Records the state of the file at that moment. Returns False if the descriptor must stay open.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class Descriptor:
 
     @property
     def is_set_down(self) -> bool:
-        """Whether the file has no descriptor just now, and gets one again with its next use."""
+        """Whether the descriptor is closed and the next use opens it again."""
         return self.fd < 0 and not self._ended
 
     def __enter__(self) -> int:
-        """Use the descriptor, which is opened again where that is necessary. May be nested."""
+        """Return the descriptor for use, and open the file again if necessary. May be nested."""
         with self._lock:
             if self.fd < 0:
                 if self._ended:
@@ -136,7 +136,7 @@ class Descriptor:
             self._users -= 1
 
     def set_down(self) -> bool:
-        """Close the descriptor unless it is in use or must stay open; whether it was closed. Never waits."""
+        """Close the descriptor unless it is in use or must stay open. Return whether it was closed. Never blocks."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -150,7 +150,7 @@ class Descriptor:
         return True
 
     def close(self) -> None:
-        """Close the descriptor for good."""
+        """Close the descriptor permanently."""
         with self._lock:
             fd, self.fd, self._ended = self.fd, -1, True
         self._all_open.closed(self)
@@ -159,7 +159,7 @@ class Descriptor:
 
     def _open_again(self) -> None:
         self.fd = self._all_open.open(self._reopen)
-        self._users += 1  # so that it is not closed again by who makes room for it
+        self._users += 1  # so that `opened` does not close it again to stay within the limit
         try:
             self._all_open.opened(self)
         finally:

@@ -1,4 +1,4 @@
-"""Read ranges of bytes of a descriptor."""
+"""Reads ranges of bytes of a descriptor."""
 
 import os
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ SLICE: Final = 64 * 1024
 
 
 def slices(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the bytes `[start, end)` of a descriptor in slices, as far as there are any."""
+    """Yield the bytes `[start, end)` of a descriptor in slices, or fewer if the file ends before."""
     while start < end and (data := os.pread(fd, min(SLICE, end - start), start)):
         yield data
         start += len(data)
 
 
 def read_range(fd: int, start: int, end: int) -> bytes:
-    """Return all bytes `[start, end)`: one call of the system takes at most 2 GiB, and may take less."""
+    """Return all bytes `[start, end)`. One system call returns at most 2 GiB, and may return less."""
     data = os.pread(fd, max(0, end - start), start)
     if start + len(data) == end:
         return data
