@@ -1,8 +1,8 @@
 """Breadcrumbs: the session that each terminal used last in each folder, in one small file for each terminal.
 
 A file holds records of two or three lines, newest folder first, with an empty line between records. The first two
-lines, folder and path, are those of oh-my-pi. The third, the session's id, is an addition. So a file with one record is what oh-my-pi writes.
-Lines that are not a record are skipped (decision 0025).
+lines, folder and path, are those of oh-my-pi. The third, the session's id, is an addition. So a file with one record
+is what oh-my-pi writes. Lines that are not a record are skipped (decision 0025).
 """
 
 import os

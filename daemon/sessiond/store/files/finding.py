@@ -1,4 +1,4 @@
-"""Find logs by the names of files, and open what a path means if it is a regular file."""
+"""Finds logs by file name, and opens the file that a path names if it is a regular file."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ _NO_LOG_THERE: Final = {
 
 
 def logs_in(root: Root) -> "Iterator[tuple[os.DirEntry[str], str]]":
-    """Yield every log in a root and in its folders, with the id in its name; links are not followed."""
+    """Yield every log in a root and in its folders, with the id in its name. Symbolic links are not followed."""
     for entry in _entries(root.path, root):
         if entry.is_dir(follow_symlinks=False):
             yield from _named_logs(_entries(entry.path, root))
@@ -48,13 +48,14 @@ def _entries(folder: str, root: Root) -> "list[os.DirEntry[str]]":
     except OSError:
         if root.own:
             raise
-        return []  # the census says so in the log
+        return []  # the census logs a warning
 
 
 def resolved(ref: str) -> Path:
-    """Return the file that a path means. A person may name a link, so links are followed, here and nowhere else.
+    """Return the file that a path names. Symbolic links are followed only here, because a user may name one.
 
-    Raises `LogNotFound` for a relative path and where no log can be.
+    Raises:
+        LogNotFound: The path is relative, or cannot be that of a log.
     """
     try:
         if not Path(ref).is_absolute():
@@ -69,7 +70,7 @@ def resolved(ref: str) -> Path:
 
 
 def open_regular(path: Path, ref: str, flags: int) -> int:
-    """Open a regular file and nothing else; return its descriptor. Raises `LogNotFound` for what is none."""
+    """Open a regular file and return its descriptor. Raises `LogNotFound` for anything else."""
     try:
         if not stat.S_ISREG(path.stat(follow_symlinks=False).st_mode):
             raise LogNotFound(ref)

@@ -1,6 +1,6 @@
 """Makes folders and files that only their owner can read, and makes their names durable.
 
-A folder of ours that others may enter is closed to them. A folder of another user or a symbolic link is refused,
+An own folder that other users may enter gets mode 0700. A folder of another user or a symbolic link is refused,
 because its owner could read or replace what is stored there (decision 0006).
 """
 
@@ -18,10 +18,12 @@ _NEW_FILE_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLL
 
 
 def make_folder(path: Path, calls: Syscalls) -> None:
-    """Make a folder of ours (0700) with its missing parents, or take the one that is there.
+    """Make a folder (0700) and its missing parents, or use the existing one.
 
-    Its name is durable afterwards, also when a daemon that died before it could sync it had made it. Raises
-    `StorageFailed` when the folder is not ours to use.
+    Its name is durable on return, even if a daemon that crashed before it could sync had made it.
+
+    Raises:
+        StorageFailed: The folder belongs to another user, or is none.
     """
     try:
         path.mkdir(0o700)
@@ -44,9 +46,13 @@ def sync_folder(path: Path, calls: Syscalls) -> None:
 
 
 def new_file(path: Path, parts: Iterable[bytes], calls: Syscalls, mode: int = 0o600) -> int:
-    """Make a file that is not there yet, holding `parts`, synced; returns its descriptor (read, append).
+    """Make a file with the content `parts`, synced. Its name is not durable yet.
 
-    The name is not durable yet. Raises `FileExistsError`; whatever fails, no half file stays.
+    Returns:
+        A descriptor for reading and appending.
+
+    Raises:
+        FileExistsError: The file exists. On any error no partial file remains.
     """
     fd = os.open(path, _NEW_FILE_FLAGS, 0o600)
     try:
@@ -62,21 +68,21 @@ def new_file(path: Path, parts: Iterable[bytes], calls: Syscalls, mode: int = 0o
 
 
 def write_all(fd: int, data: bytes, calls: Syscalls) -> None:
-    """Write all of it, however often the system takes only a part."""
+    """Write all of `data`, in as many writes as the system needs."""
     view = memoryview(data)
     while view:
         view = view[calls.write(fd, view) :]
 
 
 def temporary(path: Path) -> Path:
-    """A name beside `path` for a file that will take its place; hidden, so that no listing finds it."""
+    """Return a name beside `path` for a file that will replace it. The name is hidden, so no listing finds it."""
     return path.with_name(f".{path.name[:160]}.{secrets.token_hex(6)}.tmp")
 
 
 def move_to_free_name(source: Path, target: Path, calls: Syscalls) -> None:
-    """Rename a file to a name that must be free; the folders are not synced. Raises `FileExistsError`.
+    """Rename a file to a name that must be free. The folders are not synced. Raises `FileExistsError`.
 
-    The check and the rename are two steps: only one daemon names files in these folders.
+    The check and the rename are two steps. This is safe because only one daemon creates names in these folders.
     """
     if os.path.lexists(target):
         raise FileExistsError(f"{target} is there already")

@@ -1,15 +1,15 @@
-"""How long an append waits for another program that has written half a line: until the line counts as abandoned."""
+"""Limits how long an append waits for another program that has written half a line."""
 
 from typing import Final
 
 STILL_SECONDS: Final = 0.3
-"""A line that has not grown for so long is abandoned."""
+"""Seconds. A line that has not grown for this time is abandoned."""
 LONGEST_SECONDS: Final = 1.0
-"""The longest wait for a line, even if it grows."""
+"""Seconds. The limit of the wait for a line, even if it grows."""
 
 
 class HalfLine:
-    """The unfinished line at the end of a log, as seen at several looks."""
+    """The unfinished line at the end of a log, as seen at several checks."""
 
     def __init__(self) -> None:
         self._size = -1
@@ -17,7 +17,7 @@ class HalfLine:
         self._first_seen = 0.0
 
     def is_abandoned(self, size: int, now: float) -> bool:
-        """Note that the line ends at byte `size` at the time `now`, in seconds; whether to wait no longer."""
+        """Record that the line ends at byte `size` at the time `now`, in seconds. Return whether to stop waiting."""
         if self._size < 0:
             self._first_seen = now
         if size != self._size:
@@ -25,5 +25,5 @@ class HalfLine:
         return now - self._since >= STILL_SECONDS or now - self._first_seen >= LONGEST_SECONDS
 
     def forget(self) -> None:
-        """Begin again with the next line."""
+        """Reset, for the next line."""
         self._size = -1

@@ -1,7 +1,7 @@
-"""Which sessions living terminals hold: one JSON file a terminal, so that another daemon knows it, too.
+"""Holds of living terminals on sessions: one JSON file for each terminal, so that another daemon knows them.
 
-A file that is no hold is never obeyed and never overwritten: it is reported once, and moved aside when its terminal
-needs the name.
+A file that is not a valid hold is ignored and never overwritten. It is reported once, and moved aside when its
+terminal needs the name.
 """
 
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 SUFFIX: Final = ".json"
 DAMAGED: Final = "damaged"
-"""What the name of a file ends in that was moved aside: `<name>.damaged`, then `<name>.damaged.2` …"""
+"""Suffix of a file that was moved aside: `<name>.damaged`, then `<name>.damaged.2` …"""
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_BYTES = 256 * 1024
@@ -45,7 +45,7 @@ _decode = msgspec.json.Decoder(_File).decode
 
 
 def read_holds(folder: Path) -> list[Hold]:
-    """Return the holds of a folder. A file that cannot be read as one is reported to the log and left where it is."""
+    """Return the holds of a folder. A file that is not a valid hold is reported to the log and stays."""
     try:
         names = sorted(it for it in os.listdir(folder) if it.endswith(SUFFIX) and not it.startswith("."))  # noqa: PTH208
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def read_holds(folder: Path) -> list[Hold]:
 
 
 def write_hold(folder: Path, hold: Hold, calls: Syscalls) -> None:
-    """Store a hold, durably, in place of the terminal's previous one; what is no hold there is moved aside."""
+    """Store a hold durably in place of the terminal's previous one. A file that is not a valid hold is moved aside."""
     path = _path(folder, hold.terminal_id)
     text = msgspec.json.encode(
         _File(
@@ -90,7 +90,7 @@ def write_hold(folder: Path, hold: Hold, calls: Syscalls) -> None:
 
 
 def remove_hold(folder: Path, terminal_id: str, calls: Syscalls) -> None:
-    """Remove the hold of a terminal; what is no hold stays."""
+    """Remove the hold of a terminal. A file that is not a valid hold stays."""
     path = _path(folder, terminal_id)
     with refusals_of(path):
         try:
@@ -108,7 +108,10 @@ def _path(folder: Path, terminal_id: str) -> Path:
 def read_hold(path: Path) -> Hold:
     """Return the hold in a file.
 
-    Raises `OSError`; `ValueError` or `RecursionError` for what is no hold of the terminal that names the file.
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file is not a hold of the terminal that its name encodes.
+        RecursionError: The file is nested too deeply.
     """
     fd = os.open(path, _FLAGS)
     try:

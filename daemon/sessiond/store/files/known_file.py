@@ -1,12 +1,12 @@
-"""One open log file as it is known: its bytes, its end, and how it is recognized when it is opened again.
+"""One open log file: its bytes, its end, and its recognition when it is opened again.
 
-Nothing here changes the file. Everything raises `OSError` as the system reported it, and `LogReplaced` when the file
-is no longer the one that was opened.
+Nothing here changes the file. Every method raises `OSError` as the system reports it, and `LogReplaced` if the file is
+no longer the one that was opened.
 
-While nobody uses the file its descriptor may be closed to make room for others (`descriptors`), but only when all that
-we wrote is synced: the system reports a failed write-back only to descriptors that were open then. The next use of the
-file opens it again. It is the same file if it has the same device and inode; where anything about it has changed, its
-beginning and our last bytes must be where they were, and from then on it counts as touched.
+The descriptor of an unused file may be closed to make room for others (`descriptors`), but only if everything that
+this daemon wrote is synced: the system reports a failed write-back only to descriptors that were open at that time.
+The next use opens the file again. It is the same file if it has the same device and inode. If anything about it has
+changed, its beginning and the last bytes known here must be unchanged, and the file then counts as touched.
 """
 
 import errno
@@ -23,27 +23,26 @@ from sessiond.store.files.log_ids import LogId
 from sessiond.store.files.recognition import LastSeen
 from sessiond.store.files.syscalls import Syscalls
 
-OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not make us wait for a writer
+OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # opening a FIFO must not wait for a writer
 WRITE_FLAGS: Final = os.O_RDWR | os.O_APPEND | OPEN_FLAGS
 KNOWN_TAIL_BYTES: Final = 64
-"""Bytes by which our own end is recognized when another program wrote behind it."""
+"""Bytes by which the known end is recognized when another program has written after it."""
 MAY_NOT_WRITE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY})
 _NO_FILE_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR})
 _OTHER_FILE_THERE: Final = frozenset({errno.ELOOP, errno.EISDIR, errno.ENXIO})
 
 
 class KnownFile:
-    """A file whose first `size` bytes are ours to read.
+    """A file whose first `size` bytes are known and readable.
 
     Args:
-        path: Where it lies.
+        path: The path of the file.
         fd: Its descriptor, which is closed with this object.
-        calls: What reaches the disk.
-        log_id: The record of the log, which is kept up to date; None: nothing is recorded.
+        calls: The system calls that access the disk.
+        log_id: The record of the log, which is updated; None: nothing is recorded.
         writable: Whether the descriptor may write.
-        sync_has_failed: Whether what the file holds may not be durable, and only `renew` may try again.
-        descriptors: Where the descriptor is counted; None: it is not counted, and stays open.
-
+        sync_has_failed: Whether the content may not be durable, so that only `renew` may retry the sync.
+        descriptors: The collection that counts the descriptor; None: it is not counted, and stays open.
     """
 
     def __init__(
@@ -64,27 +63,27 @@ class KnownFile:
         self._calls = calls
         self._tail = read_range(fd, max(0, self.size - KNOWN_TAIL_BYTES), self.size)
         self._cut_short = False
-        self._modified_ns = os.fstat(fd).st_mtime_ns  # as of our own last change
+        self._modified_ns = os.fstat(fd).st_mtime_ns  # as of this daemon's last change
         self.was_touched = False
         self.sync_has_failed = sync_has_failed
         self._flags = WRITE_FLAGS if writable else os.O_RDONLY | OPEN_FLAGS
-        self._lost_right = False  # it was to be opened again to write, and could only be to read
+        self._lost_right = False  # reopening for writing was refused; it is open for reading
         self._writes = self._synced_writes = 0
         self._last_seen: LastSeen | None = None
         self._held = Descriptor(fd, self._descriptors, self._open_again, self._may_close)
 
     @property
     def _fd(self) -> int:
-        """The descriptor, within `with self._held`."""
+        """The descriptor. Valid only within `with self._held`."""
         return self._held.fd
 
     def read(self, start: int, end: int) -> bytes:
-        """The bytes `[start, end)` as far as there are any."""
+        """Return the bytes `[start, end)`, or fewer if the file ends before."""
         with self._held as fd:
             return read_range(fd, start, end)
 
     def scan(self, start: int, end: int) -> Iterator[bytes]:
-        """The bytes `[start, end)` in slices, of the file as it is now, even if it is rewritten meanwhile."""
+        """Yield the bytes `[start, end)` of the present file in slices, even if it is replaced meanwhile."""
         with self._held as held:
             fd = self._descriptors.open(lambda: os.dup(held))
         try:
@@ -93,7 +92,10 @@ class KnownFile:
             os.close(fd)
 
     def is_touched(self) -> bool:
-        """Whether anybody but us has written to the file since it was opened. Not while we are writing."""
+        """Return whether another program has written to the file since it was opened.
+
+        Must not be called during a write of this daemon.
+        """
         if not self.was_touched:
             with self._held as fd:
                 if os.fstat(fd).st_mtime_ns != self._modified_ns:
@@ -101,20 +103,23 @@ class KnownFile:
         return self.was_touched
 
     def distrust(self) -> LogReplaced:
-        """Take it that the file is not ours any more."""
+        """Mark the file as replaced. Return the error to raise."""
         self._cut_short = True
         return LogReplaced(str(self.path))
 
     @property
     def lacks_newline(self) -> bool:
-        """Whether the last line is not ended."""
+        """Whether the last line lacks its newline."""
         return self.size > 0 and not self._tail.endswith(b"\n")
 
     def present(self) -> int:
-        """How many bytes the file has now, at least `size`; `LogReplaced` when it is not ours any more.
+        """Return the present size of the file in bytes, at least `size`.
 
-        A file that was once shorter stays replaced, whatever is written to it later. One that grew must still
-        have our last bytes in their place: a rewrite in place looks like growth otherwise.
+        A file that was once shorter stays replaced, whatever is written to it later. A file that grew must still have
+        its known last bytes at their offset: otherwise a rewrite in place would look like growth.
+
+        Raises:
+            LogReplaced: The file is no longer the one that was opened.
         """
         if (unchanged := self._size_while_set_down()) is not None:
             return unchanged
@@ -126,7 +131,7 @@ class KnownFile:
             return present
 
     def set_size(self, size: int) -> None:
-        """Call the first `size` bytes ours: more when another program added them, fewer after a failure."""
+        """Set the number of known bytes: more after another program added some, fewer after a failure."""
         self.size = size
         try:
             self._tail = self._read_tail(size)
@@ -134,10 +139,10 @@ class KnownFile:
                 with self._held as fd:
                     self.log_id.cover(fd, size)
         except (OSError, LogReplaced):
-            self._cut_short = True  # it cannot be recognized by its end any more
+            self._cut_short = True  # it cannot be recognized by its end
 
     def regain(self) -> None:
-        """Open the file anew, to write, in the place of a descriptor that may only read."""
+        """Open the file for writing, in place of a descriptor that may only read."""
         with self._held as known:
             fd = self._descriptors.open(lambda: os.open(self.path, WRITE_FLAGS))
             try:
@@ -150,7 +155,7 @@ class KnownFile:
         self._flags, self._lost_right = WRITE_FLAGS, False
 
     def close(self) -> None:
-        """Close the descriptor; reading fails from now on."""
+        """Close the descriptor. Later reads fail."""
         if self.log_id is not None and not self._held.is_set_down:
             with suppress(OSError), self._held as fd:
                 touched = self.was_touched or os.fstat(fd).st_mtime_ns != self._modified_ns
@@ -160,7 +165,7 @@ class KnownFile:
     # --- without a descriptor --------------------------------------------------------------------------
 
     def _may_close(self, fd: int) -> bool:
-        """Note how the file is while it has a descriptor; False while something in it is not synced."""
+        """Record the state of the file before its descriptor is closed. Return False if a write is not synced."""
         if self.sync_has_failed or self._synced_writes != self._writes:
             return False
         try:
@@ -174,7 +179,7 @@ class KnownFile:
         return True
 
     def _size_while_set_down(self) -> int | None:
-        """The size of a file that has no descriptor and was not changed since it had one; None of any other."""
+        """Return the size of a file without a descriptor that has not changed since it had one, or else None."""
         seen = self._last_seen
         if seen is None or self._cut_short or not self._held.is_set_down or seen.size < self.size:
             return None
@@ -184,7 +189,7 @@ class KnownFile:
             return None
 
     def _open_again(self) -> int:
-        """A descriptor of the file that we had. Raises `LogGone`, `LogReplaced`."""
+        """Open the known file and return its descriptor. Raises `LogGone`, `LogReplaced`."""
         try:
             fd = self._open_as_before()
         except OSError as error:
@@ -213,7 +218,7 @@ class KnownFile:
         return fd
 
     def _recognize(self, fd: int) -> None:
-        """Raise `LogReplaced` unless this is the file that we had."""
+        """Raise `LogReplaced` unless this is the known file."""
         seen, status = self._last_seen, os.fstat(fd)
         if seen is None or not seen.is_identity_of(status):
             raise LogReplaced(str(self.path))
@@ -240,13 +245,13 @@ class KnownFile:
         return held.st_size
 
     def _note_change(self) -> None:
-        """The file was changed just now, by us."""
+        """Record that this daemon changed the file just now."""
         self._modified_ns = os.fstat(self._fd).st_mtime_ns
 
     def _read_tail(self, end: int) -> bytes:
         return self.read(max(0, end - KNOWN_TAIL_BYTES), end)
 
     def _refuse_growth(self, size: int) -> None:
-        """Whoever takes bytes away must have seen all of them."""
+        """Raise `StorageFailed` if the file has grown, so that no unread bytes are cut away."""
         if self.present() > size:
             raise StorageFailed(f"{self.path}: something was added to it meanwhile", path=str(self.path))

@@ -1,6 +1,6 @@
-"""The lines of one session in one file: `LogFile` does what `Commits` puts in order.
+"""The lines of one session in one file. `LogFile` does the writes, and `Commits` orders them.
 
-`base.Log` says what each method promises.
+For the methods see `base.Log`.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 class FileLog:
-    """One open log file; `FileStore` makes them. `promoted` is where a draft will live as a session."""
+    """One open log file, made by `FileStore`. `promoted` is the path that a draft gets as a session."""
 
     def __init__(
         self,
@@ -89,14 +89,14 @@ class FileLog:
             self._commits.trouble = None
 
     def _is_over(self, trouble: StorageFailed | LogReplaced) -> bool:
-        """Whether the cause of trouble is seen to be gone; of most causes only the next write can tell."""
+        """Return whether the cause of an error is known to be gone. Most causes show only at the next write."""
         folder = self._file.path.parent
         if isinstance(trouble, LogReplaced):
             with suppress(OSError, LogReplaced):
                 self._file.present()
                 return True
         elif isinstance(trouble, TooManyOpenFiles):
-            return True  # another descriptor may be free by now; the next write tells
+            return True  # a descriptor may be free by now; the next write shows it
         elif trouble.errno == errno.ENOSPC:
             return (free_bytes(folder) or 0) >= NEEDED
         elif trouble.errno == errno.EROFS:
@@ -108,7 +108,7 @@ class FileLog:
             with refusals_of(self._file.path):
                 return self._file.read(start, end)
         except LogReplaced as replaced:
-            # Found when the file was opened again to be read: then nothing can be written, either.
+            # Found while reopening the file for a read. Writes fail for the same reason.
             self._commits.trouble = replaced
             raise
 
@@ -189,7 +189,7 @@ class FileLog:
             self._promoted = self._promoted and _in_folder_of(self._promoted, cwd)
 
     async def move_with(self, move: Callable[[LogFile], _T]) -> _T:
-        """Let `move` give the file another name, once all that was appended is synced."""
+        """Rename the file by `move` after everything appended is synced."""
         await self._commits.flush()
         return await self._commits.alone(partial(_told, self._file.path, partial(move, self._file)))
 
@@ -204,13 +204,13 @@ class FileLog:
             await self._commits.alone(self._file.close)
 
     async def _change(self, call: Callable[[], _T]) -> _T:
-        """Do what changes the file by other means than appending, once all that was appended is synced."""
+        """Change the file by other means than appending, after everything appended is synced."""
         if self.read_only is not None:
             raise LogReadOnly(self.read_only)
         await self._commits.flush()
         await self._commits.fix()
         if self._commits.is_unsynced and self._commits.trouble is not None:
-            raise self._commits.trouble  # that file is not to be synced again
+            raise self._commits.trouble  # that file must not be synced again
         result = await self._commits.alone(partial(_told, self._file.path, call))
         self._commits.trouble = None
         return result
@@ -232,7 +232,7 @@ class FileLog:
 
 
 def _in_folder_of(path: Path, cwd: str) -> Path:
-    """The place of a log of ours for another working directory: a folder lies in its root, a log in the folder."""
+    """Return the path of an own log for another working directory: root, folder of the directory, name."""
     return path.parent.parent / paths.encode_cwd(cwd) / path.name
 
 

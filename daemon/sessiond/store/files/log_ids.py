@@ -1,14 +1,14 @@
-"""Which log a file holds: an id that stays while the file only grows, over restarts and renames of the file.
+"""Ids of log files. An id is unchanged while the file only grows, over restarts and renames of the file.
 
-A position in a log, `{logId, seq}`, must never lead into another log that lies under the same session id now. So each
-open log has a record in one file of the state folder: the id, how many bytes the log had when somebody could last
-have been told of them, and a checksum of those bytes. Opening compares. Where the beginning of the file is not what
-the record says, or nobody can know, the file is another log and gets a new id: readers then read it from its start.
+A position in a log, `{logId, seq}`, must never refer to another log that has the same session id later. So each open
+log has a record in one file of the state folder: the id, the size of the log when a reader could last have received
+it, and a checksum of these bytes. Opening the log compares them. If the beginning of the file differs from the record,
+or cannot be verified, the file is another log and gets a new id. Readers then read it from its start.
 
-The checksum can be carried on as the log grows, so an append costs one more small read and write of cached pages. A
-file that nobody touched since it was closed is recognized by its status and is not read. Nothing is synced per append:
-records survive the death of the process, and after a power cut (another boot, not marked as ended) they do not count.
-Whatever goes wrong with the records costs a new id, never the log.
+The checksum is continued as the log grows, so an append costs one more small read and write of cached pages. A file
+that was not touched since it was closed is recognized by its status and is not read. There is no sync per append:
+records survive the death of the process, and after a power failure (another boot, not marked as ended) they are
+ignored. An error with the records costs a new id, never the log.
 """
 
 import logging
@@ -27,11 +27,11 @@ log = logging.getLogger(__name__)
 
 NAME: Final = "log-ids"
 MAX_RECORDS: Final = 16_384
-"""Records that are kept; above that, the one that was used longest ago makes room."""
+"""Maximum number of records. Above it, the least recently used record is dropped."""
 COVER_AT_ONCE: Final = 1024 * 1024
-"""Bytes that are added to a checksum while the event loop waits; more are added when the log is closed."""
+"""Bytes that are added to a checksum on the event loop's thread. More bytes are added when the log is closed."""
 _RACY_NS: Final = 50_000_000
-"""A file that was changed so shortly before may have been changed again without its times showing it."""
+"""Nanoseconds. A file that was changed more recently may be changed again without a difference in its times."""
 _SLICE: Final = 256 * 1024
 _LONGEST_HEADER: Final = 16 * 1024
 
@@ -62,7 +62,7 @@ class _Record(NamedTuple):
 
 
 class LogIds:
-    """The records of all logs. Made at once, read from disk at the first `identify`; any thread may call it."""
+    """The records of all logs. They are read from disk at the first `identify`. Thread-safe."""
 
     def __init__(self, state: Path) -> None:
         self._path = state / NAME
@@ -73,7 +73,7 @@ class LogIds:
         self._slots = 0
 
     def identify(self, name: str, fd: int) -> "LogId":
-        """The id of the log called `name` that is open as `fd`. May read the whole file."""
+        """Return the id of the log called `name` that is open as `fd`. May read the whole file."""
         key = _key(name, fd)
         known = self._known(key)
         size = os.fstat(fd).st_size
@@ -84,7 +84,7 @@ class LogIds:
         return LogId(self, name, key, uuid.uuid4().bytes, _covered(fd, Covered(), size))
 
     def write(self, key: bytes, log_id: bytes, covered: Covered, status: _Status = _NO_STATUS) -> None:
-        """Record how far a log goes. A disk that refuses costs the record."""
+        """Record the covered bytes of a log. If the disk refuses, the record is lost."""
         with self._lock:
             if self._records is None or self._fd is None:
                 return
@@ -96,7 +96,7 @@ class LogIds:
             self._write(record.slot, _packed(key, record))
 
     def forget(self, key: bytes) -> None:
-        """Drop a record that is not true any more."""
+        """Drop a record that is no longer valid."""
         with self._lock:
             if self._records is not None and (record := self._records.get(key)) is not None:
                 del self._records[key]
@@ -104,7 +104,7 @@ class LogIds:
                 self._write(record.slot, bytes(_RECORD.size))
 
     def close(self) -> None:
-        """Note that the records are whole, so that they count after a restart of the machine, too."""
+        """Mark the records as complete, so that they are valid after a reboot."""
         with self._lock:
             fd, self._fd = self._fd, None
             if fd is None:
@@ -169,7 +169,7 @@ class LogIds:
         try:
             os.pwrite(self._fd, record, _HEAD.size + slot * _RECORD.size)
         except OSError as error:
-            # What is on disk is out of date from now on, so none of it may count.
+            # The records on disk are now outdated, so all are invalidated.
             log.warning("the ids of logs cannot be recorded: %s", error)
             fd, self._fd = self._fd, None
             with suppress(OSError):
@@ -178,7 +178,7 @@ class LogIds:
 
 
 class LogId:
-    """The id of one open log, and how far its record goes. One caller at a time."""
+    """The id of one open log, and the bytes that its record covers. Used by one caller at a time."""
 
     def __init__(self, ids: LogIds, name: str, key: bytes, log_id: bytes, covered: Covered) -> None:
         self._ids = ids
@@ -197,16 +197,16 @@ class LogId:
         return self._id.hex()
 
     def cover(self, fd: int, size: int) -> None:
-        """Record that the log has `size` bytes now, before anybody is told of the new ones."""
+        """Record that the log has `size` bytes, before the new bytes are sent to any reader."""
         if size - self._covered.size > COVER_AT_ONCE:
             self._lose()
         elif not self._is_behind:
             self.cover_all(fd, size)
 
     def cover_all(self, fd: int, size: int) -> None:
-        """The same for any number of bytes: not on the thread of the event loop."""
+        """Record the size after any number of new bytes. Must not be called on the event loop's thread."""
         if size < self._covered.size:
-            # What is left was not read since: nobody knows whether it is what readers were told.
+            # The remaining bytes were not read since, so they may differ from what readers received.
             self._is_cut = True
             self._lose()
         elif not self._is_cut:
@@ -214,13 +214,13 @@ class LogId:
             self._record(fd, size)
 
     def is_true(self, fd: int) -> bool:
-        """Whether the file still begins with the bytes that are covered, and they are all there is to know of."""
+        """Return whether all bytes are covered and the covered bytes of the file are unchanged."""
         return not (self._is_behind or self._is_cut) and (
             _covered(fd, Covered(), self._covered.size) == self._covered
         )
 
     def begin_again(self, fd: int, size: int, *, same_log: bool) -> None:
-        """The first `size` bytes were rewritten; the file holds another log from now on unless it is the `same_log`."""
+        """Cover the first `size` bytes, which were rewritten. The log gets a new id unless it is the `same_log`."""
         if not same_log:
             self._id = uuid.uuid4().bytes
         self._covered, self._is_behind, self._is_cut = Covered(), False, False
@@ -229,12 +229,12 @@ class LogId:
         self._record(fd, size)
 
     def close(self, fd: int, size: int, *, touched: bool) -> None:
-        """The log is closed; `touched`: somebody else may have written to it, so its status proves nothing."""
+        """Record the state at close. `touched`: another program may have written, so the status proves nothing."""
         self.cover_all(fd, size)
         self.set_down(fd, touched=touched)
 
     def set_down(self, fd: int, *, touched: bool) -> None:
-        """The file is about to have no descriptor for a while: note its status, unless it proves nothing."""
+        """Record the status of the file before its descriptor is closed, if the status proves that it is unchanged."""
         status = _status(fd)
         proves = not (touched or self._is_cut or self._is_behind)
         if proves and max(status[2:]) <= time.time_ns() - _RACY_NS:
@@ -258,13 +258,13 @@ class LogId:
 
 
 def _key(name: str, fd: int) -> bytes:
-    """What a record is found by: the name of the log and its first line, since logs may come and go under one name."""
+    """Return the key of a record: the log's name and its first line, because a name may be reused by another log."""
     header = os.pread(fd, _LONGEST_HEADER, 0).partition(b"\n")[0]
     return blake2b(name.encode("utf-8", "surrogateescape") + b"\0" + header, digest_size=16).digest()
 
 
 def _covered(fd: int, covered: Covered, size: int) -> Covered:
-    """`covered`, carried on to the first `size` bytes of a file, or to its end."""
+    """Return `covered`, continued to the first `size` bytes of a file, or to its end."""
     while covered.size < size:
         data = os.pread(fd, min(_SLICE, size - covered.size), covered.size)
         if not data:
@@ -279,7 +279,7 @@ def _status(fd: int) -> _Status:
 
 
 def _boot() -> bytes:
-    """Which start of the machine this is; zeros where the system does not tell."""
+    """Return the boot id of the machine; zeros if the system has none."""
     try:
         return uuid.UUID(Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()).bytes
     except (OSError, ValueError):
@@ -287,7 +287,7 @@ def _boot() -> bytes:
 
 
 def _counts(head: bytes) -> bool:
-    """Whether the records behind a head are whole: written since the machine started, or ended well."""
+    """Return whether the records after a head are valid: written since the boot, or marked as ended."""
     if len(head) != _HEAD.size:
         return False
     magic, boot, ended = _HEAD.unpack(head)
@@ -300,7 +300,7 @@ def _packed(key: bytes, record: _Record) -> bytes:
 
 
 def _unpacked(whole: bytes) -> dict[bytes, _Record]:
-    """The records by their keys, without those that are damaged or were dropped."""
+    """Return the records by their keys, without damaged and dropped ones."""
     found: dict[bytes, _Record] = {}
     for slot in range(len(whole) // _RECORD.size):
         body = whole[slot * _RECORD.size : (slot + 1) * _RECORD.size]

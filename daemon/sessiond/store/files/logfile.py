@@ -1,11 +1,11 @@
-"""The changes to one open log file, blocking: lines are added, taken back, synced, moved, replaced.
+"""The blocking changes to one open log file: append, take back, sync, move, replace.
 
-It knows nothing of batches, levels or futures (`commit` does) and never finds out about lines; it only sees
-to it that what we write starts on a line of its own. One caller at a time, except for `read` and `scan`.
+This module knows no batches, levels or futures (`commit` does) and does not parse lines. It only ensures that written
+lines are on lines of their own. One caller at a time, except for `read` and `scan`.
 
-No lock keeps other programs from appending between our look at the end of the file and our write. So a write is
-checked afterwards (`appending`): lines that landed behind half a line of another program, or apart from each other,
-are overwritten with blanks and appended again, before anything is acknowledged.
+No lock prevents other programs from appending between the check of the file's end and the write. So a write is
+verified afterwards (`appending`). Lines that are behind half a line of another program, or separated from each other,
+are overwritten with blanks and appended again before anything is acknowledged.
 """
 
 import errno
@@ -38,11 +38,11 @@ from sessiond.store.files.replacing import (
 from sessiond.store.files.syscalls import Syscalls
 
 _ATTEMPTS: Final = 8
-"""How often lines are appended again that another program's write separated or joined to its own line."""
+"""Number of attempts to append lines that a write of another program separates or joins to its own line."""
 
 
 class LogFile(KnownFile):
-    """A log file that is written to; see `KnownFile` for the arguments."""
+    """A log file that is written to. For the arguments see `KnownFile`."""
 
     def __init__(
         self,
@@ -66,21 +66,21 @@ class LogFile(KnownFile):
         )
         self._blanked: list[WrittenPiece] = []
         self.waits_for_half_lines = True
-        """Whether `put` raises `ForeignHalfLine` instead of writing behind a line that may still be completed."""
+        """Whether `put` raises `ForeignHalfLine` instead of writing after a line that may still be completed."""
 
     def put(self, data: bytes) -> WriteOutcome:
-        """Write whole lines at the end, together, on lines of their own.
+        """Write whole lines at the end, contiguously and on lines of their own.
 
-        Behind half a line of another program a newline is written first. If the other program ends its line in that
-        moment, the newline makes a blank line, which every reader skips (decision 0007).
+        After half a line of another program, a newline is written first. If the other program ends its line at the
+        same time, the newline makes a blank line, which every reader skips (decision 0007).
 
-        On an error what was written is cut away again, when the tail is provably ours; where another program has
-        written behind it, it is overwritten with blanks. Where neither is possible, the next `put` starts a new line.
+        On an error, the written bytes are cut away if the end of the file is provably this daemon's. If another
+        program has written after them, they are overwritten with blanks. If neither is possible, the next `put` starts
+        a new line.
 
         Raises:
             ForeignHalfLine: Another program is in the middle of a line, and `waits_for_half_lines` is set.
-            StorageFailed: Other programs wrote between or before our lines at each of several attempts.
-
+            StorageFailed: Other programs wrote between or before the lines at each of several attempts.
         """
         with self._held:
             return self._put(data)
@@ -101,7 +101,7 @@ class LogFile(KnownFile):
         )
 
     def sync(self) -> None:
-        """Make what is written durable. After an `OSError` only `renew` may try again, never this."""
+        """Make the written bytes durable. After an `OSError` only `renew` may retry."""
         with self._held as fd:
             writes = self._writes
             try:
@@ -112,10 +112,10 @@ class LogFile(KnownFile):
             self._synced_writes = writes
 
     def renew(self, unsynced: Iterable[tuple[int, bytes]]) -> None:
-        """Put a new file in the place of this one, of the same content but synced, after a sync failed.
+        """Replace this file by a new, synced one with the same content, after a sync failed.
 
-        The system may have dropped what it could not sync and would call the next sync a success, so the
-        bytes come from `unsynced` (offset and data, ascending), all others from the file (decision 0005).
+        The system may have dropped what it could not sync, and would report success for the next sync. So the bytes in
+        `unsynced` (offset and data, ascending) come from memory, and all others from the file (decision 0005).
         """
         with self._held:
             end = self._size_under_our_name()
@@ -124,15 +124,18 @@ class LogFile(KnownFile):
             self._all_synced()
 
     def cut(self, size: int) -> None:
-        """Cut away the bytes from `size`, which are all ours; where that is refused they count as foreign."""
+        """Cut away the bytes from `size`, which all come from this daemon. If it fails, they become foreign bytes."""
         with suppress(OSError, LogReplaced), self._held:
             if self.present() == self.size:
                 self._truncate(size)
 
     def move(self, target: Path) -> None:
-        """Give the file another name, which must be free, in a folder that is there. May be tried again.
+        """Rename the file to a free name in an existing folder. May be retried.
 
-        Raises `FileExistsError`. A folder on another disk gets a copy before the original goes.
+        If the folder is on another disk, the file is copied there and the original is then removed.
+
+        Raises:
+            FileExistsError: The target exists.
         """
         with self._held:
             self._move(target)
@@ -152,7 +155,7 @@ class LogFile(KnownFile):
         sync_folder(source.parent, self._calls)
 
     def quarantine(self, start: int, size: int, seq: int) -> Path:
-        """Copy the bytes from `start` to `size`, the end, beside the file, then cut them away; synced."""
+        """Copy the bytes from `start` to `size`, the end, to a file beside this one, then cut them away; synced."""
         if not 0 <= start < size:
             raise ValueError(f"there is no tail at {start} in a log of {size} bytes")
         with self._held:
@@ -176,10 +179,12 @@ class LogFile(KnownFile):
         return where
 
     def rewrite(self, lines: bytes, size: int, version: int, *, same_log: bool = False) -> OSError | None:
-        """Put `lines` in the place of this file of `size` bytes, which stays as `<name>.v<version>.bak`.
+        """Replace this file of `size` bytes by `lines`. The original stays as `<name>.v<version>.bak`.
 
-        The log gets a new id unless it is the `same_log` under another header.
-        Answers why the new name is not durable, though the new lines are there; None when it is.
+        The log gets a new id unless it is the `same_log` with another header.
+
+        Returns:
+            The error that leaves the new name not durable, although the new lines are in place, or None.
         """
         with self._held:
             self._refuse_growth(size)
@@ -198,7 +203,7 @@ class LogFile(KnownFile):
         return None
 
     def overwrite(self, offset: int, former: bytes, new: bytes) -> None:
-        """Overwrite `former` at `offset` with `new`, which is as long; synced."""
+        """Overwrite `former` at `offset` with `new`, which has the same length; synced."""
         with self._held:
             self.present()
             if len(former) != len(new) or self.read(offset, offset + len(former)) != former:
@@ -218,7 +223,7 @@ class LogFile(KnownFile):
     # --- one write ------------------------------------------------------------------------------------
 
     def _known_end(self) -> tuple[int, bytes]:
-        """How many bytes the file has, and the last of them."""
+        """Return the size of the file in bytes, and its last bytes."""
         present = self.present()
         tail = self._tail if present == self.size and not self.was_touched else self._read_tail(present)
         if present == self.size:
@@ -229,7 +234,7 @@ class LogFile(KnownFile):
         return present, tail
 
     def _append(self, start: int, data: bytes) -> list[WrittenPiece]:
-        """Write `data` at the end, which was at `start`; where it lies."""
+        """Write `data` at the end, which was at `start`. Return the written pieces."""
         pieces: list[WrittenPiece] = []
         self._writes += 1
         try:
@@ -243,14 +248,14 @@ class LogFile(KnownFile):
         return pieces
 
     def _take_back(self, pieces: list[WrittenPiece]) -> None:
-        """Remove a part of what was to be written. Where that is refused it stays, and `put` starts a new line."""
+        """Remove a partial write. If that is refused, the bytes stay, and `put` starts a new line."""
         if pieces and is_one_piece(pieces) and os.fstat(self._fd).st_size == pieces[-1].end:
             self._truncate(pieces[0].offset)
         else:
             self._blank(pieces)
 
     def _starts_line(self, piece: WrittenPiece, start: int) -> bool:
-        """Whether what was written at the end, which was at `start`, is on a line of its own."""
+        """Return whether a piece that was written at the end, which was at `start`, is on a line of its own."""
         return (
             piece.offset == start
             or piece.data.startswith(b"\n")
@@ -266,14 +271,14 @@ class LogFile(KnownFile):
             self.was_touched = True
             self._tail = self._read_tail(self.size)
         if self.log_id is not None:
-            # More than a little is never written by the thread of the event loop.
+            # A larger write never runs on the event loop's thread.
             cover = self.log_id.cover_all if len(written.data) > COVER_AT_ONCE else self.log_id.cover
             cover(self._fd, self.size)
         blanked, self._blanked = tuple(self._blanked), []
         return WriteOutcome(written.offset, written.data, drifted=self.size != expected, blanked=blanked)
 
     def _blank(self, pieces: list[WrittenPiece]) -> None:
-        """Overwrite bytes of ours that nobody was told of and behind which another program may have written."""
+        """Overwrite unacknowledged bytes of this daemon after which another program may have written."""
         self.was_touched = True
         for piece in pieces:
             if self.read(piece.offset, piece.end) != piece.data:

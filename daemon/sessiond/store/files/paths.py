@@ -1,7 +1,7 @@
 """Names of files and folders. Pure functions without access to the disk.
 
-The scheme is that of pi and oh-my-pi, so that people find the same names everywhere. Names are only a convenience:
-the header of a log decides what it is (decision 0008).
+The scheme is that of pi and oh-my-pi, so that people find the same names everywhere. Names are only a convenience: the
+header of a log decides what it is (decision 0008).
 """
 
 import re
@@ -10,7 +10,7 @@ from itertools import count
 
 SUFFIX = ".jsonl"
 EXPORTS = "exports"
-"""The folder that exports go to when nobody says where; among the data, it is none of what the store keeps."""
+"""The default folder for exports. It is inside the data folder and not part of what the store owns."""
 
 _FOLDER_BYTES = 200  # NAME_MAX is 255; some encrypting file systems allow fewer
 _TERMINAL_BYTES = 120
@@ -22,7 +22,7 @@ _FIT_FOR_TERMINALS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 
 
 def log_name(timestamp: str, session_id: str) -> str:
-    """`<timestamp>_<id>.jsonl`; `ValueError` for an id or a timestamp that must not become part of a path."""
+    """Return `<timestamp>_<id>.jsonl`. Raises `ValueError` for an id or timestamp that must not be part of a path."""
     if not is_new_id(session_id):
         raise ValueError(f"{session_id!r} cannot name a session: use letters, digits, - and _ (1 to 128)")
     if not _TIMESTAMP.fullmatch(timestamp):
@@ -31,12 +31,12 @@ def log_name(timestamp: str, session_id: str) -> str:
 
 
 def timestamp_in_names(timestamp: str) -> str:
-    """An ISO timestamp as a part of a file's name: without colons and dots."""
+    """Return an ISO timestamp in the form used in file names: without colons and dots."""
     return timestamp.replace(":", "-").replace(".", "-")
 
 
 def session_id_of(name: str) -> str | None:
-    """The id in a file name, None for a file that is no log. A name without a timestamp is all id."""
+    """Return the id in a file name; None for a file that is no log. A name without a timestamp is only the id."""
     if not name.endswith(SUFFIX) or name.startswith("."):
         return None
     stem = name.removesuffix(SUFFIX)
@@ -44,28 +44,28 @@ def session_id_of(name: str) -> str | None:
 
 
 def is_new_id(session_id: str) -> bool:
-    """Whether we would give a session this id."""
+    """Return whether a new session may get this id."""
     return _NEW_ID.fullmatch(session_id) is not None
 
 
 def is_known_id(session_id: str) -> bool:
-    """Whether a session may have this id: other programs allow dots, too (pi: `--session-id`)."""
+    """Return whether an existing session may have this id. Other programs also allow dots (pi: `--session-id`)."""
     return _KNOWN_ID.fullmatch(session_id) is not None
 
 
 def encode_cwd(cwd: str) -> str:
-    """The folder of a working directory's sessions: `/work/pi` is `--work-pi--`.
+    """Return the folder name for the sessions of a working directory: `/work/pi` is `--work-pi--`.
 
-    Lossy (`/a/b-c` and `/a-b/c` meet in one folder) and cut with a hash when it is long.
+    The name is lossy (`/a/b-c` and `/a-b/c` share one folder). A long name is cut and gets a hash.
     """
     inner = _UNFIT_FOR_FOLDERS.sub("-", cwd.removeprefix("/"))
     return f"--{_fitted(_encodable(inner), _FOLDER_BYTES - 4)}--"
 
 
 def terminal_name(terminal_id: str) -> str:
-    """The file of a terminal's breadcrumb: the id itself where it is harmless (`pts-3`, `tmux-%5`).
+    """Return the file name for a terminal: the id itself if its characters are harmless (`pts-3`, `tmux-%5`).
 
-    Any other byte is `=` and two hex digits, so that two ids never meet and none leaves the folder.
+    Any other byte becomes `=` and two hex digits, so that names are unique and none leaves the folder.
     """
     data = terminal_id.encode("utf-8", "surrogatepass")
     name = "".join(chr(byte) if byte in _FIT_FOR_TERMINALS else f"={byte:02x}" for byte in data)
@@ -75,23 +75,23 @@ def terminal_name(terminal_id: str) -> str:
 
 
 def names_beside(name: str, suffix: str) -> Iterator[str]:
-    """Names for what is kept beside a log: `<name>.<suffix>`, or the same with `.2`, `.3` … behind it."""
+    """Yield names for files beside a log: `<name>.<suffix>`, then the same with `.2`, `.3` … appended."""
     yield f"{name}.{suffix}"
     for number in count(2):
         yield f"{name}.{suffix}.{number}"
 
 
 def _encodable(name: str) -> str:
-    """The name without the lone surrogates that no file system takes; those of undecodable names stay."""
+    """Return the name without lone surrogates that no file system accepts. Those of undecodable names stay."""
     return re.sub("[\ud800-\udc7f\udd00-\udfff]", "-", name)
 
 
 def _fitted(name: str, limit: int) -> str:
-    """A name that is too long, cut at a character, with a hash of the whole."""
+    """Return the name; if it is too long, cut at a character, with a hash of the whole."""
     data = name.encode("utf-8", "surrogateescape")
     if len(data) <= limit:
         return name
-    import hashlib  # a prompt of a shell waits for this module, and hardly a name is that long
+    import hashlib  # rarely needed, and a shell prompt waits for the import of this module
 
     digest = hashlib.sha256(data).hexdigest()[:12]
     return data[: limit - len(digest) - 1].decode("utf-8", "ignore") + "-" + digest

@@ -1,4 +1,4 @@
-"""By what a file is recognized when it is opened again after it had no descriptor for a while."""
+"""Recognizes a file that is opened again after its descriptor was closed."""
 
 import os
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ HEAD: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class LastSeen:
-    """A file as it was when its descriptor was closed. Times are in nanoseconds since 1970."""
+    """The state of a file when its descriptor was closed. Times are in nanoseconds since 1970."""
 
     identity: tuple[int, int]
     """Device and inode."""
@@ -20,7 +20,7 @@ class LastSeen:
 
     @classmethod
     def of(cls, fd: int, known: int) -> "LastSeen":
-        """The file of a descriptor, whose first `known` bytes are ours. Raises `OSError`."""
+        """Return the state of a descriptor's file, whose first `known` bytes are known. Raises `OSError`."""
         status = os.fstat(fd)
         head = os.pread(fd, min(HEAD, known), 0)
         return cls(
@@ -28,11 +28,11 @@ class LastSeen:
         )
 
     def is_identity_of(self, status: os.stat_result) -> bool:
-        """Whether a file has the same device and inode; one that was deleted may have left them to another file."""
+        """Return whether a file has the same device and inode. The inode of a deleted file may be reused."""
         return (status.st_dev, status.st_ino) == self.identity
 
     def is_unchanged(self, status: os.stat_result) -> bool:
-        """Whether a file is the same, and nothing about it was changed: not its content, name or rights."""
+        """Return whether it is the same file with unchanged content, name and permissions."""
         return self.is_identity_of(status) and (status.st_size, status.st_mtime_ns, status.st_ctime_ns) == (
             self.size,
             self.modified_ns,

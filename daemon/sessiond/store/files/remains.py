@@ -1,4 +1,4 @@
-"""What logs have left behind: torn tails and originals beside them, and logs in the trash."""
+"""Finds the remains of logs: torn tails and originals beside them, and logs in the trash."""
 
 import os
 import re
@@ -14,7 +14,7 @@ _BESIDE = f"{paths.SUFFIX}."  # a log's own name ends with its suffix
 
 
 def remains(trash: Path, *roots: Path) -> list[str]:
-    """Every file in the trash, and those in the folders of the roots that bear a log's name and more."""
+    """Return every file in the trash, and the files in the folders of the roots whose names extend a log's name."""
     with refusals_of(trash):
         beside = (
             file
@@ -28,7 +28,7 @@ def remains(trash: Path, *roots: Path) -> list[str]:
 
 
 def remains_of(origin: Path) -> Iterator[str]:
-    """What lies beside the place where a log was, unless another lies there now, whose it may be."""
+    """Yield the files beside the former place of a log. If a log is there now, they may be its own: yield none."""
     if os.path.lexists(origin):
         return
     with suppress(OSError), os.scandir(origin.parent) as entries:
@@ -39,7 +39,7 @@ def remains_of(origin: Path) -> Iterator[str]:
 
 
 def is_beside(name: str) -> str | None:
-    """The name of the log that a file was kept beside, by its own name; None for a file that was not."""
+    """Return the name of the log to which a file beside it belongs, by the file's name; None for other files."""
     log, found, rest = name.rpartition(_BESIDE)
     return f"{log}{paths.SUFFIX}" if found and _SUFFIX.fullmatch(rest) else None
 

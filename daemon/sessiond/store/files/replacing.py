@@ -1,7 +1,7 @@
-"""Put another file in the place of an open one, on its disk or another, and keep the original beside it.
+"""Replaces an open file by another, on its disk or another disk, and stores the original beside it.
 
-A descriptor keeps its number (dup2), so that a reader on another thread sees the old file or the new one, never a
-stranger's.
+The number of the descriptor is unchanged (dup2), so a reader on another thread sees either the old file or the new
+one, never another file.
 """
 
 import os
@@ -17,17 +17,16 @@ from sessiond.store.files.syscalls import Syscalls
 
 
 def replace_file(path: Path, fd: int, parts: Iterable[bytes], end: int, calls: Syscalls) -> None:
-    """Put a new file under the name of an open one; its mode and owner stay.
+    """Replace an open file by a new file of the same name, mode and owner.
 
-    The folder is not synced yet, so after a power cut either file may be there.
+    The folder is not synced, so after a power failure either file may be there.
 
     Args:
-        path: Where the file lies.
-        fd: Its descriptor, which is that of the new file afterwards.
+        path: The path of the file.
+        fd: Its descriptor, which becomes that of the new file.
         parts: The content of the new file, which is synced.
-        end: How many bytes the old file had; what another program has added behind them is copied, too.
-        calls: What reaches the disk.
-
+        end: The known size of the old file in bytes. Bytes that another program has added after it are copied.
+        calls: The system calls that access the disk.
     """
     old = os.fstat(fd)
     temp = temporary(path)
@@ -37,7 +36,7 @@ def replace_file(path: Path, fd: int, parts: Iterable[bytes], end: int, calls: S
         if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
             os.fchown(made, old.st_uid, old.st_gid)
         calls.rename(temp, path)
-        # What another program wrote until the rename must not go with the old file.
+        # Bytes that another program wrote before the rename must not be lost with the old file.
         write_all(made, read_range(fd, end, os.fstat(fd).st_size), calls)
         os.dup2(made, fd, inheritable=False)
     except BaseException:
@@ -53,13 +52,12 @@ def move_to_other_disk(
     """Copy an open file of `size` bytes to `target`, a free name on another disk, then remove the original.
 
     Args:
-        path: Where the file lies.
-        fd: Its descriptor, which is that of the copy afterwards.
-        target: The new name.
-        size: The bytes of the file.
-        calls: What reaches the disk.
-        check: Raises when the original was changed while it was copied.
-
+        path: The path of the file.
+        fd: Its descriptor, which becomes that of the copy.
+        target: The new path.
+        size: The size of the file in bytes.
+        calls: The system calls that access the disk.
+        check: Raises if the original was changed while it was copied.
     """
     temp = temporary(target)
     made = new_file(temp, exactly(fd, path, 0, size), calls)
@@ -77,7 +75,7 @@ def move_to_other_disk(
 
 
 def link_beside(path: Path, suffix: str, copy: Callable[[], object], calls: Syscalls) -> None:
-    """Keep this very file under a second name, too; call `copy` instead where the file system has no links."""
+    """Give this file a second name. If the file system has no hard links, call `copy` instead."""
     names = paths.names_beside(path.name, suffix)
     while True:
         beside = path.with_name(next(names))
@@ -93,7 +91,7 @@ def link_beside(path: Path, suffix: str, copy: Callable[[], object], calls: Sysc
 
 
 def keep_beside(path: Path, fd: int, suffix: str, start: int, end: int, calls: Syscalls) -> Path:
-    """Copy the bytes `[start, end)` to the first free name beside the file, name and content durable."""
+    """Copy the bytes `[start, end)` to the first free name beside the file. Name and content are durable."""
     names = paths.names_beside(path.name, suffix)
     while True:
         beside = path.with_name(next(names))
@@ -110,7 +108,7 @@ def patched(fd: int, path: Path, unsynced: Iterable[tuple[int, bytes]], end: int
     at = 0
     for offset, data in unsynced:
         if offset > at and not data.startswith(b"\n"):
-            # A newline was seen there before the write, but it may be among what the system dropped.
+            # Before the write the line ended with a newline, but the system may have dropped it.
             offset, data = offset - 1, b"\n" + data
         yield from exactly(fd, path, at, offset)
         yield data
@@ -119,7 +117,7 @@ def patched(fd: int, path: Path, unsynced: Iterable[tuple[int, bytes]], end: int
 
 
 def exactly(fd: int, path: Path, start: int, end: int) -> Iterator[bytes]:
-    """Yield the bytes `[start, end)` of a file. Raises `LogReplaced` when it ends before."""
+    """Yield the bytes `[start, end)` of a file. Raises `LogReplaced` if it ends before."""
     for data in slices(fd, start, end):
         yield data
         start += len(data)

@@ -1,15 +1,15 @@
-"""How much room there is on a disk: the one place that asks."""
+"""Free space on a disk, and whether the disk is read-only."""
 
 import os
 from pathlib import Path
 from typing import Final
 
 NEEDED: Final = 1024 * 1024
-"""Bytes that must be free before a log that met a full disk counts as writable again."""
+"""Bytes that must be free before a log counts as writable again after a full disk."""
 
 
 def free_bytes(path: Path) -> int | None:
-    """Bytes that this user may still write where `path` lies, or its nearest folder; None when nobody knows."""
+    """Return the bytes that this user may still write at `path`, or in its nearest folder; None if unknown."""
     for place in (path, *path.parents):
         try:
             told = os.statvfs(place)
@@ -22,7 +22,7 @@ def free_bytes(path: Path) -> int | None:
 
 
 def free_files(path: Path) -> int | None:
-    """How many files may still be made where `path` lies; None where there is no such limit, or nobody knows."""
+    """Return how many files may still be created at `path`; None if there is no limit or it is unknown."""
     try:
         told = os.statvfs(path)
     except OSError:
@@ -31,7 +31,7 @@ def free_files(path: Path) -> int | None:
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether the disk itself takes no writes, whoever asks."""
+    """Return whether the file system is read-only for every user."""
     try:
         return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     except OSError:

@@ -1,7 +1,7 @@
 """Sessions as files: `base.Store` over two folders, one for data and one for state.
 
-Finds logs by their names only; what is in them the hub reads. Anything that may wait for the disk runs on a
-small pool of threads that all logs share.
+Logs are found by their names only. The hub reads their content. Everything that may wait for the disk runs on a small
+pool of threads that all logs share.
 """
 
 import asyncio
@@ -48,12 +48,18 @@ _T = TypeVar("_T")
 
 
 class FileStore:
-    """`data` holds `sessions/`, `drafts/`, `blobs/`, `trash/`; `state` `terminal-sessions/`, `terminal-holds/`.
+    """The store of log files.
 
-    A draft lies in `drafts/` in a folder of the same name as it will have in `sessions/`, so that promoting
-    it is one rename and needs no knowledge of what is in it. `roots` are folders of other programs: their logs
-    are listed and opened in place, and nothing is made there. `descriptors` bounds how many session files have a
-    descriptor at a time.
+    `data` has the folders `sessions/`, `drafts/`, `blobs/` and `trash/`. A draft is in a folder of `drafts/` with the
+    same name as its later folder in `sessions/`, so promoting it is one rename and requires no knowledge of its
+    content.
+
+    Args:
+        data: The folder of the data.
+        state: The folder of the state (`terminal-sessions/`, `terminal-holds/`, log ids).
+        roots: Folders of other programs. Their logs are listed and opened in place, and nothing is created there.
+        calls: The system calls that access the disk.
+        descriptors: Limits how many session files have a descriptor at a time.
     """
 
     def __init__(
@@ -65,7 +71,7 @@ class FileStore:
         calls: Syscalls | None = None,
         descriptors: Descriptors | None = None,
     ) -> None:
-        data = Path(os.path.realpath(data))  # so that a path a person names can be told to be in there
+        data = Path(os.path.realpath(data))  # so that a path named by a user can be compared with it
         self._folders = (data, Path(os.path.realpath(state)))
         self._exports = data / paths.EXPORTS
         self._sessions = data / "sessions"
@@ -98,7 +104,7 @@ class FileStore:
         return self.lists(ref) or any(path.is_relative_to(folder) for folder in self._folders)
 
     def blobs_beside(self, ref: str) -> BlobSource | None:
-        # As oh-my-pi has it: .../agent/sessions/<folder>/<name>.jsonl and .../agent/blobs/<sha256>.
+        # The layout of oh-my-pi: .../agent/sessions/<folder>/<name>.jsonl and .../agent/blobs/<sha256>.
         above = next((it for it in Path(ref).parents if it.name == "sessions"), None)
         folder = None if above is None else above.with_name("blobs")
         return None if folder is None or folder == self.blobs.folder else BlobFolder(folder)
@@ -140,7 +146,7 @@ class FileStore:
         return await self._in_pool(partial(remains, self._trash, self._drafts, self._sessions))
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
-        # What a census found is no link; asking the system for each part of thousands of paths takes long.
+        # A ref from a census is not a link. Resolving thousands of paths takes long.
         path = Path(ref) if ref.startswith("/") and not os.path.islink(ref) else resolved(ref)  # noqa: PTH114
         with refusals_of(path):
             fd = self._descriptors.open(lambda: open_regular(path, ref, os.O_RDONLY))
@@ -189,7 +195,7 @@ class FileStore:
         return await self._in_pool(partial(breadcrumbs.read_breadcrumbs, self._terminals, terminal_id))
 
     async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
-        async with self._writing_terminals:  # what is there is read, and written again with more
+        async with self._writing_terminals:  # reads the file and writes it with the new record
             await self._in_pool(
                 partial(breadcrumbs.write_breadcrumb, self._terminals, terminal_id, crumb, self._calls)
             )
@@ -257,7 +263,7 @@ class FileStore:
             with refusals_of(target):
                 if next(self._named(name), None) is not None:
                     raise LogExists(found.session_id)
-                # One of ours would be old enough to go again; another program's file stays as it was.
+                # The retention would trash an own log again by its age. A file of another program is unchanged.
                 move_back(found, target, renew=self.keeps(str(target)), calls=self._calls)
         finally:
             self._being_created.discard(name)
@@ -287,7 +293,7 @@ class FileStore:
             newest = max(found, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns)
             owner = newest.stat(follow_symlinks=False).st_uid
         except FileNotFoundError:
-            raise LogNotFound(session_id) from None  # it was moved while we looked
+            raise LogNotFound(session_id) from None  # it was moved after the listing
         path = Path(newest.path)
         if owner != os.geteuid():
             raise StorageFailed(f"{path} belongs to another user", path=str(path))
@@ -309,7 +315,7 @@ class FileStore:
             return _Opened(self._log_file(path, fd, synced=unsynced is None), unsynced=unsynced)
 
     def _log_file(self, path: Path, fd: int, *, writable: bool = True, synced: bool = True) -> LogFile:
-        """The log of a descriptor, which is counted from now on."""
+        """Return the log of a descriptor, and start counting the descriptor."""
         try:
             return LogFile(
                 path,
@@ -325,7 +331,7 @@ class FileStore:
             raise
 
     def _make_durable(self, path: Path, fd: int) -> StorageFailed | None:
-        """Sync what another process left unsynced, before anybody is shown it (decision 0004)."""
+        """Sync what another process left unsynced, before a client can see it (decision 0004)."""
         try:
             self._calls.fdatasync(fd)
             sync_folder(path.parent, self._calls)
@@ -343,8 +349,8 @@ class FileStore:
 @dataclass(frozen=True, slots=True)
 class _Opened:
     file: LogFile
-    lacks_right: StorageFailed | None = None  # why nothing can be written to it
-    unsynced: StorageFailed | None = None  # why what it holds may not survive a power cut
+    lacks_right: StorageFailed | None = None  # why the file cannot be written
+    unsynced: StorageFailed | None = None  # why its content may not survive a power failure
 
 
 def _close_unwanted(opening: asyncio.Future[_Opened]) -> None:

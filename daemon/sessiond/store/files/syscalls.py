@@ -1,4 +1,4 @@
-"""The system calls that a disk may refuse, replaceable for fault tests, and what a refusal is called."""
+"""The system calls that access the disk, replaceable in fault tests, and the conversion of their errors."""
 
 import errno
 import fcntl
@@ -11,7 +11,7 @@ from pathlib import Path
 from sessiond.store.errors import StorageFailed, StorageFull, TooManyOpenFiles
 
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
-"""macOS: only this empties the cache of the drive, and there is no fdatasync."""
+"""macOS: only this call flushes the drive's cache, and there is no fdatasync."""
 
 
 def _sync_fully(fd: int) -> None:
@@ -29,7 +29,7 @@ def _sync_data(fd: int) -> None:
 
 
 def _overwrite(fd: int, data: bytes, offset: int) -> int:
-    """`os.pwrite` for a descriptor opened to append, which Linux would otherwise let append here, too."""
+    """Call `os.pwrite` with `O_APPEND` cleared: Linux otherwise appends instead of writing at the offset."""
     flags = fcntl.fcntl(fd, fcntl.F_GETFL)
     fcntl.fcntl(fd, fcntl.F_SETFL, flags & ~os.O_APPEND)
     try:
@@ -40,9 +40,10 @@ def _overwrite(fd: int, data: bytes, offset: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Syscalls:
-    """What reaches the disk. Each raises `OSError` as the function of `os` does.
+    """The system calls that access the disk. Each raises `OSError` like its function in `os`.
 
-    `write` appends. `overwrite` writes at an offset, to a descriptor opened to append, too. Both may write less.
+    `write` appends. `overwrite` writes at an offset, also to a descriptor opened with `O_APPEND`. Both may write less
+    than requested.
     """
 
     write: Callable[[int, bytes | memoryview], int] = os.write
@@ -54,7 +55,7 @@ class Syscalls:
 
 
 def refusal(error: OSError, path: Path) -> StorageFailed:
-    """What the store calls an `OSError` met at `path`."""
+    """Return the store's error for an `OSError` at `path`."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return TooManyOpenFiles(error.errno, str(path))
     kind = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StorageFailed
@@ -63,7 +64,7 @@ def refusal(error: OSError, path: Path) -> StorageFailed:
 
 @contextmanager
 def refusals_of(path: Path) -> Iterator[None]:
-    """Within this block an `OSError` becomes `StorageFailed` or `StorageFull`, told with `path`."""
+    """Convert an `OSError` in this block to a `StorageFailed` that names `path`."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,7 @@
-"""The trash: a log is moved here, not deleted, with a note beside it that says why and where it was.
+"""The trash: deleted logs are moved here, with a note of the reason and the origin beside them.
 
-A note alone says nothing: it comes before its log and goes after it, so that a crash leaves no log without one.
+A note is written before its log arrives and removed after its log has left, so that a crash leaves no log without a
+note. A note without a log is ignored.
 """
 
 import json  # noqa: TID251 - a path may hold lone surrogates, which msgspec refuses
@@ -25,7 +26,7 @@ from sessiond.store.files.syscalls import Syscalls
 from sessiond.store.records import Trashed, TrashNote
 
 _NAME: Final = re.compile(rf".+{re.escape(paths.SUFFIX)}(\.[0-9]+)?")
-"""A log in the trash, the second of a name with a number."""
+"""The name of a log in the trash. A second log of a name has a number."""
 NOTE: Final = "note.json"
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -40,9 +41,12 @@ def move_to_trash(
     about: TrashNote,
     calls: Syscalls,
 ) -> Path:
-    """Move a log file to the trash; returns where it is. Whatever is in the trash already stays as it is.
+    """Move a log file to the trash. Logs that are in the trash are unchanged.
 
-    The note comes first, so that no file is ever there without one; it also takes the name.
+    The note is written first, so that no log is ever without one. It also reserves the name.
+
+    Returns:
+        The new path.
     """
     make_folder(trash, calls)
     source = file.path
@@ -70,7 +74,7 @@ def move_to_trash(
 
 
 class Note(msgspec.Struct, rename="camel"):
-    """What `note.json` in a folder of the trash says of what is in it: why and when, and where it was."""
+    """The content of `note.json` in a folder of the trash: reason, origin and time."""
 
     reason: str
     path: str
@@ -78,7 +82,7 @@ class Note(msgspec.Struct, rename="camel"):
 
 
 def make_trash_folder(folder: Path, *, origin: Path, reason: str, calls: Syscalls) -> None:
-    """Make a folder of the trash, with its note first; one that is there is taken as it is."""
+    """Make a folder of the trash, with its note first. An existing folder is used as it is."""
     make_folder(folder, calls)
     note = Note(reason=reason, path=_words(origin), trashed_at=_iso(datetime.now(UTC).timestamp()))
     with suppress(FileExistsError):
@@ -86,7 +90,7 @@ def make_trash_folder(folder: Path, *, origin: Path, reason: str, calls: Syscall
 
 
 def put_aside(path: Path, folder: Path, *, reason: str, calls: Syscalls) -> Path:
-    """Move a file that is no log into a folder of the trash; answers where it is. Durable when this returns."""
+    """Move a file that is not a log into a folder of the trash. Return its new path. Durable on return."""
     make_trash_folder(folder, origin=path.parent, reason=reason, calls=calls)
     target = folder / path.name
     move_to_free_name(path, target, calls)
@@ -96,7 +100,7 @@ def put_aside(path: Path, folder: Path, *, reason: str, calls: Syscalls) -> Path
 
 
 def list_trash(trash: Path) -> Sequence[Trashed]:
-    """Every log in the trash, those that went there last first."""
+    """Return every log in the trash, the most recently trashed first."""
     try:
         names = [entry.name for entry in os.scandir(trash) if _NAME.fullmatch(entry.name)]
     except FileNotFoundError:
@@ -106,7 +110,7 @@ def list_trash(trash: Path) -> Sequence[Trashed]:
 
 
 def in_trash(trash: Path, ref: str) -> Trashed:
-    """The log at a place in the trash. Raises `LogNotFound`."""
+    """Return the log at a path in the trash. Raises `LogNotFound`."""
     path = Path(ref)
     found = _trashed(path) if path.parent == trash and _NAME.fullmatch(path.name) else None
     if found is None:
@@ -115,9 +119,16 @@ def in_trash(trash: Path, ref: str) -> Trashed:
 
 
 def move_back(found: Trashed, target: Path, *, renew: bool, calls: Syscalls) -> None:
-    """Move a log out of the trash to where it was. Raises `LogExists` when anything is there.
+    """Move a log in the trash back to its origin. A missing folder is created.
 
-    The folder may have gone meanwhile. `renew` lets it count as written to just now.
+    Args:
+        found: The log.
+        target: Its origin.
+        renew: Whether to set its modification time to now.
+        calls: The system calls that access the disk.
+
+    Raises:
+        LogExists: The target exists.
     """
     if not target.parent.is_dir():
         make_folder(target.parent, calls)
@@ -135,7 +146,7 @@ def move_back(found: Trashed, target: Path, *, renew: bool, calls: Syscalls) -> 
 
 
 def unlink_for_good(found: Trashed, calls: Syscalls) -> None:
-    """Unlink a log of the trash and all that is left of it; until the end it can be found and tried again."""
+    """Delete a log in the trash and its remains. The note is last, so an interrupted purge can be repeated."""
     for name in found.remains:
         Path(name).unlink(missing_ok=True)
     path = Path(found.ref)
@@ -145,14 +156,14 @@ def unlink_for_good(found: Trashed, calls: Syscalls) -> None:
 
 
 def way_back(found: Trashed) -> Path:
-    """Where a log of the trash was. Raises `StorageFailed` when no note says it."""
+    """Return the origin of a log in the trash. Raises `StorageFailed` if its note is missing."""
     if found.origin is None:
         raise StorageFailed(f"no note says where {found.ref} was; move it by hand", path=found.ref)
     return Path(found.origin)
 
 
 def _trashed(path: Path) -> Trashed | None:
-    """What is at a place in the trash; None when it is no log."""
+    """Return the log at a path in the trash; None if it is not a log."""
     try:
         status = path.stat(follow_symlinks=False)
     except OSError:
@@ -194,12 +205,12 @@ def _text(note: dict[str, Any], name: str) -> str | None:
 
 
 def is_log_in_trash(name: str) -> bool:
-    """Whether a file of this name in the trash is a log, not a note or a folder of blobs."""
+    """Return whether a file of this name in the trash is a log, and not a note or a folder of blobs."""
     return _NAME.fullmatch(name) is not None
 
 
 def note_of(path: Path) -> Path:
-    """Where the note beside a log of the trash lies."""
+    """Return the path of the note of a log in the trash."""
     return path.with_name(f"{path.name}.json")
 
 
@@ -210,7 +221,7 @@ def _take_name(trash: Path, name: str, note: bytes, calls: Syscalls) -> tuple[Pa
         if not os.path.lexists(target):
             with suppress(FileExistsError):
                 os.close(new_file(note_path, [note], calls))
-                sync_folder(trash, calls)  # before the log comes: names may become durable in any order
+                sync_folder(trash, calls)  # before the log arrives: names may become durable in any order
                 return target, note_path
         target = trash / f"{name}.{next(numbers)}"
 

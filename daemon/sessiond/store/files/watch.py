@@ -1,7 +1,7 @@
 """Reports log files that were written, moved or removed in the watched folders, within a tenth of a second.
 
-Reports are hints. The system drops events when its limits are reached, and sends none on network file systems, so
-the daemon also looks without them (decision 0007).
+Reports are hints. The system drops events when its limits are reached, and sends none on network file systems, so the
+daemon also polls (decision 0007).
 """
 
 import logging
@@ -18,12 +18,12 @@ log = logging.getLogger(__name__)
 _STEP_MS: Final = 50
 _GATHER_MS: Final = 400
 _LOOK_MS: Final = 1_000
-"""How often it is seen to that the folders are still those that are watched: a new one of the same name is not."""
+"""Milliseconds between checks that the watched folders still exist. A new folder of the same name is not watched."""
 _RETRY_SECONDS: Final = 60.0
 
 
 class FolderWatch:
-    """A thread that tells of changed log files by calling `changed` with their paths, on that thread."""
+    """A thread that calls `changed` with the paths of changed log files, on that thread."""
 
     def __init__(self, roots: Sequence[str], changed: Callable[[set[str]], None]) -> None:
         self._roots = roots
@@ -34,12 +34,12 @@ class FolderWatch:
         self._thread.start()
 
     def has_watched_since(self, moment: float) -> bool:
-        """Whether nothing can have changed since then, on the monotonic clock, without being told."""
+        """Return whether all changes since `moment` (monotonic clock, seconds) were reported."""
         since = self._since
         return since is not None and since <= moment
 
     def close(self) -> None:
-        """Tell of nothing any more. The thread ends by itself, soon."""
+        """Stop reporting. The thread ends shortly afterwards."""
         self._stop.set()
 
     def _run(self) -> None:
@@ -57,7 +57,7 @@ class FolderWatch:
                 self._stop.wait(_RETRY_SECONDS)
 
     def _watch(self, there: dict[str, tuple[int, int]]) -> None:
-        from watchfiles import watch  # 30 ms, which nobody has to wait for here
+        from watchfiles import watch  # takes 30 ms, only on this thread
 
         rounds = watch(
             *there, watch_filter=None, step=_STEP_MS, debounce=_GATHER_MS, rust_timeout=_LOOK_MS,
@@ -65,7 +65,7 @@ class FolderWatch:
         )  # fmt: skip
         for changes in rounds:
             if self._there() != there or any(path in there for _, path in changes):
-                break  # a folder that is made again may even have the number of the one that is gone
+                break  # a new folder may even have the inode of the removed one
             if self._since is None:
                 self._since = time.monotonic()
             logs = {path for _, path in changes if paths.session_id_of(os.path.basename(path)) is not None}  # noqa: PTH119
@@ -74,7 +74,7 @@ class FolderWatch:
         self._since = None
 
     def _there(self) -> dict[str, tuple[int, int]]:
-        """Which of the folders there are, and which these are."""
+        """Return the existing folders with device and inode."""
         found: dict[str, tuple[int, int]] = {}
         for root in self._roots:
             try:
